@@ -1,0 +1,109 @@
+// What a queue must do to take part: a file in contenders/, named as its package, that exports `openContender`.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cluster } from '../test/harness/cluster.ts'
+
+export interface ContenderEnv {
+  /** An empty database of the contender's own, on the cluster that all of them share. */
+  databaseUrl: string
+}
+
+export type OpenContender = (env: ContenderEnv) => Promise<Contender>
+
+export interface Contender {
+  /** How it is set up, in a sentence, for the report. */
+  settings: string
+  /** Adds `count` tasks, as fast as its documentation allows. */
+  enqueue(count: number): Promise<void>
+  /** Works until `count` handlers have run and their completion is recorded. */
+  drain(count: number): Promise<void>
+  /** Stops the workers that `drain` started; not timed. */
+  rest(): Promise<void>
+  /** Milliseconds from the call that enqueues one task to the start of its handler, with idle workers. */
+  latency(samples: number): Promise<number[]>
+  /** How many tasks are not completed: after a drain it must be none. */
+  left(): Promise<number>
+  /** Removes every task, done or not, so that each round starts the same. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface MeasureEnv {
+  cluster: Cluster
+  quick: boolean
+  /** A measure leaves out what it cannot finish before this time (milliseconds of `Date.now`). */
+  deadline: number
+}
+
+/** A part of the report after the comparison. */
+export interface Section {
+  title: string
+  markdown: string
+}
+
+/** Measures that concern Pawl alone: one file in measures/ each, exporting `measure`. */
+export interface Measure {
+  name: string
+  run(env: MeasureEnv): Promise<Section>
+}
+
+/** About a hundred bytes of JSON, the same for everyone. */
+export function payload(index: number): { order: number; customer: string; note: string } {
+  return { order: index, customer: 'customer-4711@example.com', note: 'a parcel of books, leave at the door' }
+}
+
+/** Sends `count` payloads in batches, over as many connections as `send` is allowed calls at once. */
+export async function enqueueInBatches(
+  { count, batch, atOnce }: { count: number; batch: number; atOnce: number },
+  send: (payloads: object[], lane: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0
+  const lane = async (index: number) => {
+    while (next < count) {
+      const first = next
+      next = Math.min(count, first + batch)
+      await send(
+        Array.from({ length: next - first }, (_, offset) => payload(first + offset)),
+        index,
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, (_, index) => lane(index)))
+}
+
+/** Counts handlers; `done` resolves when the expected number has been reached. */
+export function countdown(expected: number): { done: Promise<void>; tick(by?: number): void } {
+  let open = expected
+  let finish = () => {}
+  const done = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  return {
+    done,
+    tick(by = 1) {
+      open -= by
+      if (open <= 0) finish()
+    },
+  }
+}
+
+/** One task at a time on idle workers; the pauses between them vary, so that no timer of a queue falls into step. */
+export function latencyProbe() {
+  let arrive = (_at: number) => {}
+  return {
+    handler: async () => arrive(performance.now()),
+    async sample(samples: number, enqueueOne: () => Promise<unknown>): Promise<number[]> {
+      const took: number[] = []
+      for (let sample = 0; sample < samples; sample++) {
+        await sleep(5 + Math.random() * 20)
+        const arrival = new Promise<number>(resolve => {
+          arrive = resolve
+        })
+        const asked = performance.now()
+        await enqueueOne()
+        took.push((await arrival) - asked)
+      }
+      return took
+    },
+  }
+}

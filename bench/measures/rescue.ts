@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { defineTask, startBabysitter, startWorker } from '../../dist/index.js'
+import type { Measure } from '../contender.ts'
+import { type OwnStore, openOwnStore } from '../own-store.ts'
+import { table } from '../report.ts'
+import { percentile } from '../statistics.ts'
+
+const tasks = 20
+
+/** From the SIGKILL of a worker process to each of its tasks being started by another. */
+export const measure: Measure = {
+  name: 'rescue',
+  async run({ cluster, quick }) {
+    const store = await openOwnStore(cluster, 'rescue')
+    await using _babysitter = startBabysitter(store.engine)
+    // A babysitter that has just begun is blind for two heartbeats; what is measured is one that has been running.
+    if (!quick) await sleep(21_000)
+    const plans = quick
+      ? []
+      : [
+          { name: 'default settings (lease 60 s, heartbeat 10 s)', promise: 25, options: {} },
+          { name: 'lease 5 s', promise: 7, options: { leaseSeconds: 5 } },
+        ]
+    const rows: string[][] = []
+    for (const { name, promise, options } of plans) {
+      const took = await killAndWait(store, options)
+      rows.push([name, `${percentile(took, 0.5).toFixed(1)} s`, `${Math.max(...took).toFixed(1)} s`, `${promise} s`])
+    }
+    await store.close()
+    const note = quick ? 'Left out in a quick run.\n' : `${tasks} running tasks each time.\n`
+    const markdown = `${table(['', 'p50', 'longest', 'promised'], rows)}\n\n${note}`
+    return { title: 'A worker process is killed: until its tasks run again', markdown }
+  },
+}
+
+async function killAndWait(store: OwnStore, options: object): Promise<number[]> {
+  const { engine } = store
+  await engine.enqueueMany(Array.from({ length: tasks }, () => ({ type: 'slow', payload: null, ...options })))
+  const program = join(import.meta.dirname, '../programs/worker.ts')
+  const child = spawn(process.execPath, [program, store.url, 'slow', '600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    await once(child.stdout, 'data')
+    const running = async () => (await engine.tasks({ type: 'slow', state: 'running' })).items.length
+    for (const end = Date.now() + 30_000; (await running()) < tasks; ) {
+      if (Date.now() > end) throw new Error('the tasks did not start')
+      await sleep(100)
+    }
+  } finally {
+    child.kill('SIGKILL')
+  }
+  const killed = performance.now()
+  const took: number[] = []
+  const slow = defineTask({ type: 'slow', handler: async () => void took.push((performance.now() - killed) / 1000) })
+  await using _worker = startWorker(engine, [slow], { concurrency: tasks })
+  for (const end = Date.now() + 60_000; took.length < tasks && Date.now() < end; ) await sleep(50)
+  if (took.length < tasks) throw new Error(`${tasks - took.length} tasks were not rescued within 60 s`)
+  return took
+}

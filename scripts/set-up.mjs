@@ -1,0 +1,56 @@
+// Makes a fresh clone ready: installs what the lock file names, then compiles. Plain JavaScript, for it runs before
+// anything is installed. Does only what is missing, so that a second start is quick.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const at = name => join(root, name)
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  fail(`Pawl needs Node 20.19 or newer; this is ${process.version}. See https://nodejs.org/en/download.`)
+}
+
+const lock = createHash('sha256')
+  .update(readFileSync(at('package-lock.json')))
+  .digest('hex')
+const mark = at('node_modules/.pawl-installed')
+if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
+  say('Installing what Pawl is made of (once; about half a minute) …')
+  // Install scripts may be blocked and are not needed; NODE_ENV=production must not leave the compiler out.
+  run('npm', ['ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
+  writeFileSync(mark, lock)
+}
+
+if (newest(at('src')) > newest(at('dist')) || process.argv.includes('--build')) {
+  say('Compiling …')
+  run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
+}
+
+/** The time of the latest change in a folder; 0 if there is none. */
+function newest(folder) {
+  if (!existsSync(folder)) return 0
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true })
+  const times = entries
+    .filter(entry => entry.isFile())
+    .map(entry => statSync(join(entry.parentPath ?? entry.path, entry.name)).mtimeMs)
+  return Math.max(0, ...times)
+}
+
+function run(command, args) {
+  const shell = process.platform === 'win32'
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell })
+  if (status !== 0) fail(`\`${[command, ...args].join(' ')}\` did not succeed${error ? `: ${error.message}` : ''}.`)
+}
+
+function say(text) {
+  process.stderr.write(`${text}\n`)
+}
+
+function fail(text) {
+  say(text)
+  process.exit(1)
+}

@@ -1,0 +1,60 @@
+// `npm test`: type check, lint and format, compile, then every test file on real databases.
+// Arguments narrow it down: `npm test -- store` runs the files whose path holds "store".
+import { spawnSync } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const wanted = process.argv.slice(2)
+process.chdir(root)
+
+if (wanted.length === 0) step('biome', ['node_modules/@biomejs/biome/bin/biome', 'check', '.'])
+const build = process.env.PAWL_TEST_BUILD ?? 'build'
+rmSync(build, { recursive: true, force: true })
+step('tsc', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json', '--outDir', build])
+
+const files = readdirSync(build, { recursive: true, withFileTypes: true })
+  .filter(entry => entry.isFile() && entry.name.endsWith('.test.js'))
+  .map(entry => join(entry.parentPath ?? entry.path, entry.name))
+  .filter(file => wanted.length === 0 || wanted.some(word => relative(build, file).includes(word)))
+  .sort()
+if (files.length === 0) {
+  console.error(`No test file's path holds ${wanted.join(' or ')}.`)
+  process.exit(1)
+}
+
+const { startServers } = await import(pathToFileURL(resolve(build, 'test/harness/databases.js')).href)
+const servers = await startServers()
+Object.assign(process.env, servers.env, { NODE_OPTIONS: '--enable-source-maps' })
+let passed = 0
+let failed = 0
+const tests = run({
+  files: files.map(file => join(root, file)),
+  concurrency: Math.max(2, availableParallelism()),
+  timeout: 600_000,
+})
+tests.on('test:pass', ({ details, nesting }) => {
+  if (details.type !== 'suite' && nesting === 0) passed += 1
+})
+tests.on('test:fail', ({ details, nesting }) => {
+  if (details.type !== 'suite' && nesting === 0) failed += 1
+})
+tests.compose(spec).pipe(process.stdout)
+await new Promise(resolve => tests.on('end', resolve))
+await servers.stop()
+await new Promise(resolve => process.stdout.write('', resolve))
+console.log(`${passed} passed, ${failed} failed`)
+process.exit(failed === 0 && passed > 0 ? 0 : 1)
+
+function step(name, args) {
+  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
+  // While a single file is worked on, a fault elsewhere is shown and does not stop it.
+  if (status === 0 || wanted.length > 0) return
+  console.error(`${name} found something to mend (\`npm run fix\` mends what a machine can).`)
+  console.log('0 passed, 1 failed')
+  process.exit(1)
+}

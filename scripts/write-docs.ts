@@ -1,0 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { generatedDocs } from './generated-docs.ts'
+
+mkdirSync('docs', { recursive: true })
+for (const [path, text] of Object.entries(generatedDocs())) writeFileSync(path, text)

@@ -1,0 +1,26 @@
+/**
+ * The babysitter repairs what faults leave behind. Assume that anything may die at any moment, this process included,
+ * and that more than one of it runs: no chore keeps anything in memory that another would need, and every change is
+ * one guarded transaction.
+ */
+import type { Context } from '../engine/context.ts'
+import { type Chore, keepDoing } from './chore.ts'
+import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
+import { rescue } from './rescue.ts'
+import { tidyEmbedded } from './tidy-embedded.ts'
+
+export function allChores({ oneConnection }: Context): Chore[] {
+  const chores = [rescue(), expireTasks, endGraces, retention(), watchQueues, watchIntegrity]
+  return oneConnection ? [...chores, tidyEmbedded] : chores
+}
+
+/** Starts the chores; the answer stops them. */
+export function startBabysitter({ context }: { context: Context }, chores = allChores(context)) {
+  const ending = new AbortController()
+  const done = Promise.all(chores.map(chore => keepDoing(chore, context, ending.signal)))
+  const stop = async () => {
+    ending.abort()
+    await done
+  }
+  return { stop, [Symbol.asyncDispose]: stop }
+}

@@ -1,0 +1,34 @@
+import type { Context } from '../engine/context.ts'
+import { splitting } from '../engine/split.ts'
+import type { Verdict } from '../kernel/decide.ts'
+import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+
+/**
+ * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
+ * locked are left to them, and one that cannot be written is counted and never holds up the others.
+ */
+export async function judge(
+  { sql, wake, log }: Context,
+  ids: readonly string[],
+  decide: (task: LockedTask) => Verdict | undefined,
+): Promise<{ moved: number; failed: number }> {
+  let failed = 0
+  const run = (batch: readonly string[]) =>
+    sql.begin(async tx => {
+      const rulings: Ruling[] = []
+      for (const task of await lockTasks(tx, batch, 'pass over')) {
+        const verdict = decide(task)
+        if (verdict?.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
+      }
+      await writeRulings(tx, rulings, 'babysitter')
+      return rulings
+    })
+  const rulings = await splitting<string, Ruling | undefined>(ids, run, (id, error) => {
+    failed += 1
+    log('task.unruly', { id, error: String(error) })
+    return undefined
+  })
+  const written = rulings.filter(ruling => ruling !== undefined)
+  if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
+  return { moved: written.length, failed }
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as v from 'valibot'
+import * as z from 'zod'
+import { bothKinds } from '../../test/harness/databases.ts'
+import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { taskIn } from '../../test/harness/task-in.ts'
+import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import type { TaskQuery } from '../protocol/tasks.ts'
+import { defineTask } from '../worker/define-task.ts'
+import { pawl } from './engine.ts'
+
+/** How many rows there are, whatever they hold: what is refused must leave no trace. */
+async function rows({ sql }: Fresh): Promise<unknown> {
+  const [counts] = await sql`
+    select (select count(*) from pawl.task) as tasks, (select count(*) from pawl.due) as due,
+           (select count(*) from pawl.change) as changes, (select count(*) from pawl.expiry) as expiries,
+           (select count(*) from pawl.idempotency) as keys, (select count(*) from pawl.trouble) as trouble,
+           (select count(*) from pawl.task_type) as types, (select sum(seq) from pawl.task) as events`
+  return counts
+}
+
+/** The call is refused with a problem that has this code and says this, and nothing has changed. */
+async function refuses(run: Fresh, call: () => Promise<unknown>, code: ProblemCode, says: RegExp): Promise<void> {
+  const before = await rows(run)
+  const error = await call().then(
+    () => assert.fail(`it was taken, but should be ${code}`),
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof Problem)) throw error
+  assert.equal(error.code, code)
+  assert.ok(error.status >= 400 && error.status < 500, `${error.status}`)
+  assert.match(error.message.replaceAll('\\"', '"'), says)
+  assert.deepEqual(await rows(run), before)
+}
+
+const nul = String.fromCharCode(0)
+const half = String.fromCharCode(0xd800)
+const cycle: Record<string, unknown> = { name: 'me' }
+cycle.me = cycle
+const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+const bottomless = () => {
+  let value: unknown = null
+  for (let level = 0; level < 100_000; level++) value = [value]
+  return value
+}
+
+const badPayloads: [what: string, payload: unknown, code: ProblemCode, says: RegExp][] = [
+  ['a cycle', cycle, 'PAYLOAD_INVALID', /circular/i],
+  ['a NUL', { text: `a${nul}b` }, 'PAYLOAD_INVALID', /NUL/],
+  ['a NUL in a key', { [nul]: 1 }, 'PAYLOAD_INVALID', /NUL/],
+  ['half of a surrogate pair', [half], 'PAYLOAD_INVALID', /surrogate/],
+  ['101 levels', nested(101), 'PAYLOAD_INVALID', /100 levels/],
+  ['no bottom', bottomless(), 'PAYLOAD_INVALID', /payload/],
+  ['a bigint', { n: 1n }, 'PAYLOAD_INVALID', /BigInt/],
+  ['a function', () => 1, 'PAYLOAD_INVALID', /function is not JSON/],
+  ['a symbol', Symbol('a'), 'PAYLOAD_INVALID', /symbol is not JSON/],
+  ['more bytes than the limit', 'ä'.repeat(600), 'PAYLOAD_TOO_LARGE', /limit: 1000/],
+]
+
+for (const database of bothKinds) {
+  test(`a payload that cannot be kept is refused, and its neighbours with it (${database})`, async t => {
+    const run = await fresh(t, database, { maxPayloadBytes: 1000 })
+    for (const [what, payload, code, says] of badPayloads) {
+      const items = [
+        { type: 'a', payload: 'fine' },
+        { type: 'a', payload },
+      ]
+      await t.test(what, async () => {
+        await refuses(run, () => run.engine.enqueueMany(items), code, says)
+        await refuses(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
+      })
+    }
+  })
+
+  test(`a payload that only looks odd is kept as it came (${database})`, async t => {
+    const { engine, sync } = await fresh(t, database)
+    const payload = { text: '\\u0000 \\ud800 "\\" \u0001 😀 \u2028', deep: nested(99), '': [1e21, -0.5, null] }
+    const { id } = await engine.enqueue('a', payload)
+    assert.deepEqual((await engine.task(id)).payload, payload)
+    const { claimed } = await sync({ queues: ['a'], claim: 1 })
+    await sync({ settled: [{ id, epoch: claimed[0]!.epoch, outcome: 'succeeded', output: payload }] })
+    assert.deepEqual((await engine.task(id)).output, payload)
+  })
+}
+
+test('an option that does not exist is refused with the one that was meant', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const any = (value: object) => value as never
+  const unknown: ProblemCode = 'OPTION_UNKNOWN'
+  await refuses(run, () => engine.enqueue('a', null, any({ priorty: 1 })), unknown, /didYouMean: "priority"/)
+  await refuses(run, () => engine.enqueueMany([any({ type: 'a', runat: 1 })]), unknown, /didYouMean: "runAt"/)
+  await refuses(run, () => engine.enqueueMany([], any({ idempotencykey: 'k' })), unknown, /"idempotencyKey"/)
+  await refuses(run, () => engine.putTaskType('a', any({ leaseSecond: 60 })), unknown, /didYouMean: "leaseSeconds"/)
+  await refuses(run, () => engine.tasks(any({ states: 'queued' })), unknown, /didYouMean: "state"/)
+  await refuses(run, () => engine.sync(any({ worker: 'w', queue: ['a'] })), unknown, /didYouMean: "queues"/)
+  await refuses(run, () => pawl(any({ databse: 'x' })), unknown, /didYouMean: "database"/)
+  await refuses(run, () => engine.enqueue('a', null, any({ constructor: 1 })), unknown, /constructor/)
+  const retry = () => engine.enqueue('a', null, { retry: any({ attempt: 5 }) })
+  await refuses(run, retry, 'OPTION_INVALID', /did you mean "attempts"/)
+  const { id } = await taskIn(run, 'queued')
+  await refuses(run, () => engine.cancel(id, any({ mod: 'hard' })), unknown, /didYouMean: "mode"/)
+  await refuses(run, () => engine.retry(id, any({ reasons: 'x' })), unknown, /didYouMean: "reason"/)
+  await refuses(run, () => engine.redrive(any({ dryrun: true })), unknown, /didYouMean: "dryRun"/)
+})
+
+test('an option whose value cannot be used is refused, and says what it must be', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const bad: [option: object, says: RegExp][] = [
+    [{ leaseSeconds: -5 }, /leaseSeconds.*from 5 to/],
+    [{ leaseSeconds: 4 }, /from 5 to/],
+    [{ leaseSeconds: Number.NaN }, /be a number/],
+    [{ leaseSeconds: '60' }, /be a number/],
+    [{ heartbeatSeconds: 0 }, /from 1 to/],
+    [{ timeoutSeconds: -1 }, /timeoutSeconds/],
+    [{ expireInSeconds: 0 }, /expireInSeconds/],
+    [{ runInSeconds: -1 }, /runInSeconds/],
+    [{ runInSeconds: Number.POSITIVE_INFINITY }, /be a number/],
+    [{ runAt: 'tomorrow' }, /Date or an ISO 8601/],
+    [{ runAt: new Date(Number.NaN) }, /Date or an ISO 8601/],
+    [{ keepUntil: '+012345-01-01T00:00:00Z' }, /between the years/],
+    [{ priority: 1.5 }, /be a whole number/],
+    [{ deadLetter: 'sometimes' }, /one of "exhausted", "never"/],
+    [{ retry: { attempts: 0 } }, /attempts.*from 1 to/],
+    [{ retry: [] }, /be an object/],
+    [{ dedupeKey: `a${nul}b` }, /hold no NUL/],
+    [{ dedupeKey: half }, /no broken characters/],
+    [{ dedupeKey: '' }, /not empty/],
+    [{ queue: 'q'.repeat(201) }, /at most 200/],
+    [{ traceparent: '00-abc' }, /W3C traceparent/],
+    [{ metadata: [] }, /be an object/],
+    [{ idempotencyKey: nul }, /hold no NUL/],
+    [{ idempotencyKey: '' }, /not empty/],
+    [{ actor: nul }, /hold no NUL/],
+  ]
+  for (const [option, says] of bad) {
+    await refuses(run, () => engine.enqueue('a', null, option as never), 'OPTION_INVALID', says)
+  }
+  await refuses(run, () => engine.enqueue('', null), 'OPTION_INVALID', /"type"/)
+  await refuses(run, () => engine.enqueueMany([{} as never]), 'OPTION_INVALID', /type.*be given/)
+  await refuses(run, () => engine.enqueueMany([null as never]), 'OPTION_INVALID', /tasks\[0\].*be an object/)
+  await refuses(run, () => engine.putTaskType('a', { leaseSeconds: -1 }), 'OPTION_INVALID', /task type a/)
+  const metadata = () => engine.enqueue('a', null, { metadata: { text: nul } })
+  await refuses(run, metadata, 'PAYLOAD_INVALID', /metadata/)
+})
+
+test('ten thousand and one tasks are too many for one call', async t => {
+  const run = await fresh(t)
+  const items = Array.from({ length: 10_001 }, () => ({ type: 'a' }))
+  await refuses(run, () => run.engine.enqueueMany(items), 'TOO_MANY_TASKS', /tasks: 10001.*at most 10,000/)
+})
+
+test('a payload that its schema refuses is not queued, and the problem lists why', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const handler = () => {}
+  const zodly = defineTask({ type: 'zodly', payload: z.object({ to: z.email(), n: z.number() }), handler })
+  const valibotly = defineTask({ type: 'valibotly', payload: v.object({ to: v.pipe(v.string(), v.email()) }), handler })
+  await engine.register(zodly)
+  await engine.register(valibotly)
+  const bad = { to: 'nowhere', n: 'seven' as unknown as number }
+  await refuses(run, () => engine.enqueue(zodly, bad), 'PAYLOAD_REFUSED', /to: .*n: /)
+  await refuses(run, () => engine.enqueue(valibotly, bad), 'PAYLOAD_REFUSED', /"valibotly".*to: /)
+  await refuses(run, () => engine.enqueue('zodly', bad), 'PAYLOAD_REFUSED', /tasks\[0\]\.payload/)
+  const many = () => engine.enqueueMany([{ type: 'other' }, { type: 'zodly', payload: bad }])
+  await refuses(run, many, 'PAYLOAD_REFUSED', /tasks\[1\]\.payload/)
+  const { id } = await engine.enqueue(zodly, { to: 'ada@example.org', n: 7 })
+  assert.equal((await engine.task(id)).state, 'queued')
+})
+
+test('a question that makes no sense is refused', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await taskIn(run, 'queued')
+  const ask = (query: object) => () => engine.tasks(query as TaskQuery)
+  await refuses(run, ask({ state: 'quued' }), 'OPTION_INVALID', /one of "blocked", "queued"/)
+  await refuses(run, ask({ state: ['queued', 'gone'] }), 'OPTION_INVALID', /one of/)
+  await refuses(run, ask({ limit: 0 }), 'OPTION_INVALID', /from 1 to 1000/)
+  await refuses(run, ask({ queue: nul }), 'OPTION_INVALID', /NUL/)
+  const cursor = (position: unknown) => Buffer.from(JSON.stringify(position)).toString('base64url')
+  for (const odd of ['x', cursor(null), cursor(7), cursor({}), cursor({ before: 'x' }), cursor({ before: 7 })]) {
+    await refuses(run, ask({ cursor: odd }), 'CURSOR_INVALID', /was not made by this API/)
+  }
+  for (const odd of ['x', cursor({ seq: 'x' }), cursor({ seq: 1.5 })]) {
+    await refuses(run, () => engine.taskEvents(id, { cursor: odd }), 'CURSOR_INVALID', /was not made/)
+  }
+  await refuses(run, () => engine.taskEvents(id, { limit: -1 }), 'OPTION_INVALID', /limit/)
+  for (const odd of ['x', cursor({ tx: 'x' }), cursor({ tx: 1, n: 1 })]) {
+    await refuses(run, () => engine.events({ cursor: odd }), 'CURSOR_INVALID', /was not made/)
+  }
+  const elsewhere = cursor({ tx: 1, n: 1, k: 1, of: 'another' })
+  await refuses(run, () => engine.events({ cursor: elsewhere }), 'CURSOR_GONE', /earlier generation/)
+})
+
+test('a request about a task that does not exist is refused', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const letter = { reasonCode: 'policy_violation' } as const
+  for (const id of ['', 'x', `${nul}`, '01890000-0000-7000-8000-00000000000', '01890000-0000-7000-8000-000000000000']) {
+    const calls = [
+      () => engine.task(id),
+      () => engine.taskEvents(id),
+      () => engine.attempts(id),
+      () => engine.cancel(id),
+      () => engine.resume(id),
+      () => engine.retry(id),
+      () => engine.deadLetter(id, letter),
+    ]
+    for (const call of calls) await refuses(run, call, 'TASK_NOT_FOUND', /No task has this id/)
+  }
+})
+
+test("an operator's request that makes no sense is refused", async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await taskIn(run, 'running')
+  const letter = await taskIn(run, 'dead_lettered')
+  const any = (value: object) => value as never
+  const invalid: ProblemCode = 'OPTION_INVALID'
+  await refuses(run, () => engine.cancel(id, any({ mode: 'gently' })), invalid, /one of "soft", "hard"/)
+  await refuses(run, () => engine.cancel(id, { reason: nul }), invalid, /NUL/)
+  await refuses(run, () => engine.cancel(id, { actor: nul }), invalid, /NUL/)
+  await refuses(run, () => engine.deadLetter(id, any({ reasonCode: 'bored' })), invalid, /one of "parse_error"/)
+  await refuses(run, () => engine.deadLetter(id, any({})), invalid, /reasonCode/)
+  await refuses(run, () => engine.deadLetter(id, any({ reasonCode: 'timeout', step: 'sleep' })), invalid, /step/)
+  await refuses(run, () => engine.redrive({ ids: [letter.id], ratePerSecond: 0 }), invalid, /ratePerSecond/)
+  await refuses(run, () => engine.redrive({ limit: -1 }), invalid, /limit/)
+  await refuses(run, () => engine.redrive({ ids: [letter.id], reason: nul }), invalid, /NUL/)
+  await refuses(run, () => engine.redrive({ ids: [letter.id], payload: nul }), 'PAYLOAD_INVALID', /NUL/)
+  await refuses(run, () => engine.redrive({ ids: [letter.id, 'x'] }), 'TASK_NOT_FOUND', /"x"/)
+})

@@ -1,0 +1,29 @@
+import type { Sql } from '../store/sql.ts'
+import type { ClaimHints } from './hints.ts'
+import type { Wake } from './wake.ts'
+
+/** A logger gets a word and its facts; what it does with them is its own. */
+export type Log = (word: string, facts: Record<string, unknown>) => void
+
+/** What the use cases share. */
+export interface Context {
+  readonly sql: Sql
+  /** A connection of its own, for what must not wait until a transaction gives one back. */
+  readonly aside: Sql
+  readonly wake: Wake
+  readonly hints: ClaimHints
+  readonly log: Log
+  readonly maxPayloadBytes: number
+  /** The embedded store: a call outside an open transaction would wait for it for ever. */
+  readonly oneConnection: boolean
+  /** Lanes and sessions that this process has made or seen; they are never removed while it lives. */
+  readonly knownLanes: Set<string>
+  readonly knownSessions: Set<string>
+  /** Tells waiting workers once the transaction has committed. */
+  tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
+  /** Turns a caller's transaction into ours; undefined: no transaction was passed. */
+  within(tx: CallerTransaction | undefined): Sql
+}
+
+/** Anything with `query(text, values)`: a client of `pg`, a transaction of PGlite; or our own from `transaction()`. */
+export type CallerTransaction = Sql | { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> }

@@ -1,0 +1,180 @@
+import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../kernel/decide.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { RedriveAnswer, RedriveRequest, TaskView } from '../protocol/tasks.ts'
+import { freeSlots, slotHolder, slotOf } from '../store/enqueue.ts'
+import { getTask, listTasks } from '../store/read.ts'
+import type { Sql } from '../store/sql.ts'
+import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { checkedJson, checkId, checkOptions } from './check.ts'
+import type { CallerTransaction, Context } from './context.ts'
+import { type Idempotency, once } from './once.ts'
+import { cancelFields, controlFields, deadLetterFields, redriveFields } from './options.ts'
+import { again } from './split.ts'
+import { toTaskView } from './view.ts'
+
+export interface ControlCall extends Idempotency {
+  readonly tx?: CallerTransaction
+  /** Who asks, for the events. Default: operator. */
+  readonly actor?: string
+  readonly reason?: string
+}
+
+/** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
+export async function cancelTask(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
+  checkOptions(call, cancelFields, 'cancel')
+  const { mode = 'soft', reason } = call
+  return control(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
+}
+
+/** Opens the next round of a task that was cancelled. */
+export async function resumeTask(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'resume')
+  return control(context, id, call, ['resume'], task => revive(task, 'resume', why(call)))
+}
+
+/** Opens the next round of a task that failed or expired. */
+export async function retryTask(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'retry')
+  return control(context, id, call, ['retry'], task => revive(task, 'retry', why(call)))
+}
+
+export interface DeadLetterCall extends ControlCall {
+  readonly reasonCode: ReasonCode
+  readonly step?: Step
+}
+
+/** Sets a task aside for people. */
+export async function deadLetterTask(context: Context, id: string, call: DeadLetterCall) {
+  // What is not given is as wrong as what is not known.
+  checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
+  const { reasonCode, step, reason } = call
+  const said = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
+  return control(context, id, call, ['dead-letter', said], task => deadLetter(task, said))
+}
+
+const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+
+/** One request on one task: all or nothing, once per idempotency key, answered with the task as it then is. */
+async function control(
+  context: Context,
+  id: string,
+  call: ControlCall,
+  request: unknown[],
+  decide: (task: LockedTask) => Verdict,
+): Promise<TaskView> {
+  const taskId = checkId(id)
+  const sql = context.within(call.tx)
+  const run = () =>
+    once(sql, call, [taskId, ...request], outer =>
+      outer.begin(async tx => {
+        const [task] = await lockTasks(tx, [taskId])
+        if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+        await writeRulings(tx, [await rule(tx, task, decide(task))], call.actor ?? 'operator')
+        return toTaskView((await getTask(tx, taskId))!)
+      }),
+    )
+  const view = await (sql.isTransaction ? run() : again(run))
+  if (view.state === 'queued') {
+    if (sql.isTransaction) await context.tellOnCommit(sql, [view.queue])
+    else context.wake.tell([view.queue])
+  }
+  return view
+}
+
+/** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
+async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
+  if (!verdict.ok) {
+    throw new Problem('MOVE_REFUSED', {
+      id: task.id,
+      state: task.state,
+      move: verdict.move,
+      possible: verdict.possible,
+    })
+  }
+  const { steps, patch } = verdict
+  if (patch.opensRound !== true || task.dedupeKey === null) return { task, steps, patch }
+  const dedupeSlot = slotOf({ queue: task.queue, dedupeKey: task.dedupeKey })
+  await freeSlots(sql, [dedupeSlot])
+  const holder = await slotHolder(sql, dedupeSlot)
+  if (holder !== undefined && holder !== task.id) {
+    throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
+  }
+  return { task, steps, patch: { ...patch, dedupeSlot } }
+}
+
+/**
+ * Gives dead letters another round: by ids or by filter, all at once or at a rate, with another payload if asked. Each
+ * is a transaction of its own, unless the caller has one or repeats the request by its key: then it is all or nothing.
+ */
+export async function redrive(
+  context: Context,
+  request: RedriveRequest,
+  call: ControlCall = {},
+): Promise<RedriveAnswer> {
+  checkOptions(request, redriveFields, 'redrive')
+  checkOptions(call, controlFields, 'call')
+  const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : undefined
+  const asked = { dryRun: false, ...why(call), ...request, payload, actor: call.actor ?? 'operator' }
+  const sql = context.within(call.tx)
+  const queues = new Set<string>()
+  const answer = await once(sql, call, ['redrive', request], inner => redriveAll(inner, asked, queues))
+  if (sql.isTransaction) await context.tellOnCommit(sql, [...queues])
+  else context.wake.tell([...queues])
+  return answer
+}
+
+/** A redrive as it will be done: the payload, where there is one, is JSON text. */
+interface Redrive extends Omit<RedriveRequest, 'payload'> {
+  readonly dryRun: boolean
+  readonly payload: string | undefined
+  readonly actor: string
+}
+
+async function redriveAll(sql: Sql, asked: Redrive, queues: Set<string>): Promise<RedriveAnswer> {
+  const everySeconds = asked.ratePerSecond === undefined ? 0 : 1 / asked.ratePerSecond
+  const answer: RedriveAnswer = { dryRun: asked.dryRun, redriven: [], refused: [] }
+  for (const id of await lettersFor(sql, asked)) {
+    const runInSeconds = answer.redriven.length * everySeconds
+    try {
+      queues.add(await again(() => redriveOne(sql, id, asked, runInSeconds)))
+      answer.redriven.push(id)
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
+      answer.refused.push({ id, code: error.code, message: error.message })
+    }
+  }
+  return answer
+}
+
+async function lettersFor(sql: Sql, asked: Redrive): Promise<string[]> {
+  if (asked.ids !== undefined) return asked.ids.map(id => checkId(id))
+  const letters = await listTasks(sql, {
+    queue: asked.queue ?? null,
+    type: asked.type ?? null,
+    reasonCode: asked.reasonCode ?? null,
+    states: ['dead_lettered'],
+    correlationId: null,
+    before: null,
+    limit: asked.limit ?? 1000,
+  })
+  return letters.map(({ id }) => id).reverse()
+}
+
+/** Returns the queue that the task came back to, or, in a dry run, would come back to. */
+function redriveOne(sql: Sql, id: string, asked: Redrive, runInSeconds: number): Promise<string> {
+  const { payload, actor, reason } = asked
+  return sql.begin(async tx => {
+    const [task] = await lockTasks(tx, [id])
+    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+    const ruling = await rule(tx, task, revive(task, 'redrive', reason === undefined ? {} : { reason }))
+    if (asked.dryRun) return task.queue
+    let { seq } = task
+    if (payload !== undefined) {
+      const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
+      await writeRulings(tx, [{ task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }], actor)
+      seq += 1
+    }
+    await writeRulings(tx, [{ ...ruling, task: { ...task, seq }, patch: { ...ruling.patch, runInSeconds } }], actor)
+    return task.queue
+  })
+}

@@ -1,0 +1,98 @@
+import { newId } from '../kernel/id.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { NewTaskItem, QueuedTask } from '../protocol/tasks.ts'
+import { insertTasks, makeLanes, type NewTask } from '../store/enqueue.ts'
+import type { Sql } from '../store/sql.ts'
+import { checkedJson, checkOptions } from './check.ts'
+import type { CallerTransaction, Context } from './context.ts'
+import { type Idempotency, once } from './once.ts'
+import { callFields, settingsOf, taskFields } from './options.ts'
+import { again } from './split.ts'
+
+export interface EnqueueCall extends Idempotency {
+  /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
+  readonly tx?: CallerTransaction
+  /** Who asks, for the events. Default: producer. */
+  readonly actor?: string
+}
+
+export const maxTasksPerCall = 10_000
+
+/** Queues tasks, all or none. Everything is checked before anything is written. */
+export async function enqueueTasks(
+  context: Context,
+  items: readonly NewTaskItem[],
+  call: EnqueueCall = {},
+): Promise<QueuedTask[]> {
+  if (items.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: items.length })
+  checkOptions(call, callFields, 'call')
+  const tasks = items.map((item, index) => checkTask(context, item, `tasks[${index}]`))
+  if (tasks.length === 0) return []
+  const sql = context.within(call.tx)
+  const actor = call.actor ?? 'producer'
+  const queue = async () => {
+    await ensureLanes(context, sql, tasks)
+    return once(sql, call, items, tx => insertTasks(tx, tasks, actor))
+  }
+  const queues = [...new Set(tasks.map(task => task.queue))]
+  if (sql.isTransaction) {
+    const queued = await queue()
+    await context.tellOnCommit(sql, queues)
+    return queued
+  }
+  const queued = await again(() => queue().catch(forgetLanes(context, queue)))
+  context.wake.tell(queues)
+  return queued
+}
+
+function checkTask(context: Context, item: NewTaskItem, at: string): NewTask {
+  if (typeof item !== 'object' || item === null) throw new Problem('OPTION_INVALID', { at, must: 'be an object' })
+  checkOptions(item, taskFields, at)
+  if (item.type === undefined) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given' })
+  const { type, queue = type, priority = 0, runInSeconds, dedupeKey, correlationId, traceparent } = item
+  const settings = settingsOf(item)
+  if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)
+  return {
+    id: newId(),
+    type,
+    queue,
+    priority,
+    payload: checkedJson(item.payload, context.maxPayloadBytes, `${at}.payload`),
+    ...(settings !== undefined && { settings }),
+    ...(item.runAt !== undefined && { runAt: new Date(item.runAt) }),
+    ...(runInSeconds !== undefined && { runInSeconds }),
+    ...(item.keepUntil !== undefined && { keepUntil: new Date(item.keepUntil) }),
+    ...(dedupeKey !== undefined && { dedupeKey }),
+    ...(correlationId !== undefined && { correlationId }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(item.metadata !== undefined && { metadata: item.metadata }),
+  }
+}
+
+/**
+ * Lanes are made outside the caller's transaction, so that a long one does not hold up everybody's first task of a
+ * queue, and on a connection aside, for the others may all be held by such transactions; on the embedded store, which
+ * has one connection, inside it.
+ */
+async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]): Promise<void> {
+  const missing = new Map<string, NewTask>()
+  for (const task of tasks) {
+    const name = `${task.priority} ${task.queue}`
+    if (!context.knownLanes.has(name)) missing.set(name, task)
+  }
+  if (missing.size === 0) return
+  const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
+  await makeLanes(outside, [...missing.values()])
+  // What a transaction made may still be rolled back.
+  if (!outside.isTransaction) for (const name of missing.keys()) context.knownLanes.add(name)
+}
+
+/** The database was emptied under this process, and with it the lanes that it remembered: make them and try once more. */
+function forgetLanes(context: Context, retry: () => Promise<QueuedTask[]>) {
+  return (error: unknown) => {
+    const { code, column } = error as { code?: string; column?: string }
+    if (code !== '23502' || (column !== undefined && column !== 'lane_id')) throw error
+    context.knownLanes.clear()
+    return retry()
+  }
+}

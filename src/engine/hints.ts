@@ -1,0 +1,46 @@
+/**
+ * Where the living part of each lane begins, as far as this process knows.
+ *
+ * Claimed rows leave dead entries at the front of the index, and while some snapshot is pinned nobody may remove them;
+ * without a hint every claim would walk over all of them again. A hint is only that: what commits late, or is put
+ * back by another claim, lies below it. So it is used only where a look from the start is slow, and forgotten after
+ * twenty times as long as that look took: at most a twentieth of the time goes into looking.
+ */
+export interface Hint {
+  readonly laneId: number
+  readonly runAtUs: number
+  readonly id: string
+}
+
+const slowMs = 50
+const lookShare = 20
+
+export interface ClaimHints {
+  /** What to claim with now. Empty: look from the start. */
+  current(): readonly Hint[]
+  /** What a claim has won, and how long it took. */
+  learn(won: readonly Hint[], usedHints: boolean, tookMs: number): void
+}
+
+export function claimHints(now: () => number = () => performance.now()): ClaimHints {
+  let known = new Map<number, Hint>()
+  let until = 0
+  return {
+    current() {
+      if (now() < until) return [...known.values()]
+      known = new Map()
+      return []
+    },
+    learn(won, usedHints, tookMs) {
+      if (!usedHints) until = tookMs < slowMs ? 0 : now() + lookShare * tookMs
+      for (const hint of won) {
+        const before = known.get(hint.laneId)
+        if (before === undefined || isAfter(hint, before)) known.set(hint.laneId, hint)
+      }
+    },
+  }
+}
+
+function isAfter(one: Hint, other: Hint): boolean {
+  return one.runAtUs === other.runAtUs ? one.id > other.id : one.runAtUs > other.runAtUs
+}

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { Problem } from '../kernel/problem.ts'
+import { findAnswer, keepAnswer, reserveKey } from '../store/idempotency.ts'
+import type { Sql } from '../store/sql.ts'
+
+export interface Idempotency {
+  readonly idempotencyKey?: string
+  /** Whose key it is: two callers may use the same one. Default: everyone's. */
+  readonly holder?: string
+}
+
+/**
+ * Does `work` once per key. The key's row is written first, in the transaction of the work: whoever comes second
+ * waits for it, and then gets the first answer; if the first failed, the key is free again.
+ */
+export async function once<T>(
+  sql: Sql,
+  { idempotencyKey: key, holder = '' }: Idempotency,
+  request: unknown,
+  work: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  if (key === undefined) return work(sql)
+  const fingerprint = createHash('sha256').update(JSON.stringify(request)).digest('hex')
+  return sql.begin(async tx => {
+    if (!(await reserveKey(tx, holder, key, fingerprint))) {
+      const first = await findAnswer<T>(tx, holder, key)
+      if (first.request !== fingerprint) throw new Problem('IDEMPOTENCY_MISMATCH', { idempotencyKey: key })
+      return first.answer
+    }
+    const answer = await work(tx)
+    await keepAnswer(tx, holder, key, answer)
+    return answer
+  })
+}

@@ -1,0 +1,114 @@
+import { Problem } from '../kernel/problem.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import type { AttemptView, EventView, Page, TaskQuery, TaskView } from '../protocol/tasks.ts'
+import { eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
+import { getTask, listTasks } from '../store/read.ts'
+import { checkId, checkOptions, number, oneOf, text } from './check.ts'
+import type { Context } from './context.ts'
+import { toAttempts, toEventView, toTaskView } from './view.ts'
+
+export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
+  const row = await getTask(sql, checkId(id))
+  if (row === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+  return toTaskView(row)
+}
+
+const state = oneOf(Object.keys(taskLifecycle.states))
+const queryFields = {
+  queue: text(200),
+  type: text(200),
+  state: (value: unknown) =>
+    Array.isArray(value) ? value.map(state).find(fault => fault !== undefined) : state(value),
+  correlationId: text(200),
+  reasonCode: text(100),
+  limit: number({ from: 1, to: 1000, whole: true }),
+  cursor: text(500),
+}
+
+/** Newest first, a page at a time. Filters may be combined. */
+export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promise<Page<TaskView>> {
+  checkOptions(query, queryFields, 'query')
+  const { limit = 100 } = query
+  const rows = await listTasks(sql, {
+    queue: query.queue ?? null,
+    type: query.type ?? null,
+    states: query.state === undefined ? [] : [query.state].flat(),
+    correlationId: query.correlationId ?? null,
+    reasonCode: query.reasonCode ?? null,
+    before:
+      query.cursor === undefined
+        ? null
+        : checkId(decode<{ before: string }>(query.cursor, 'before').before, 'CURSOR_INVALID'),
+    limit: limit + 1,
+  })
+  const items = rows.slice(0, limit).map(toTaskView)
+  return { items, next: rows.length > limit ? encode({ before: items.at(-1)!.id }) : null }
+}
+
+export async function readTaskEvents(
+  context: Context,
+  id: string,
+  ask: { limit?: number; cursor?: string } = {},
+): Promise<Page<EventView>> {
+  checkOptions(ask, { cursor: text(500), limit: number({ from: 1, to: 1000, whole: true }) }, 'events')
+  const { limit = 1000 } = ask
+  await readTask(context, id)
+  const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
+  if (!Number.isInteger(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
+  const rows = await eventsOfTask(context.sql, checkId(id), after, limit + 1)
+  const items = rows.slice(0, limit).map(toEventView)
+  return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
+}
+
+export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {
+  const events: EventView[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await readTaskEvents(context, id, cursor === undefined ? {} : { cursor })
+    events.push(...page.items)
+    if (page.next === null) return toAttempts(events)
+    cursor = page.next
+  }
+}
+
+export interface FeedPage {
+  readonly items: EventView[]
+  /** Where to go on; also when there was nothing. */
+  readonly next: string
+}
+
+/** Events in the order of their commits, from a cursor on. It never skips an event that committed late. */
+export async function readEvents(
+  { sql }: Context,
+  ask: { cursor?: string; limit?: number; types?: readonly string[] } = {},
+): Promise<FeedPage> {
+  checkOptions(
+    ask,
+    { cursor: text(500), limit: number({ from: 1, to: 10_000, whole: true }), types: () => undefined },
+    'feed',
+  )
+  const of = await generation(sql)
+  const after = ask.cursor === undefined ? start : position(ask.cursor, of)
+  const { events, next } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [] })
+  return { items: events.map(toEventView), next: encode({ ...next, of }) }
+}
+
+function position(cursor: string, of: string): Position {
+  const at = decode<Position & { of: string }>(cursor, 'tx')
+  if (![at.tx, at.n, at.k].every(Number.isSafeInteger)) throw new Problem('CURSOR_INVALID', { cursor })
+  if (at.of !== of) throw new Problem('CURSOR_GONE')
+  return at
+}
+
+function encode(position: object): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+function decode<T>(cursor: string, field: keyof T): T {
+  try {
+    const position: T = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (position[field] !== undefined) return position
+  } catch {
+    // Falls through to the same answer.
+  }
+  throw new Problem('CURSOR_INVALID', { cursor })
+}

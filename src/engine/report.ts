@@ -1,0 +1,146 @@
+/** What a worker reports, batch by batch. Nothing here throws for an item: it is refused, and says why. */
+import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
+import { type ProblemCode, problems } from '../kernel/problem.ts'
+import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
+import type { Sql } from '../store/sql.ts'
+import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import type { Context } from './context.ts'
+import { splitting } from './split.ts'
+
+/**
+ * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
+ * kernel decides. One that was settled before with the same outcome is as good as settled now: its answer was lost.
+ */
+export async function reportSettled(
+  { sql }: Context,
+  items: readonly SettledTask[],
+  worker: string,
+): Promise<Refusal[]> {
+  return inTurn(items, turn => settleOnce(sql, turn, worker))
+}
+
+async function settleOnce(sql: Sql, items: readonly SettledTask[], worker: string): Promise<Refusal[]> {
+  const quick = items.filter(isPlain)
+  const rest = items.filter(item => !isPlain(item))
+  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch), bad)
+  const slow = [...rest, ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
+  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, worker), bad)
+  const refusals = [...left, ...missed].flatMap(miss => ('refusal' in miss ? [miss.refusal] : []))
+  const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
+  return [...refusals, ...(await settledBefore(sql, unknown))]
+}
+
+const isPlain = ({ outcome, partial }: SettledTask) => outcome === 'succeeded' && partial !== true
+
+/** An item that a statement did not find held, or that the database cannot take. */
+type Miss = { readonly item: SettledTask } | { readonly refusal: Refusal }
+
+async function succeed(sql: Sql, batch: readonly SettledTask[]): Promise<Miss[]> {
+  const done = await succeedTasks(sql, batch)
+  return done.size === batch.length ? [] : batch.flatMap(item => (done.has(item.id) ? [] : [{ item }]))
+}
+
+/** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
+function decideAndWrite(sql: Sql, batch: readonly SettledTask[], worker: string): Promise<Miss[]> {
+  return sql.begin(async tx => {
+    const locked = new Map(
+      (
+        await lockTasks(
+          tx,
+          batch.map(({ id }) => id),
+        )
+      ).map(task => [task.id, task]),
+    )
+    const missed: Miss[] = []
+    const rulings: Ruling[] = []
+    for (const item of batch) {
+      const task = locked.get(item.id)
+      if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
+      else {
+        const verdict = settle(task, toReport(item), Math.random())
+        if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
+      }
+      // A second word on the same task in one batch finds it settled.
+      locked.delete(item.id)
+    }
+    await writeRulings(tx, rulings, `worker:${worker}`)
+    return missed
+  })
+}
+
+const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
+
+function toReport({ id: _id, epoch: _epoch, ranMs: _ranMs, ...report }: SettledTask): Report {
+  return report
+}
+
+/** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
+async function settledBefore(sql: Sql, items: readonly SettledTask[]): Promise<Refusal[]> {
+  if (items.length === 0) return []
+  const ends = await endsOf(sql, items)
+  const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
+  return items.flatMap(item => {
+    const end = saidBy.get(leaseOf(item))
+    const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
+    return same ? [] : [refusal(item, 'LEASE_LOST')]
+  })
+}
+
+export async function reportStarts(
+  { sql }: Context,
+  items: readonly StartedTask[],
+  worker: string,
+): Promise<Refusal[]> {
+  const run = async (batch: readonly StartedTask[]) => {
+    const started = await startTasks(sql, batch, worker)
+    return batch.flatMap(item => (started.has(item.id) ? [] : [refusal(item, 'LEASE_LOST')]))
+  }
+  return inTurn(items, turn => splitting(turn, run, unfit))
+}
+
+export async function reportBeats(
+  { sql }: Context,
+  items: readonly BeatOfTask[],
+  refused: readonly Refusal[],
+): Promise<Refusal[]> {
+  const known = new Set(refused.map(leaseOf))
+  const run = async (batch: readonly BeatOfTask[]) => {
+    const { lost } = await beatTasks(sql, batch)
+    return batch.flatMap(item => (lost.has(item.id) ? [refusal(item, 'LEASE_LOST')] : []))
+  }
+  const open = items.filter(item => !known.has(leaseOf(item)))
+  return inTurn(open, turn => splitting(turn, run, unfit))
+}
+
+/** The name of one lease: what is said of a task under another epoch is said of another lease. */
+export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
+
+/**
+ * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has
+ * claimed it again, is taken in turns that each name it once.
+ */
+async function inTurn<Item extends HeldTask>(
+  items: readonly Item[],
+  run: (turn: readonly Item[]) => Promise<Refusal[]>,
+): Promise<Refusal[]> {
+  if (items.length === 0) return []
+  const turn = new Map<string, Item>()
+  const later: Item[] = []
+  for (const item of items) {
+    if (turn.has(item.id)) later.push(item)
+    else turn.set(item.id, item)
+  }
+  const refused = await run([...turn.values()])
+  return later.length === 0 ? refused : [...refused, ...(await inTurn(later, run))]
+}
+
+function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
+  return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
+}
+
+function unfit(item: HeldTask, error: unknown): Refusal {
+  return { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message }
+}
+
+const bad = (item: HeldTask, error: unknown): Miss => ({ refusal: unfit(item, error) })

@@ -1,0 +1,41 @@
+/**
+ * Runs a batch; if it fails for something that an item holds, halves it until the bad item stands alone. One bad row
+ * never takes its neighbours down. What says nothing about the items (the store is away) fails the whole.
+ */
+export async function splitting<Item, Result>(
+  items: readonly Item[],
+  run: (items: readonly Item[]) => Promise<Result[]>,
+  refuse: (item: Item, error: unknown) => Result,
+): Promise<Result[]> {
+  if (items.length === 0) return []
+  try {
+    return await again(() => run(items))
+  } catch (error) {
+    if (!isAboutData(error)) throw error
+    if (items.length === 1) return [refuse(items[0]!, error)]
+    const half = items.length >> 1
+    const first = await splitting(items.slice(0, half), run, refuse)
+    return [...first, ...(await splitting(items.slice(half), run, refuse))]
+  }
+}
+
+/** A deadlock or a serialization failure chose this transaction as its victim; nothing of it happened. */
+export async function again<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (tries === 5 || !/^40/.test(codeOf(error))) throw error
+    }
+  }
+}
+
+/** Classes of SQLSTATE that speak of values and constraints, not of the server. */
+function isAboutData(error: unknown): boolean {
+  return /^(22|23|42|54|P0)/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? code : ''
+}

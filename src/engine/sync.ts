@@ -1,0 +1,153 @@
+import { Problem } from '../kernel/problem.ts'
+import type { ClaimedTask, HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import { type Claimed, claimTasks, nextDueSeconds } from '../store/claim.ts'
+import { openSession, wonBefore } from '../store/sessions.ts'
+import { cancelsFor } from '../store/settle.ts'
+import { checkedJson, checkId, checkOptions, isId, number, text } from './check.ts'
+import type { Context } from './context.ts'
+import { beatFields, settledFields, startedFields } from './options.ts'
+import { leaseOf, reportBeats, reportSettled, reportStarts } from './report.ts'
+import { again } from './split.ts'
+
+export const maxClaim = 1000
+const pollSeconds = 2
+
+/**
+ * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
+ *
+ * The parts are transactions of their own, so a claim that fails never takes a settle with it. Each item is checked
+ * before anything is written; a bad one is refused and its neighbours go on.
+ */
+export async function sync(context: Context, request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer> {
+  const { settled, beats, started, refused } = checkRequest(context, request)
+  const asksForWork = (request.claim ?? 0) > 0
+  const began = performance.now()
+  const settling = Promise.all([
+    reportSettled(context, settled, request.worker),
+    reportStarts(context, started, request.worker).then(async refusals => [
+      ...refusals,
+      ...(await reportBeats(context, beats, refusals)),
+    ]),
+  ])
+  const [reports, claimed, cancels] = await Promise.all([
+    settling,
+    asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
+    asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
+  ])
+  return {
+    waitedMs: claimed.at - began,
+    claimed: claimed.tasks.map(toClaimedTask),
+    refused: [...refused, ...reports.flat()],
+    cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
+  }
+}
+
+function checkRequest(context: Context, request: SyncRequest) {
+  checkOptions({ ...request, worker: request.worker ?? null }, requestFields, 'sync')
+  const refused: Refusal[] = []
+  const sound = <Item extends { id: string; epoch: number }>(
+    items: readonly Item[] = [],
+    check: (item: Item) => void,
+  ) =>
+    items.flatMap(item => {
+      try {
+        const id = checkId(item.id)
+        checkOptions({ epoch: item.epoch ?? null }, epochField, 'sync')
+        check(item)
+        return [{ ...item, id }]
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        refused.push({ id: item.id, epoch: item.epoch, code: error.code, message: error.message })
+        return []
+      }
+    })
+  const settled = sound(request.settled, item => {
+    checkOptions(item, settledFields, 'settled')
+    if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
+    checkedJson(item.output, context.maxPayloadBytes, 'output')
+    checkedJson(item.error, context.maxPayloadBytes, 'error')
+    checkedJson(item.reason, context.maxPayloadBytes, 'reason')
+  })
+  const beats = sound(request.beats, item => {
+    checkOptions(item, beatFields, 'beats')
+    checkedJson(item.progress, context.maxPayloadBytes, 'progress')
+    checkedJson(item.checkpoint, context.maxPayloadBytes, 'checkpoint')
+  })
+  // A settle says that it started, too.
+  const settling = new Set(settled.map(leaseOf))
+  const started = sound(request.started, item => checkOptions(item, startedFields, 'started'))
+  const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
+  return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused }
+}
+
+const epochField = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
+const list = (value: unknown) =>
+  Array.isArray(value) && value.every(item => typeof item === 'object' && item !== null)
+    ? undefined
+    : 'be a list of objects'
+const requestFields = {
+  worker: text(200),
+  session: (value: unknown) => (isId(value) ? undefined : 'be a UUID'),
+  syncId: text(200),
+  queues: (value: unknown) =>
+    Array.isArray(value) && value.every(queue => text(200)(queue) === undefined) ? undefined : 'be a list of names',
+  claim: number({ from: 0, to: maxClaim, whole: true }),
+  waitSeconds: number({ from: 0, to: 60 }),
+  started: list,
+  beats: list,
+  settled: list,
+}
+
+/** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
+async function claim(
+  context: Context,
+  request: SyncRequest,
+  settling: Promise<unknown>,
+  signal: AbortSignal | undefined,
+): Promise<{ tasks: Claimed[]; at: number }> {
+  const queues = request.queues ?? []
+  if (request.session !== undefined && !context.knownSessions.has(request.session)) {
+    await openSession(context.sql, request.session, request.worker, queues)
+    context.knownSessions.add(request.session)
+  }
+  const until = performance.now() + (request.waitSeconds ?? 0) * 1000
+  for (;;) {
+    const at = performance.now()
+    const heard = context.wake.heard()
+    const tasks = await claimOnce(context, request)
+    const leftSeconds = (until - performance.now()) / 1000
+    if (tasks.length > 0 || leftSeconds <= 0 || signal?.aborted) return { tasks, at }
+    await settling
+    const due = await nextDueSeconds(context.sql, queues)
+    await context.wake.wait(queues, heard, Math.min(leftSeconds, pollSeconds, due ?? pollSeconds), signal)
+    if (signal?.aborted) return { tasks: [], at }
+  }
+}
+
+async function claimOnce(context: Context, request: SyncRequest): Promise<Claimed[]> {
+  const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
+  const hints = context.hints.current()
+  const began = performance.now()
+  const claimed = await again(() => claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }))
+  context.hints.learn(claimed, hints.length > 0, performance.now() - began)
+  if (claimed.length > 0 || session === null || syncId === null) return claimed
+  return wonBefore(context.sql, session, syncId)
+}
+
+function toClaimedTask(row: Claimed): ClaimedTask {
+  return {
+    id: row.id,
+    epoch: row.epoch,
+    type: row.type,
+    payload: row.payload,
+    attempt: row.attempt,
+    checkpoint: row.checkpoint,
+    careful: row.careful,
+    leaseUntil: new Date(row.nowMs + row.leaseLength * 1000).toISOString(),
+    leaseSeconds: row.leaseLength,
+    heartbeatSeconds: row.heartbeatSeconds,
+    timeoutSeconds: row.timeoutSeconds,
+    correlationId: row.correlationId,
+    traceparent: row.traceparent,
+  }
+}

@@ -1,0 +1,6 @@
+export { startBabysitter } from './babysitter/babysitter.ts'
+export { type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
+export { Problem, type ProblemCode, problems } from './kernel/problem.ts'
+export type * from './protocol/sync.ts'
+export type * from './protocol/tasks.ts'
+export * from './worker/index.ts'

@@ -1,0 +1,34 @@
+import { defineLifecycle, type MoveOf, type StateOf } from './lifecycle.ts'
+
+export const artifactLifecycle = defineLifecycle({
+  entity: 'artifact',
+  initial: ['registered'],
+
+  states: {
+    registered: { kind: 'open', rank: 0, means: 'Announced by the attempt that makes it.' },
+    uploaded: { kind: 'open', rank: 1, means: "Under the attempt's own prefix, its checksum known." },
+    stored: { kind: 'final', rank: 2, outcome: 'good', executed: true, means: 'At its final URI.' },
+    error: { kind: 'final', rank: 2, outcome: 'bad', executed: true, means: 'It could not be made or kept.' },
+    discarded: { kind: 'final', rank: 2, outcome: 'bad', means: 'Its attempt did not win.' },
+  },
+
+  moves: {
+    upload: { from: ['registered'], to: 'uploaded', by: ['worker'], when: 'its bytes are kept' },
+    store: { from: ['uploaded'], to: 'stored', by: ['engine', 'babysitter'], when: 'its attempt won' },
+    fail: {
+      from: ['registered', 'uploaded'],
+      to: 'error',
+      by: ['worker', 'engine', 'babysitter'],
+      when: 'the upload or its promotion failed for good',
+    },
+    discard: {
+      from: ['registered', 'uploaded'],
+      to: 'discarded',
+      by: ['engine', 'babysitter'],
+      when: 'its attempt ended without winning',
+    },
+  },
+})
+
+export type ArtifactState = StateOf<typeof artifactLifecycle>
+export type ArtifactMove = MoveOf<typeof artifactLifecycle>

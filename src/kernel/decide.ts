@@ -1,0 +1,224 @@
+/**
+ * What becomes of a task. Pure: facts in, a verdict out. The store writes verdicts down, the model test replays them.
+ *
+ * The three hot paths (enqueue, claim, a settle that succeeded) are statements of their own in store/, and must agree
+ * with what is said here; everything else goes through these functions.
+ */
+import { mayMove, movesOpenTo } from './lifecycle.ts'
+import { backoffSeconds } from './retry.ts'
+import type { TaskSettings } from './settings.ts'
+import { type TaskMove, type TaskState, taskLifecycle } from './task.ts'
+
+export const reasonCodes = [
+  'parse_error',
+  'validation_failed',
+  'dependency_unavailable',
+  'timeout',
+  'exhausted_retries',
+  'policy_violation',
+  'infrastructure_failure',
+  'compensation_failed',
+] as const
+export type ReasonCode = (typeof reasonCodes)[number]
+
+export const steps = ['fetch', 'input', 'exec', 'output', 'commit'] as const
+export type Step = (typeof steps)[number]
+
+export const outcomes = ['succeeded', 'failed', 'skipped', 'cancelled', 'released', 'dead_lettered'] as const
+export type ReportedOutcome = (typeof outcomes)[number]
+
+export interface TaskError {
+  readonly message: string
+  readonly stack?: string
+  readonly permanent?: boolean
+  readonly retryInSeconds?: number
+  readonly reasonCode?: ReasonCode
+  readonly step?: Step
+}
+
+export interface Report {
+  readonly outcome: ReportedOutcome
+  readonly output?: unknown
+  readonly error?: TaskError
+  readonly partial?: boolean
+  readonly reason?: string
+}
+
+export interface TaskFacts {
+  readonly state: TaskState
+  readonly failures: number
+  readonly losses: number
+  /** A soft cancel was asked for, and the task is held. */
+  readonly cancelling: boolean
+  readonly settings: TaskSettings
+}
+
+/** One transition, or a request that moves nothing but must be provable (`to` is the state it is in). */
+export interface TaskStep {
+  readonly to: TaskState
+  /** The event's type, where it is not the usual one of `to`. */
+  readonly type?: string
+  readonly cause: string
+  readonly payload?: Record<string, unknown>
+}
+
+/** What changes on the row besides state, seq, round and epoch. Absent: it stays. */
+export interface TaskPatch {
+  readonly failures?: number
+  readonly losses?: number
+  readonly careful?: boolean
+  readonly runInSeconds?: number
+  readonly output?: unknown
+  readonly error?: TaskError | null
+  readonly partial?: boolean
+  readonly deadLetter?: { reasonCode: ReasonCode; step?: Step } | null
+  readonly cancelRequested?: boolean
+  readonly opensRound?: boolean
+}
+
+export type Verdict =
+  | { readonly ok: true; readonly steps: readonly TaskStep[]; readonly patch: TaskPatch }
+  | { readonly ok: false; readonly state: TaskState; readonly move: TaskMove; readonly possible: TaskMove[] }
+
+/** What a worker's report makes of a task that it holds. A report without a start makes both moves. */
+export function settle(facts: TaskFacts, report: Report, random: number): Verdict {
+  const cause = `reported_${report.outcome}`
+  const ending = decideReport(facts, report, cause, random)
+  const skipsStart = facts.state === 'assigned' && report.outcome !== 'released'
+  if (!ending.ok || !skipsStart) return ending
+  return { ...ending, steps: [{ to: 'running', cause: 'implied' }, ...ending.steps] }
+}
+
+function decideReport(facts: TaskFacts, report: Report, cause: string, random: number): Verdict {
+  const error = report.error ?? { message: report.reason ?? `The worker reported ${report.outcome}.` }
+  const reason = report.reason === undefined ? {} : { reason: report.reason }
+  switch (report.outcome) {
+    case 'succeeded': {
+      const partial = report.partial === true
+      const payload = partial ? { partial } : {}
+      return verdict(
+        { to: 'succeeded', cause, payload },
+        { partial, error: null, ...('output' in report && { output: report.output }) },
+      )
+    }
+    case 'skipped':
+      return verdict({ to: 'skipped', cause, payload: reason }, { error: null })
+    case 'cancelled':
+      return verdict({ to: 'cancelled', cause, payload: reason }, report.error === undefined ? {} : { error })
+    case 'released':
+      if (facts.cancelling) return verdict({ to: 'cancelled', cause, payload: reason }, {})
+      return verdict({ to: 'retrying', cause, payload: reason }, { runInSeconds: error.retryInSeconds ?? 0 })
+    case 'failed':
+      return fail(facts, error, cause, random)
+    case 'dead_lettered':
+      if (facts.cancelling) return calledOff(error, cause)
+      return deadLettered(error.reasonCode ?? 'policy_violation', error, cause, {})
+  }
+}
+
+/** An attempt that failed: tried again, given up, or set aside, by budget and policy. */
+function fail(facts: TaskFacts, error: TaskError, cause: string, random: number): Verdict {
+  const { settings } = facts
+  const failures = facts.failures + 1
+  if (facts.cancelling) return calledOff(error, cause, { failures })
+  if (error.permanent === true) return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
+  if (failures < settings.attempts) {
+    const runInSeconds = error.retryInSeconds ?? backoffSeconds(settings, facts.failures, random)
+    return verdict({ to: 'retrying', cause, payload: { error } }, { failures, error, runInSeconds, careful: false })
+  }
+  if (settings.deadLetter === 'never') {
+    return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
+  }
+  return deadLettered(error.reasonCode ?? 'exhausted_retries', error, cause, { failures })
+}
+
+/**
+ * A lease that ran out. Only a task that was running is charged; one lost before its start comes back careful, for
+ * it may be the one that killed its worker, or just its neighbour.
+ */
+export function loseLease(facts: TaskFacts, { charged }: { charged: boolean }): Verdict {
+  const cause = 'lease_lost'
+  const error = { message: 'The worker stopped renewing its lease.' }
+  const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
+  if (facts.cancelling) return calledOff(error, cause, { losses })
+  if (losses > facts.losses && losses >= facts.settings.losses) {
+    if (facts.settings.deadLetter === 'never') {
+      return verdict({ to: 'failed', cause, payload: { error } }, { losses, error })
+    }
+    return deadLettered('infrastructure_failure', error, cause, { losses })
+  }
+  const careful = facts.state === 'assigned'
+  return verdict(
+    { to: 'retrying', cause, payload: { charged: losses > facts.losses } },
+    { losses, careful, runInSeconds: 0 },
+  )
+}
+
+/** An attempt that ran for longer than it may, found by the babysitter. It counts as a failure. */
+export function timeOut(facts: TaskFacts, random: number): Verdict {
+  const message = `The attempt ran for longer than ${facts.settings.timeoutSeconds} s.`
+  return fail(facts, { message, reasonCode: 'timeout' }, 'timeout', random)
+}
+
+export function expire(facts: TaskFacts): Verdict {
+  return ask(facts, 'expire', () => verdict({ to: 'expired', cause: 'time_to_live' }, {}))
+}
+
+/** Soft: a holder is told and may finish. Hard, or when nobody holds it: it ends at once and the lease is void. */
+export function cancel(facts: TaskFacts, mode: 'soft' | 'hard', reason?: string): Verdict {
+  const payload = { mode, ...(reason !== undefined && { reason }) }
+  return ask(facts, 'cancel', () => {
+    const held = taskLifecycle.states[facts.state].kind === 'held'
+    if (!held || mode === 'hard') return verdict({ to: 'cancelled', cause: 'cancel', payload }, {})
+    if (facts.cancelling) return { ok: true, steps: [], patch: {} }
+    const request = { to: facts.state, type: 'task.cancel_requested', cause: 'cancel', payload }
+    return verdict(request, { cancelRequested: true })
+  })
+}
+
+/** The grace of a soft cancel has passed. */
+export function endGrace(facts: TaskFacts): Verdict {
+  return ask(facts, 'cancel', () => verdict({ to: 'cancelled', cause: 'cancel_grace_passed' }, {}))
+}
+
+export function deadLetter(facts: TaskFacts, said: { reasonCode: ReasonCode; step?: Step; reason?: string }): Verdict {
+  const { reasonCode, step, reason } = said
+  return ask(facts, 'deadLetter', () =>
+    deadLettered(reasonCode, { message: reason ?? 'Set aside by an operator.', ...(step && { step }) }, 'operator', {}),
+  )
+}
+
+/** An operator opens the next round: fresh budgets, a fresh time to live. */
+export function revive(
+  facts: TaskFacts,
+  move: 'resume' | 'retry' | 'redrive',
+  payload: Record<string, unknown>,
+): Verdict {
+  return ask(facts, move, () =>
+    verdict(
+      { to: 'queued', cause: move, payload },
+      { failures: 0, losses: 0, careful: false, runInSeconds: 0, error: null, deadLetter: null, opensRound: true },
+    ),
+  )
+}
+
+function calledOff(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {
+  return verdict({ to: 'cancelled', cause, payload: { error } }, { ...patch, error })
+}
+
+function deadLettered(reasonCode: ReasonCode, error: TaskError, cause: string, patch: TaskPatch): Verdict {
+  const evidence = { reasonCode, ...(error.step && { step: error.step }) }
+  return verdict(
+    { to: 'dead_lettered', cause, payload: { ...evidence, error } },
+    { ...patch, error, deadLetter: evidence },
+  )
+}
+
+function ask(facts: TaskFacts, move: TaskMove, grant: () => Verdict): Verdict {
+  if (mayMove(taskLifecycle, facts.state, move)) return grant()
+  return { ok: false, state: facts.state, move, possible: movesOpenTo(taskLifecycle, facts.state, 'operator') }
+}
+
+function verdict(step: TaskStep, patch: TaskPatch): Verdict {
+  return { ok: true, steps: [step], patch }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Problem, type ProblemCode, problems } from './problem.ts'
+
+test('every problem has a status, says what it means, and what to do', () => {
+  for (const [code, { status, means, hint }] of Object.entries(problems)) {
+    assert.match(code, /^[A-Z]+(_[A-Z]+)*$/)
+    assert.ok(Number.isInteger(status) && status >= 400 && status < 600, `${code} ${status}`)
+    assert.match(means, /^[A-Z].*\.$/, code)
+    assert.match(hint, /^[A-Z].*\.$/, code)
+  }
+})
+
+test('what repeating cannot mend is the caller’s fault; what it can, the store’s', () => {
+  const ours = Object.entries(problems).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
+  assert.deepEqual(ours, ['SCHEMA_NEWER', 'STORE_UNAVAILABLE'])
+})
+
+test('the message of a problem alone is enough for a log: meaning, details, hint', () => {
+  const cause = new Error('below')
+  const problem = new Problem('MOVE_REFUSED', { state: 'queued', possible: ['cancel'] }, cause)
+  const { means, hint } = problems.MOVE_REFUSED
+  assert.equal(problem.message, `${means} (state: "queued", possible: ["cancel"]) ${hint}`)
+  assert.equal(problem.name, 'Problem')
+  assert.equal(problem.status, 409)
+  assert.equal(problem.cause, cause)
+  assert.deepEqual(problem.details, { state: 'queued', possible: ['cancel'] })
+  assert.ok(problem instanceof Error)
+})
+
+test('a problem without details says just what it means and what to do', () => {
+  for (const code of Object.keys(problems) as ProblemCode[]) {
+    const problem = new Problem(code)
+    assert.equal(problem.message, `${problems[code].means} ${problems[code].hint}`)
+    assert.equal(problem.status, problems[code].status)
+  }
+})

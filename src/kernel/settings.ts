@@ -1,0 +1,52 @@
+/** How a task is leased, retried and kept: said by the task, else by its type, else here. */
+export interface TaskSettings {
+  /** A lease lasts this long unless heartbeats end it earlier. */
+  readonly leaseSeconds: number
+  /** Two missed ones end the lease; null: only the lease counts. */
+  readonly heartbeatSeconds: number | null
+  /** The longest that one attempt may run; null: no limit. */
+  readonly timeoutSeconds: number | null
+  /** What a soft cancel leaves the handler before it becomes hard. */
+  readonly graceSeconds: number
+  /** Not ended so long after it was queued: expired. null: never. */
+  readonly expireInSeconds: number | null
+  /** An ended task and its events are kept this long. */
+  readonly keepSeconds: number
+  /** A dedupe key goes on standing for its task so long after it has ended. */
+  readonly dedupeSeconds: number
+  readonly deadLetter: 'exhausted' | 'never'
+  /** Failures a round may have, the first try included. */
+  readonly attempts: number
+  /** Lost leases a round may have. */
+  readonly losses: number
+  readonly delaySeconds: number
+  readonly factor: number
+  readonly maxSeconds: number
+  readonly jitter: boolean
+}
+
+export const defaultSettings: TaskSettings = Object.freeze({
+  leaseSeconds: 60,
+  heartbeatSeconds: 10,
+  timeoutSeconds: null,
+  graceSeconds: 30,
+  expireInSeconds: null,
+  keepSeconds: 14 * 86_400,
+  dedupeSeconds: 0,
+  deadLetter: 'exhausted',
+  attempts: 3,
+  losses: 3,
+  delaySeconds: 0.5,
+  factor: 2,
+  maxSeconds: 60,
+  jitter: true,
+})
+
+/** A lease has one end: its own, or two missed heartbeats, whichever is earlier. */
+export function leaseLength({ leaseSeconds, heartbeatSeconds }: TaskSettings): number {
+  return heartbeatSeconds === null ? leaseSeconds : Math.min(leaseSeconds, 2 * heartbeatSeconds)
+}
+
+export function resolveSettings(type: Partial<TaskSettings> | null, task: Partial<TaskSettings> | null): TaskSettings {
+  return { ...defaultSettings, ...type, ...task }
+}

@@ -1,0 +1,74 @@
+import { defineLifecycle, type MoveOf, type StateOf } from './lifecycle.ts'
+
+export const stageLifecycle = defineLifecycle({
+  entity: 'stage',
+  initial: ['created'],
+
+  states: {
+    created: { kind: 'open', rank: 0, means: 'What it needs has not been met.' },
+    pending: { kind: 'open', rank: 1, means: 'Open: its tasks may be claimed.' },
+    running: { kind: 'open', rank: 2, executed: true, means: 'A task of it has started.' },
+    waiting: { kind: 'open', rank: 3, hold: true, means: 'Held: at a gate, or for an outside condition.' },
+    stopping: { kind: 'open', rank: 4, executed: true, means: 'How it ends is decided; work in hand is awaited.' },
+    succeeded: { kind: 'final', rank: 5, outcome: 'good', executed: true, means: 'All its tasks ended well.' },
+    skipped: { kind: 'final', rank: 5, outcome: 'good', means: 'Its branch was not taken.' },
+    partial: { kind: 'final', rank: 5, outcome: 'mixed', executed: true, means: 'Some of it is done.' },
+    failed: { kind: 'final', rank: 5, outcome: 'bad', executed: true, means: 'More went bad than it tolerates.' },
+    cancelled: { kind: 'final', rank: 5, outcome: 'bad', means: 'Called off.' },
+  },
+
+  moves: {
+    open: { from: ['created'], to: 'pending', by: ['engine'], when: 'what it needs is met' },
+    hold: {
+      from: ['created', 'pending', 'running'],
+      to: 'waiting',
+      by: ['engine', 'operator'],
+      when: 'it has a gate, or is held for an outside condition',
+    },
+    approve: {
+      from: ['waiting'],
+      to: ['pending', 'running'],
+      by: ['operator', 'engine'],
+      when: 'it is approved; running if a task had started',
+    },
+    start: { from: ['pending'], to: 'running', by: ['engine'], when: 'its first task starts' },
+    succeed: { from: ['pending', 'running'], to: 'succeeded', by: ['engine'], when: 'all tasks ended well' },
+    settle: { from: ['pending', 'running'], to: 'partial', by: ['engine'], when: 'bad tasks stay within tolerance' },
+    fail: {
+      from: ['created', 'pending', 'waiting', 'running', 'stopping'],
+      to: 'failed',
+      by: ['engine', 'babysitter', 'operator'],
+      when: 'too many tasks are bad, its condition is in error, or its gate is refused or timed out',
+    },
+    skip: { from: ['created', 'pending'], to: 'skipped', by: ['engine'], when: 'its branch is not taken' },
+    stop: {
+      from: ['pending', 'waiting', 'running'],
+      to: 'stopping',
+      by: ['engine', 'operator', 'babysitter'],
+      when: 'its end is decided while work is in hand',
+    },
+    cancel: {
+      from: ['created', 'pending', 'waiting', 'running', 'stopping'],
+      to: 'cancelled',
+      by: ['operator', 'engine', 'babysitter'],
+      when: 'it is called off and nothing is in hand',
+    },
+    revive: {
+      from: ['failed', 'cancelled', 'partial'],
+      to: 'created',
+      by: ['operator', 'engine'],
+      opensRound: true,
+      when: 'it, its job or one of its tasks is retried or resumed',
+    },
+    reopen: {
+      from: ['skipped'],
+      to: 'created',
+      by: ['engine'],
+      opensRound: true,
+      when: 'a stage above it is revived',
+    },
+  },
+})
+
+export type StageState = StateOf<typeof stageLifecycle>
+export type StageMove = MoveOf<typeof stageLifecycle>

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { nearest } from './suggest.ts'
+
+const options = ['leaseSeconds', 'heartbeatSeconds', 'priority', 'runAt', 'dedupeKey']
+
+test('a misspelt word is answered with the one that was meant', () => {
+  assert.equal(nearest('leaseSecond', options), 'leaseSeconds')
+  assert.equal(nearest('leaseseconds', options), 'leaseSeconds')
+  assert.equal(nearest('prioritiy', options), 'priority')
+  assert.equal(nearest('runat', options), 'runAt')
+  assert.equal(nearest('dedupKey', options), 'dedupeKey')
+  assert.equal(nearest('hearbeatSecnods', options), 'heartbeatSeconds')
+})
+
+test('the nearest of several that are near is suggested', () => {
+  assert.equal(nearest('fail', ['mail', 'fails', 'fail']), 'fail')
+  assert.equal(nearest('cancle', ['candle', 'cancel', 'cancelled']), 'candle')
+})
+
+test('a word that is like none is answered with none', () => {
+  assert.equal(nearest('colour', options), undefined)
+  assert.equal(nearest('', options), undefined)
+  assert.equal(nearest('anything', []), undefined)
+})

@@ -1,0 +1,88 @@
+/** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
+import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
+import type { ProblemCode } from '../kernel/problem.ts'
+
+export interface HeldTask {
+  readonly id: string
+  /** The fence: what is said counts only while the task is held under this epoch. */
+  readonly epoch: number
+}
+
+export interface StartedTask extends HeldTask {
+  /** How long ago it began, by the worker's own clock. */
+  readonly agoMs?: number
+}
+
+export interface BeatOfTask extends HeldTask {
+  readonly progress?: unknown
+  readonly checkpoint?: unknown
+}
+
+export interface SettledTask extends HeldTask {
+  readonly outcome: ReportedOutcome
+  readonly output?: unknown
+  readonly error?: TaskError
+  /** It succeeded, but did only some of its work. */
+  readonly partial?: boolean
+  readonly reason?: string
+  /** How long the handler ran; tells when a task began whose start was never reported. */
+  readonly ranMs?: number
+}
+
+export interface SyncRequest {
+  /** The worker's name, for people. */
+  readonly worker: string
+  /** New for every process; without one, a lost answer costs a lease. */
+  readonly session?: string
+  /** Names one claiming sync of the session: sent again, it gets the same claims. */
+  readonly syncId?: string
+  readonly queues?: readonly string[]
+  readonly claim?: number
+  /** Wait so long for work if there is none. */
+  readonly waitSeconds?: number
+  readonly started?: readonly StartedTask[]
+  readonly beats?: readonly BeatOfTask[]
+  readonly settled?: readonly SettledTask[]
+}
+
+export interface ClaimedTask extends HeldTask {
+  readonly type: string
+  readonly payload: unknown
+  /** Charged attempts of this round so far, and this one. */
+  readonly attempt: number
+  readonly checkpoint: unknown
+  /** Have the start acknowledged before running it, and hold nothing else meanwhile. */
+  readonly careful: boolean
+  readonly leaseUntil: string
+  /** The lease ends so long after the sync was sent, unless a beat renews it. */
+  readonly leaseSeconds: number
+  readonly heartbeatSeconds: number | null
+  readonly timeoutSeconds: number | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+}
+
+export interface Refusal extends HeldTask {
+  readonly code: ProblemCode
+  readonly message: string
+}
+
+export interface CancelNotice extends HeldTask {
+  readonly mode: 'soft'
+  readonly graceSeconds: number
+}
+
+export interface SyncAnswer {
+  /** How long the engine waited before it claimed: the leases began no earlier than so long after the sync was sent. */
+  readonly waitedMs: number
+  readonly claimed: readonly ClaimedTask[]
+  readonly refused: readonly Refusal[]
+  readonly cancel: readonly CancelNotice[]
+}
+
+/** All that a worker needs of an engine, wherever that one is. */
+export interface SyncPort {
+  sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
+  /** Tells the engine how tasks of a type are leased, retried and kept. */
+  putTaskType(type: string, settings: object): Promise<void>
+}

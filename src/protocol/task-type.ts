@@ -1,0 +1,22 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { Problem } from '../kernel/problem.ts'
+import type { TaskTypeOptions } from './tasks.ts'
+
+/** A type of task as this process knows it. `In` is what is queued; a handler gets what the schema makes of it. */
+export interface TaskDefinition<In = unknown> {
+  readonly type: string
+  readonly schema: StandardSchemaV1<In, unknown> | undefined
+  readonly options: TaskTypeOptions
+}
+
+/** What the schema makes of a payload; a problem that lists why, where it refuses it. */
+export async function checkPayload(definition: TaskDefinition, payload: unknown, at: string): Promise<unknown> {
+  if (definition.schema === undefined) return payload
+  const result = await definition.schema['~standard'].validate(payload)
+  if (result.issues === undefined) return result.value
+  const issues = result.issues.map(({ message, path = [] }) => {
+    const where = path.map(key => String(typeof key === 'object' ? key.key : key)).join('.')
+    return where === '' ? message : `${where}: ${message}`
+  })
+  throw new Problem('PAYLOAD_REFUSED', { at, type: definition.type, issues })
+}

@@ -1,0 +1,186 @@
+/** What may be asked about tasks, and what is answered: the same in process and over HTTP. */
+import type { ReasonCode, Step, TaskError } from '../kernel/decide.ts'
+import type { TaskState } from '../kernel/task.ts'
+
+export interface RetryOptions {
+  /** Failures a task may have, the first try included. Default 3. */
+  readonly attempts?: number
+  /** Lost workers a task may have. Default 3. */
+  readonly losses?: number
+  /** Default 0.5. */
+  readonly delaySeconds?: number
+  /** Default 2. */
+  readonly factor?: number
+  /** Default 60. */
+  readonly maxSeconds?: number
+  /** Default true. */
+  readonly jitter?: boolean
+}
+
+export interface TaskTypeOptions {
+  readonly retry?: RetryOptions
+  /** Default 60. */
+  readonly leaseSeconds?: number
+  /** Default 10; null: none. */
+  readonly heartbeatSeconds?: number | null
+  /** Default: no limit. */
+  readonly timeoutSeconds?: number | null
+  /** Default 30. */
+  readonly graceSeconds?: number
+  /** Default: never. */
+  readonly expireInSeconds?: number | null
+  /** How long an ended task is kept. Default 14 days. */
+  readonly keepSeconds?: number
+  /** How long an ended task still stands for its dedupeKey. Default 0. */
+  readonly dedupeSeconds?: number
+  /** Default 'exhausted'. */
+  readonly deadLetter?: 'exhausted' | 'never'
+}
+
+export interface TaskOptions extends TaskTypeOptions {
+  /** Default: the type. */
+  readonly queue?: string
+  /** Higher first. Default 0. */
+  readonly priority?: number
+  /** Not before this moment, by the database's clock. */
+  readonly runAt?: Date | string
+  /** Not before so many seconds from now. */
+  readonly runInSeconds?: number
+  readonly keepUntil?: Date | string
+  /** While a task of this queue and key has not ended, another is not queued: the answer is the first one. */
+  readonly dedupeKey?: string
+  readonly correlationId?: string
+  /** W3C trace context. */
+  readonly traceparent?: string
+  readonly metadata?: Record<string, unknown>
+}
+
+export interface NewTaskItem extends TaskOptions {
+  readonly type: string
+  readonly payload?: unknown
+}
+
+export interface QueuedTask {
+  readonly id: string
+  readonly state: TaskState
+  /** True: an earlier task stands for the same dedupeKey, and this is it; nothing was queued. */
+  readonly deduplicated: boolean
+}
+
+export interface TaskView {
+  readonly id: string
+  readonly queue: string
+  readonly type: string
+  readonly state: TaskState
+  readonly priority: number
+  readonly round: number
+  readonly epoch: number
+  readonly seq: number
+  readonly failures: number
+  readonly losses: number
+  readonly runAt: string
+  readonly createdAt: string
+  readonly changedAt: string
+  readonly startedAt: string | null
+  readonly endedAt: string | null
+  readonly leaseUntil: string | null
+  readonly expireAt: string | null
+  readonly keepUntil: string | null
+  readonly cancelRequestedAt: string | null
+  readonly owner: string | null
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly dedupeKey: string | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  readonly payload: unknown
+  readonly metadata: Record<string, unknown>
+  readonly progress: unknown
+  readonly checkpoint: unknown
+  readonly output: unknown
+  readonly partial: boolean
+  readonly error: TaskError | null
+  readonly deadLetter: DeadLetterView | null
+}
+
+export interface DeadLetterView {
+  readonly reasonCode: ReasonCode
+  readonly step?: Step
+  readonly lastError: TaskError
+  readonly attempts: number
+  readonly lastOwner: string | null
+  readonly lastLeaseExpiresAt: string | null
+  readonly correlationId: string | null
+}
+
+export interface EventView {
+  /** entityId:seq, which no other event has. */
+  readonly id: string
+  readonly entity: 'job' | 'stage' | 'task' | 'artifact'
+  readonly entityId: string
+  readonly jobId: string | null
+  readonly seq: number
+  readonly type: string
+  readonly from: string | null
+  readonly to: string
+  readonly ts: string
+  readonly actor: string
+  readonly cause: string | null
+  readonly correlationId: string | null
+  readonly traceId: string | null
+  readonly epoch: number
+  readonly payload: Record<string, unknown>
+  readonly version: 1
+}
+
+/** What happened under one lease: a view over the events. */
+export interface AttemptView {
+  readonly epoch: number
+  readonly worker: string
+  readonly claimedAt: string
+  readonly startedAt: string | null
+  readonly endedAt: string | null
+  readonly outcome: string | null
+  readonly cause: string | null
+  readonly error: TaskError | null
+}
+
+export interface TaskQuery {
+  readonly queue?: string
+  readonly type?: string
+  readonly state?: TaskState | readonly TaskState[]
+  readonly correlationId?: string
+  /** Only dead letters of this reason. */
+  readonly reasonCode?: ReasonCode
+  /** At most 1,000. Default 100. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export interface Page<Item> {
+  readonly items: Item[]
+  /** The cursor of the next page; null: this was the last. */
+  readonly next: string | null
+}
+
+export interface RedriveRequest {
+  readonly ids?: readonly string[]
+  readonly queue?: string
+  readonly type?: string
+  readonly reasonCode?: ReasonCode
+  /** Say what would be done, and do nothing. */
+  readonly dryRun?: boolean
+  /** Tasks per second; they are spread by their runAt. */
+  readonly ratePerSecond?: number
+  /** Replaces the payload of every one of them; the edit is an event. */
+  readonly payload?: unknown
+  /** At most so many. Default 1,000. */
+  readonly limit?: number
+  readonly reason?: string
+}
+
+export interface RedriveAnswer {
+  readonly dryRun: boolean
+  readonly redriven: string[]
+  readonly refused: { id: string; code: string; message: string }[]
+}

@@ -1,0 +1,127 @@
+/**
+ * What the babysitter looks for. Each finds candidates without locking them; the chore locks them, looks again, and
+ * passes over those that someone else holds, so any number of babysitters may look at once.
+ */
+import { statesOf } from '../kernel/lifecycle.ts'
+import { defaultSettings } from '../kernel/settings.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { among, type Sql } from './sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+/**
+ * Held tasks whose lease has run out or whose attempt has run for too long, found through the claims that are due for
+ * a look. A claim whose tasks have all been given up goes; another is looked at again when the next of its leases may
+ * end. A claim that another babysitter looks at now is passed over.
+ */
+export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    with looked as materialized (
+      select id, ids, epochs from pawl.claim
+       where look_at <= pawl.clock()
+       order by look_at limit ${limit}::int
+         for update skip locked
+    ), holding as materialized (
+      select looked.id as claim_id, t.id, t.epoch, t.lease_until,
+             coalesce(t.started_at, pawl.clock()) + make_interval(secs =>
+               case when t.settings ? 'timeoutSeconds' then (t.settings->>'timeoutSeconds')::float8
+                    else (tt.settings->>'timeoutSeconds')::float8 end) as timeout_at
+        from looked
+       cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
+        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
+        left join pawl.task_type tt on tt.type = t.type
+    ), gone as (
+      delete from pawl.claim using looked
+       where claim.id = looked.id and not exists (select from holding where claim_id = looked.id)
+    ), kept as (
+      update pawl.claim
+         set ids = h.ids, epochs = h.epochs, look_at = greatest(h.look_at, pawl.clock() + interval '1 second')
+        from (select claim_id, array_agg(id) as ids, array_agg(epoch) as epochs,
+                     min(least(lease_until, timeout_at)) as look_at
+                from holding group by claim_id) as h
+       where claim.id = h.claim_id
+    )
+    select id from holding where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
+  return rows.map(({ id }) => id)
+}
+
+/** Tasks whose time to live has passed. Entries of tasks that have ended, or that have a later one, go. */
+export async function overdueTasks(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    with passed as materialized (
+      select at, task_id from pawl.expiry where at <= pawl.clock() order by at limit ${limit}::int
+         for update skip locked
+    ), stale as (
+      delete from pawl.expiry e using passed p
+       where e.at = p.at and e.task_id = p.task_id
+         and not exists (select from pawl.task t
+                          where t.id = p.task_id and t.expire_at <= pawl.clock() and t.ended_at is null)
+    )
+    select t.id from passed p join pawl.task t on t.id = p.task_id
+     where t.expire_at <= pawl.clock() and t.ended_at is null`
+  return rows.map(({ id }) => id)
+}
+
+/** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */
+export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    with stale as (
+      delete from pawl.cancel c
+       where ctid = any(array(
+               select c.ctid from pawl.cancel c left join pawl.task t
+                   on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})
+                where t.id is null limit ${limit}::int for update of c skip locked))
+    )
+    select c.task_id as id from pawl.cancel c where c.hard_at <= pawl.clock() order by c.hard_at limit ${limit}::int`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Removes ended tasks past their time, and so their events, walking the table in the order of ids a stretch at a time.
+ * Returns where the next stretch begins; null: the end was reached.
+ */
+export async function removeOld(
+  sql: Sql,
+  after: string,
+  stretch: number,
+): Promise<{ removed: number; next: string | null }> {
+  const [row] = await sql<{ removed: number; seen: number; next: string | null }>`
+    with stretch as materialized (
+      select t.id, t.ended_at is not null and t.job_id is null and coalesce(t.keep_until, t.ended_at + make_interval(secs =>
+               coalesce((t.settings->>'keepSeconds')::float8, (tt.settings->>'keepSeconds')::float8,
+                        ${defaultSettings.keepSeconds}::float8))) <= pawl.clock() as old
+        from pawl.task t left join pawl.task_type tt using (type)
+       where t.id > ${after}::uuid
+       order by t.id limit ${stretch}::int
+    ), locked as materialized (
+      select t.id from pawl.task t join stretch using (id)
+       where stretch.old and t.ended_at is not null
+       order by t.id for update of t skip locked
+    ), gone as (
+      delete from pawl.task t using locked where t.id = locked.id returning t.id
+    ), mended as (
+      delete from pawl.trouble using gone where task_id = gone.id
+    )
+    select (select count(*) from gone) as removed, count(*) as seen, max(id::text)::uuid as next from stretch`
+  return { removed: row!.removed, next: row!.seen < stretch ? null : row!.next }
+}
+
+/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, empty changes. */
+export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number; changes: number }> {
+  const [row] = await sql<{ pulses: number; keys: number; sessions: number; changes: number }>`
+    with pulses as (
+      delete from pawl.pulse where ctid = any(array(
+        select ctid from pawl.pulse where ts < pawl.clock() - interval '1 day' limit 5000)) returning 1
+    ), keys as (
+      delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
+    ), sessions as (
+      delete from pawl.session where seen_at < pawl.clock() - interval '1 day' returning 1
+    ), changes as (
+      delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
+       where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
+         and not exists (select from pawl.task where id = any(oldest.ids)) returning 1
+    )
+    select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
+           (select count(*) from sessions) as sessions, (select count(*) from changes) as changes`
+  return row!
+}

@@ -1,0 +1,33 @@
+/** The thread that holds PGlite. It answers one question after the other, in the order they were asked. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite } from '@electric-sql/pglite'
+import type { Answered, Asked } from './embedded.ts'
+
+const port = parentPort!
+const { folder } = workerData as { folder?: string }
+const opening = PGlite.create(folder === undefined ? 'memory://' : folder)
+let last: Promise<void> = Promise.resolve()
+
+port.on('message', (asked: Asked) => {
+  last = last.then(async () => port.postMessage(await answer(asked)))
+})
+
+async function answer({ n, text, values }: Asked): Promise<Answered> {
+  try {
+    const db = await opening
+    // The empty question is the last one: an orderly end.
+    if (text === '') await db.close()
+    else if (values === null) await db.exec(text)
+    else {
+      const { fields, rows } = await db.query<unknown[]>(text, [...values], { rowMode: 'array' })
+      return { n, fields: fields.map(field => field.name), rows }
+    }
+    return { n }
+  } catch (error) {
+    const { message, code, constraint, detail } = error as Error & Answered['error']
+    return {
+      n,
+      error: { message, ...(code && { code }), ...(constraint && { constraint }), ...(detail && { detail }) },
+    }
+  }
+}

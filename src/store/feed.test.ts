@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../../test/harness/eventually.ts'
+import { fresh } from '../../test/harness/fresh.ts'
+import type { Pawl } from '../engine/engine.ts'
+import { migrate } from './migrate.ts'
+import type { Sql } from './sql.ts'
+
+const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
+
+/** A transaction that stays open until it is told to commit. */
+async function openTransaction(sql: Sql): Promise<{ tx: Sql; commit(): Promise<void> }> {
+  let end = () => {}
+  let done = Promise.resolve()
+  const tx = await new Promise<Sql>((begun, failed) => {
+    done = sql.begin(async inner => {
+      begun(inner)
+      await new Promise<void>(ended => (end = ended))
+    })
+    done.catch(failed)
+  })
+  return {
+    tx,
+    async commit() {
+      end()
+      await done
+    },
+  }
+}
+
+/** Mulberry32: small, and the same for the same seed. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}
+
+/** Every event there is, by the rows themselves. */
+async function allEvents(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ id: string; seq: number }>`select id, seq from pawl.task`
+  return rows.flatMap(({ id, seq }) => Array.from({ length: seq }, (_, n) => `${id} ${n + 1}`))
+}
+
+/** Follows the feed by its cursors; it can lose what it read last, and then goes on from an earlier cursor. */
+function follower(engine: Pawl, random: (below: number) => number) {
+  const read: string[] = []
+  const kept: { cursor: string | undefined; read: number }[] = [{ cursor: undefined, read: 0 }]
+  return {
+    read,
+    async page() {
+      const { cursor } = kept.at(-1)!
+      const { items, next } = await engine.events({ limit: 1 + random(4), ...(cursor !== undefined && { cursor }) })
+      read.push(...items.map(nameOf))
+      kept.push({ cursor: next, read: read.length })
+    },
+    forget() {
+      kept.splice(1 + random(kept.length))
+      read.splice(kept.at(-1)!.read)
+    },
+  }
+}
+
+/** What not to do: whatever is there beyond the last position seen. */
+function naiveFollower(sql: Sql) {
+  const read: string[] = []
+  let last = { tx: 0, n: 0 }
+  return {
+    read,
+    async page() {
+      const changes = await sql<{ tx: number; n: number; ids: string[]; seqs: number[] }>`
+        select tx, n, ids, seqs from pawl.change where (tx, n) > (${last.tx}::bigint, ${last.n}::bigint) order by tx, n`
+      for (const { tx, n, ids, seqs } of changes) {
+        read.push(...ids.map((id, index) => `${id} ${seqs[index]}`))
+        last = { tx, n }
+      }
+    },
+  }
+}
+
+/** Writers that queue, cancel and work, in transactions of their own that commit late and in any order. */
+function writers(engine: Pawl, random: (below: number) => number) {
+  const open: { tx: Sql; commit(): Promise<void>; touched: string[] }[] = []
+  let free: string[] = []
+  const enqueue = async (tx?: Sql) => {
+    const items = Array.from({ length: 1 + random(3) }, () => ({ type: 'work' }))
+    return (await engine.enqueueMany(items, tx === undefined ? {} : { tx })).map(({ id }) => id)
+  }
+  const acts = {
+    async open() {
+      if (open.length === 5) return
+      const opened = await openTransaction(engine.context.sql)
+      open.push({ ...opened, touched: await enqueue(opened.tx) })
+    },
+    async writeInside() {
+      const writer = open[random(open.length)]
+      if (writer === undefined) return
+      const [id] = free.splice(random(free.length), 1)
+      if (id === undefined) writer.touched.push(...(await enqueue(writer.tx)))
+      else await engine.cancel(id, { tx: writer.tx, mode: 'hard' })
+    },
+    async commit() {
+      const [writer] = open.splice(random(open.length), 1)
+      if (writer === undefined) return
+      await writer.commit()
+      free.push(...writer.touched)
+    },
+    async enqueue() {
+      free.push(...(await enqueue()))
+    },
+    async work() {
+      const { claimed } = await engine.sync({ worker: 'w', queues: ['work'], claim: 1 + random(3) })
+      const settled = claimed.filter(() => random(2) === 0)
+      free = free.filter(id => settled.every(task => task.id !== id))
+      await engine.sync({ worker: 'w', settled: settled.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
+    },
+  }
+  return { acts, commitAll: async () => void (await Promise.all(open.map(writer => writer.commit()))) }
+}
+
+test('the feed skips and doubles nothing, however late and out of order its writers commit', async t => {
+  const seed = Number(process.env.PAWL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  const random = seeded(seed)
+  const { engine, sql } = await fresh(t, 'postgres 18', { connections: 8 })
+  const { acts, commitAll } = writers(engine, random)
+  const [reader, naive] = [follower(engine, random), naiveFollower(sql)]
+  const read = async () => {
+    if (random(8) === 0) reader.forget()
+    await reader.page()
+    await naive.page()
+  }
+  const names = ['open', 'writeInside', 'writeInside', 'commit', 'enqueue', 'work', 'work', 'read', 'read'] as const
+  try {
+    // Whatever chance brings, this comes first: one begins, another commits and is read, then the first commits.
+    for (const act of [acts.open, acts.enqueue, read, acts.commit]) await act()
+    for (let n = 0; n < 150; n++) {
+      const name = names[random(names.length)]!
+      await (name === 'read' ? read() : acts[name]())
+    }
+  } finally {
+    await commitAll()
+  }
+  const all = await allEvents(sql)
+  // Other tests' transactions on this server hold the feed back too; they end.
+  await eventually('everything is read', async () => {
+    for (let before = -1; before < reader.read.length; await reader.page()) before = reader.read.length
+    return reader.read.length >= all.length
+  }).catch(() => {})
+  await naive.page()
+
+  const why = `PAWL_TEST_SEED=${seed} repeats this`
+  assert.deepEqual([...reader.read].sort(), all.sort(), why)
+  assert.equal((await engine.events({ limit: 10_000 })).items.length, all.length, why)
+  const last = new Map<string, number>()
+  for (const [id, seq] of reader.read.map(name => name.split(' '))) {
+    assert.equal(Number(seq), (last.get(id!) ?? 0) + 1, `the events of ${id} come in their order; ${why}`)
+    last.set(id!, Number(seq))
+  }
+  const missed = all.filter(name => !naive.read.includes(name))
+  assert.ok(missed.length > 0, `reading "beyond the last position" must miss something here; ${why}`)
+})
+
+test('what a transaction does late to a task comes after what others did to it before', async t => {
+  const { engine, sync } = await fresh(t, 'postgres 18')
+  const { id } = await engine.enqueue('work', {})
+  const early = await openTransaction(engine.context.sql)
+  try {
+    await engine.enqueue('other', {}, { tx: early.tx })
+    await sync({ queues: ['work'], claim: 1 })
+    await engine.cancel(id, { tx: early.tx, mode: 'hard' })
+  } finally {
+    await early.commit()
+  }
+  const types = await eventually('everything is read', async () => {
+    const { items } = await engine.events()
+    return items.length === 4 && items.flatMap(event => (event.entityId === id ? [event.type] : []))
+  })
+  assert.deepEqual(types, ['task.queued', 'task.claimed', 'task.cancelled'])
+})
+
+test('the feed of the embedded store reads through, in pages of any size, and by type', async t => {
+  const { engine, sync, sql } = await fresh(t, 'embedded')
+  await engine.enqueueMany(Array.from({ length: 7 }, (_, n) => ({ type: 'work', payload: n })))
+  const { claimed } = await sync({ queues: ['work'], claim: 5 })
+  await sync({ settled: claimed.slice(0, 3).map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const })) })
+  await engine.cancel(claimed[4]!.id)
+  const all = (await allEvents(sql)).sort()
+  assert.equal(all.length, 7 + 5 + 2 * 3 + 1)
+  for (const limit of [1, 2, 3, 100]) {
+    const names: string[] = []
+    for (let cursor: string | undefined; ; ) {
+      const { items, next } = await engine.events({ limit, ...(cursor !== undefined && { cursor }) })
+      if (items.length === 0) {
+        assert.equal(next, cursor, 'at the end the cursor stays')
+        break
+      }
+      assert.ok(items.length <= limit)
+      names.push(...items.map(nameOf))
+      cursor = next
+    }
+    assert.deepEqual([...names].sort(), all, `pages of ${limit}`)
+  }
+  const types = ['task.succeeded', 'task.cancel_requested']
+  const some: string[] = []
+  for (let page = await engine.events({ limit: 2, types }); page.items.length > 0; ) {
+    some.push(...page.items.map(({ type }) => type))
+    page = await engine.events({ limit: 2, types, cursor: page.next })
+  }
+  assert.deepEqual(some, [...Array(3).fill('task.succeeded'), 'task.cancel_requested'])
+})
+
+test('a cursor of an earlier generation is gone, and the feed can be read from its start', async t => {
+  const { engine, sql } = await fresh(t, 'embedded')
+  await engine.enqueue('work', {})
+  const { next } = await engine.events()
+  await sql`update pawl.meta set system = 'the server that it was moved from'`
+  await migrate(sql)
+  await assert.rejects(engine.events({ cursor: next }), { code: 'CURSOR_GONE', status: 410 })
+  assert.equal((await engine.events()).items.length, 1)
+})
+
+test('a cursor that no feed gave out is refused, and nothing is read', async t => {
+  const { engine } = await fresh(t, 'embedded')
+  const { next } = await engine.events()
+  const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const own = JSON.parse(Buffer.from(next, 'base64url').toString())
+  const garbage = ['garbage', '!', next.slice(0, 10), ...[null, [], {}, 'text', 7, { before: 'x' }].map(made)]
+  const forged = [{ tx: '1; --' }, { n: null }, { k: 1.5 }, { tx: 2 ** 60 }].map(part => made({ ...own, ...part }))
+  for (const cursor of [...garbage, ...forged]) {
+    await assert.rejects(engine.events({ cursor }), { code: 'CURSOR_INVALID', status: 400 }, cursor)
+  }
+})

@@ -1,0 +1,110 @@
+/**
+ * The feed of events. Its position is (transaction, statement, place), and it reads only below the oldest transaction
+ * that still runs: whatever commits late has a higher number and is still to come, so nothing is ever skipped.
+ */
+import type { Sql } from './sql.ts'
+
+export interface Position {
+  readonly tx: number
+  readonly n: number
+  /** How many events of that statement have been read. */
+  readonly k: number
+}
+
+export interface EventRow {
+  readonly entityId: string
+  readonly seq: number
+  readonly epoch: number
+  readonly ts: Date
+  readonly type: string
+  readonly fromState: string | null
+  readonly toState: string
+  readonly actor: string
+  readonly cause: string | null
+  readonly jobId: string | null
+  readonly payload: Record<string, unknown> | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+}
+
+export const start: Position = { tx: 0, n: 0, k: 0 }
+const changesPerPage = 500
+
+interface Change {
+  readonly tx: number
+  readonly n: number
+  readonly size: number
+}
+
+/** Events after `after`, in order, and the position from which to go on. Empty: nothing has come yet. */
+export async function readFeed(
+  sql: Sql,
+  ask: { after: Position; limit: number; types: readonly string[] },
+): Promise<{ events: EventRow[]; next: Position }> {
+  let at = ask.after
+  for (;;) {
+    const changes = await changesFrom(sql, at)
+    if (changes.length === 0) return { events: [], next: at }
+    const next = pageEnd(changes, at, ask.limit)
+    const events = await eventsBetween(sql, at, next, ask.types)
+    // A page may hold nothing of the types that are wanted; the feed goes on behind it.
+    if (events.length > 0) return { events, next }
+    at = next
+  }
+}
+
+function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
+  return sql<Change>`
+    select tx, n, cardinality(ids) as size
+      from pawl.change
+     where (tx, n) >= (${tx}::bigint, ${n}::bigint)
+       and (tx, n, cardinality(ids)) > (${tx}::bigint, ${n}::bigint, ${k}::int)
+       and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx, n
+     limit ${changesPerPage}::int`
+}
+
+/** Where a page of at most `limit` events ends. */
+function pageEnd(changes: readonly Change[], after: Position, limit: number): Position {
+  let left = limit
+  let at = after
+  for (const { tx, n, size } of changes) {
+    const read = tx === after.tx && n === after.n ? after.k : 0
+    const take = Math.min(left, size - read)
+    if (take === 0) break
+    at = { tx, n, k: read + take }
+    left -= take
+  }
+  return at
+}
+
+function eventsBetween(sql: Sql, after: Position, until: Position, types: readonly string[]): Promise<EventRow[]> {
+  return sql<EventRow>`
+    select e.*, t.job_id, t.correlation_id, t.traceparent
+      from pawl.change c
+     cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
+      join pawl.task t on t.id = u.id
+     cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
+     where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
+       and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
+       and (c.tx, c.n, u.k) > (${after.tx}::bigint, ${after.n}::bigint, ${after.k}::bigint)
+       and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::bigint)
+       and (cardinality(${types}::text[]) = 0 or e.type = any(${types}::text[]))
+     order by c.tx, c.n, u.k`
+}
+
+/** Events of one task, oldest first. */
+export function eventsOfTask(sql: Sql, id: string, afterSeq: number, limit: number): Promise<EventRow[]> {
+  return sql<EventRow>`
+    select e.*, t.job_id, t.correlation_id, t.traceparent
+      from pawl.task t
+     cross join generate_series(${afterSeq}::int + 1, least(t.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
+     cross join lateral pawl.event_of(t.id, t.history, s.seq) as e
+     where t.id = ${id}::uuid
+     order by e.seq`
+}
+
+export async function generation(sql: Sql): Promise<string> {
+  const [row] = await sql<{ generation: string }>`select generation from pawl.meta`
+  return row!.generation
+}

@@ -1,0 +1,99 @@
+/**
+ * The rules that no single constraint can hold, as queries that must find nothing. `pawl doctor` runs them over
+ * everything, the babysitter over what is new, and the tests after every story.
+ */
+import { edgesOf, type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { lifecycles } from '../kernel/lifecycles.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { widely } from './plans.ts'
+import { among, literal, type Sql } from './sql.ts'
+
+export interface BrokenRule {
+  readonly rule: string
+  readonly entityId: string
+  readonly found: string
+}
+
+/** Rules broken by entities whose id is at least `from`: ids rise with time, so this is "since then". */
+export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-000000000000'): Promise<BrokenRule[]> {
+  return widely(sql, async tx => {
+    const found: BrokenRule[] = []
+    for (const table of lifecycles) found.push(...(await brokenHistories(tx, table, from)))
+    found.push(...(await brokenChanges(tx, from)))
+    found.push(...(await misplacedTasks(tx, from)))
+    return found
+  })
+}
+
+/** I3, I4, I6: every event follows from the one before it by a move of the table, and together they make the row. */
+function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<BrokenRule[]> {
+  const epoch = literal(statesOf(table, 'held').length > 0 ? 'r.epoch' : '0')
+  const arrows = edgesOf(table).map(edge => `('${edge.from}', '${edge.to}', ${edge.raisesEpoch})`)
+  return sql<BrokenRule>`
+    select 'I3 I4 I6 events are moves that go forward, and replay to the row' as rule, r.id as entity_id,
+           format('seq %s: %s -> %s, epoch %s after %s', h.seq, last.state, h.state, h.epoch, last.epoch) as found
+      from pawl.${literal(table.entity)} r
+     cross join unnest(r.history) with ordinality as h (ts, epoch, state, type, actor, cause, payload, seq)
+     cross join lateral (select (r.history[h.seq - 1]).state, (r.history[h.seq - 1]).epoch, (r.history[h.seq - 1]).ts) as last
+     where r.id >= ${from}::uuid
+       and case when h.seq = 1 then h.state not in (${among(table.initial)}) or h.epoch <> 0
+                when h.state = last.state then h.type is null or h.epoch <> last.epoch
+                else (last.state, h.state, h.epoch = last.epoch + 1) not in (${literal(arrows.join(', '))})
+                     or h.epoch not in (last.epoch, last.epoch + 1) or h.ts < last.ts
+           end
+     union all
+    select 'I4 events replay to the row', r.id, format('row: %s seq %s round %s epoch %s', r.state, r.seq, r.round, ${epoch})
+      from pawl.${literal(table.entity)} r
+     where r.id >= ${from}::uuid
+       and (cardinality(r.history), (r.history[r.seq]).state, (r.history[r.seq]).epoch,
+            1 + (select count(*) from generate_series(2, r.seq) as s
+                  where (r.history[s - 1]).state in (${among(statesOf(table, 'final'))})
+                    and (r.history[s]).state not in (${among(statesOf(table, 'final'))})))
+           is distinct from (r.seq, r.state, ${epoch}, r.round::bigint)
+     limit 100`
+}
+
+/** I4: the feed has every event of a task once. */
+function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
+  return sql<BrokenRule>`
+    select 'I4 the feed has every event once' as rule, t.id as entity_id,
+           format('row has seq %s, the feed %s events, %s of them different', t.seq, c.n, c.d) as found
+      from pawl.task t
+      left join (select u.id, count(*) as n, count(distinct u.seq) as d, max(u.seq) as seq
+                   from pawl.change cross join unnest(ids, seqs) as u (id, seq) group by u.id) as c on c.id = t.id
+     where t.id >= ${from}::uuid
+       and (c.n, c.d, c.seq) is distinct from (t.seq::bigint, t.seq::bigint, t.seq)
+     limit 100`
+}
+
+/** A task that lies in the wrong tables beside its own would never be claimed, never be rescued, or never be seen. */
+function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
+  const open = among(taskLifecycle.moves.claim.from)
+  const held = among(statesOf(taskLifecycle, 'held'))
+  const bad = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+  return sql<BrokenRule>`
+    select 'a task that may be claimed has its place in the queue' as rule, t.id as entity_id,
+           format('%s, with %s places', t.state, count(d.id)) as found
+      from pawl.task t
+      left join (select lane_id, run_at, u.id from pawl.due cross join unnest(ids) as u (id)) as d
+        on d.id = t.id and d.lane_id = t.lane_id and d.run_at = t.run_at
+     where t.id >= ${from}::uuid
+     group by t.id, t.state
+    having count(d.id) <> case when t.state in (${open}) then 1 else 0 end
+     union all
+    select 'a task that is held is watched', t.id, t.state
+      from pawl.task t
+     where t.id >= ${from}::uuid and t.state in (${held})
+       and not exists (select from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+                        where won.id = t.id and won.epoch = t.epoch)
+     union all
+    select 'a task that ended badly is in trouble, and no other', coalesce(t.id, x.task_id), format('%s, %s', t.state, x.state)
+      from pawl.task t full join pawl.trouble x on x.task_id = t.id
+     where coalesce(t.id, x.task_id) >= ${from}::uuid
+       and (case when t.state in (${bad}) then t.state end) is distinct from x.state
+     union all
+    select 'every task stands in a lane', t.id, format('lane %s does not exist', t.lane_id)
+      from pawl.task t left join pawl.lane l on l.id = t.lane_id
+     where t.id >= ${from}::uuid and l.id is null
+     limit 100`
+}

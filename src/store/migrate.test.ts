@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { bothKinds, serverUrl } from '../../test/harness/databases.ts'
+import { fresh } from '../../test/harness/fresh.ts'
+import { generation } from './feed.ts'
+import { migrate, migrations } from './migrate.ts'
+import { postgresPool } from './postgres.ts'
+import { makeSql, type Sql } from './sql.ts'
+
+/** As many processes as asked, each with a pool of its own, on one schema that does not exist yet. */
+async function emptySchema(t: TestContext, version: 15 | 18, processes: number): Promise<Sql[]> {
+  const schema = `t_${randomBytes(6).toString('hex')}`
+  const url = await serverUrl(version)
+  const pools = Array.from({ length: processes }, () => postgresPool(url, { connections: 2, prepare: true }))
+  t.after(async () => {
+    await pools[0]!.pool.query(`drop schema if exists "${schema}" cascade`)
+    for (const { pool } of pools) await pool.end()
+  })
+  return pools.map(({ driver }) => makeSql(driver, schema))
+}
+
+/** Everything that a migration could have changed: columns, rules, triggers, functions, and what the meta table says. */
+async function picture(sql: Sql): Promise<unknown> {
+  const tables = await sql`
+    select table_name, column_name, data_type, column_default, is_nullable
+      from information_schema.columns where table_schema = ${sql.schema} order by 1, 2`
+  const rules = await sql`
+    select conrelid::regclass::text as place, conname, pg_get_constraintdef(oid) as text
+      from pg_constraint where connamespace = ${sql.schema}::regnamespace
+     union all
+    select tgrelid::regclass::text, tgname, pg_get_triggerdef(t.oid)
+      from pg_trigger t join pg_class c on c.oid = tgrelid
+     where relnamespace = ${sql.schema}::regnamespace and not tgisinternal
+     union all
+    select '', proname, prosrc from pg_proc where pronamespace = ${sql.schema}::regnamespace
+     order by 1, 2`
+  const meta = await sql`select generation, system, guards from pawl.meta`
+  const versions = await sql`select version, at from pawl.migration order by 1`
+  return { tables, rules, meta, versions }
+}
+
+for (const version of [15, 18] as const) {
+  test(`processes that migrate at once do no harm: one does the work, the others find it done (postgres ${version})`, async t => {
+    const processes = await emptySchema(t, version, 4)
+    const results = await Promise.all(processes.map(migrate))
+    const versions = results.map(result => result.version)
+    assert.deepEqual(new Set(versions), new Set([migrations.length]))
+    assert.deepEqual(results.map(({ applied }) => applied).sort(), [0, 0, 0, migrations.length])
+    const [row] = await processes[0]!<{ rows: number; steps: number }>`
+      select (select count(*) from pawl.meta) as rows, (select count(*) from pawl.migration) as steps`
+    assert.deepEqual(row, { rows: 1, steps: migrations.length })
+  })
+}
+
+test('a migration that fails leaves nothing behind, and the next one succeeds', async t => {
+  const [sql] = await emptySchema(t, 18, 1)
+  await assert.rejects(
+    sql!.begin(async tx => {
+      await migrate(tx)
+      throw new Error('power cut')
+    }),
+    /power cut/,
+  )
+  const [before] = await sql!<{ schemas: number }>`
+    select count(*) as schemas from pg_namespace where nspname = ${sql!.schema}`
+  assert.equal(before!.schemas, 0)
+  assert.equal((await migrate(sql!)).applied, migrations.length)
+})
+
+for (const database of bothKinds) {
+  test(`a second migrate applies nothing and changes nothing (${database})`, async t => {
+    const { sql } = await fresh(t, database)
+    const before = await picture(sql)
+    assert.deepEqual(await migrate(sql), { applied: 0, version: migrations.length })
+    assert.deepEqual(await picture(sql), before)
+  })
+
+  test(`a database of a newer Pawl is refused, and left as it is (${database})`, async t => {
+    const { sql } = await fresh(t, database)
+    const newer = migrations.length + 1
+    await sql`insert into pawl.migration (version) values (${newer})`
+    await sql`update pawl.meta set system = 'another', guards = 'newer'`
+    const before = await picture(sql)
+    await assert.rejects(migrate(sql), {
+      code: 'SCHEMA_NEWER',
+      status: 503,
+      details: { database: newer, program: migrations.length },
+    })
+    assert.deepEqual(await picture(sql), before)
+  })
+
+  test(`a store that finds itself on another system begins a new generation, once (${database})`, async t => {
+    const { sql } = await fresh(t, database)
+    const first = await generation(sql)
+    await migrate(sql)
+    assert.equal(await generation(sql), first, 'the same system, the same generation')
+
+    await sql`update pawl.meta set system = 'the server that it was backed up from'`
+    await migrate(sql)
+    const second = await generation(sql)
+    assert.notEqual(second, first)
+
+    await migrate(sql)
+    assert.equal(await generation(sql), second)
+  })
+}

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { lifecycles } from '../kernel/lifecycles.ts'
+import { Problem } from '../kernel/problem.ts'
+import { lifecycleSql } from './lifecycle-sql.ts'
+import { core } from './migrations/0001-core.ts'
+import type { Sql } from './sql.ts'
+
+/** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
+export const migrations: readonly string[] = [core]
+
+/** Guards follow the kernel's tables, so they are laid anew whenever the schema moves on. */
+export function guardsSql(): string {
+  return lifecycles.map(lifecycleSql).join('')
+}
+
+/**
+ * Brings the schema up to this version. A second process that migrates at once waits for the first one's transaction
+ * and then finds nothing to do.
+ */
+export function migrate(sql: Sql): Promise<{ applied: number; version: number }> {
+  return sql.begin(async tx => {
+    await tx`select pg_advisory_xact_lock(hashtextextended('pawl migrate ' || ${tx.schema}, 0))`
+    await tx.script(`
+      create schema if not exists "${tx.schema}";
+      create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now());`)
+    const [row] = await tx<{ version: number }>`select coalesce(max(version), 0)::int as version from pawl.migration`
+    const from = row!.version
+    if (from > migrations.length) throw new Problem('SCHEMA_NEWER', { database: from, program: migrations.length })
+    for (const [index, text] of migrations.slice(from).entries()) {
+      await tx.script(text)
+      await tx`insert into pawl.migration (version) values (${from + index + 1})`
+    }
+    if (from < migrations.length) {
+      const guards = guardsSql()
+      await tx.script(guards)
+      await tx`update pawl.meta set guards = ${fingerprint(guards)}`
+    }
+    await openGeneration(tx)
+    return { applied: migrations.length - from, version: migrations.length }
+  })
+}
+
+/**
+ * Positions in the feed are transaction ids, which mean nothing on another server: after a restore or a move they
+ * would skip or repeat. So a store that finds itself on another system begins a new generation.
+ */
+async function openGeneration(sql: Sql): Promise<void> {
+  await sql`
+    update pawl.meta
+       set generation = case when system is null then generation else gen_random_uuid() end,
+           system = (select system_identifier::text from pg_control_system())
+     where system is distinct from (select system_identifier::text from pg_control_system())`
+}
+
+export function fingerprint(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,20 @@
+/**
+ * How our statements are planned. Nearly all of them touch a few rows by key in tables whose statistics are always
+ * wrong (a queue that was empty when it was analyzed is full now), and for those there is one right plan: nested loops
+ * over indexes, planned once. Left to itself the planner was seen to read the whole table a thousand times.
+ */
+import type { Sql } from './sql.ts'
+
+export const narrowPlans = `
+  set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;
+  set plan_cache_mode = force_generic_plan`
+
+/** For questions about everything: lists, depths, integrity. The planner is free again, for this transaction. */
+export function widely<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+  return sql.begin(async tx => {
+    await tx.script(`
+      set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on;
+      set local plan_cache_mode = auto`)
+    return work(tx)
+  })
+}

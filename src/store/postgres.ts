@@ -1,0 +1,134 @@
+import pg from 'pg'
+import { Problem } from '../kernel/problem.ts'
+import { narrowPlans } from './plans.ts'
+import type { Driver } from './sql.ts'
+
+export interface PostgresOptions {
+  readonly connections: number
+  /** Named statements are planned once per connection; off for poolers that cannot keep them. */
+  readonly prepare: boolean
+}
+
+interface Queryable {
+  query(config: object): Promise<{ fields: { name: string }[]; rows: unknown[][] }>
+}
+
+const { builtins } = pg.types
+const parsers: pg.CustomTypesConfig = {
+  // bigint counts and transaction ids stay far below 2^53.
+  getTypeParser: ((oid: number, format: 'text') =>
+    oid === builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+export function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.connections,
+    application_name: 'pawl',
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    types: parsers,
+    onConnect: async client => void (await client.query(narrowPlans)),
+  })
+  // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
+  pool.on('error', () => {})
+  return { pool, driver: poolDriver(pool, statementNames(options.prepare)) }
+}
+
+function poolDriver(pool: pg.Pool, nameOf: NameOf): Driver {
+  return {
+    isTransaction: false,
+    query: (text, values) => send(pool as unknown as Queryable, nameOf, text, values),
+    script: text => guarded(async () => void (await pool.query(text))),
+    async begin(work) {
+      const client = await guarded(() => pool.connect())
+      let broken: Error | undefined
+      // A connection that breaks between two statements fails the next one; without a listener it would end the process.
+      const heard = () => {}
+      client.on('error', heard)
+      try {
+        return await inTransaction(client as unknown as Queryable, nameOf, work)
+      } catch (error) {
+        if (error instanceof Problem && error.code === 'STORE_UNAVAILABLE') broken = error
+        throw error
+      } finally {
+        client.release(broken)
+        client.off('error', heard)
+      }
+    },
+  }
+}
+
+async function inTransaction<T>(client: Queryable, nameOf: NameOf, work: (driver: Driver) => Promise<T>): Promise<T> {
+  await guarded(() => client.query({ text: 'begin' }))
+  try {
+    const result = await work(transactionDriver(client, nameOf))
+    await guarded(() => client.query({ text: 'commit' }))
+    return result
+  } catch (error) {
+    await client.query({ text: 'rollback' }).catch(() => {})
+    throw error
+  }
+}
+
+/** Statements inside a transaction that someone holds: our own, or a caller's client. */
+export function transactionDriver(client: Queryable, nameOf: NameOf = () => undefined): Driver {
+  let depth = 0
+  const driver: Driver = {
+    isTransaction: true,
+    query: (text, values) => send(client, nameOf, text, values),
+    script: text => guarded(async () => void (await client.query({ text }))),
+    async begin(work) {
+      const name = `pawl_${++depth}`
+      await guarded(() => client.query({ text: `savepoint ${name}` }))
+      try {
+        const result = await work(driver)
+        await guarded(() => client.query({ text: `release savepoint ${name}` }))
+        return result
+      } catch (error) {
+        await client.query({ text: `rollback to savepoint ${name}` }).catch(() => {})
+        throw error
+      }
+    },
+  }
+  return driver
+}
+
+async function send(client: Queryable, nameOf: NameOf, text: string, values: readonly (string | null)[]) {
+  const name = nameOf(text)
+  const config = { text, values, rowMode: 'array', types: parsers, ...(name !== undefined && { name }) }
+  const { fields, rows } = await guarded(() => client.query(config))
+  return { fields: fields.map(field => field.name), rows }
+}
+
+type NameOf = (text: string) => string | undefined
+
+function statementNames(prepare: boolean): NameOf {
+  const names = new Map<string, string>()
+  return text => {
+    if (!prepare) return undefined
+    const name = names.get(text) ?? `pawl_${names.size}`
+    names.set(text, name)
+    return name
+  }
+}
+
+/** Tells "the store is away" from "the statement is wrong", so that callers know what is worth repeating. */
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw isUnavailable(error) ? new Problem('STORE_UNAVAILABLE', { why: (error as Error).message }, error) : error
+  }
+}
+
+const awayCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|57P0|08|53300)/
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && awayCodes.test(code)) return true
+  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
+    error.message,
+  )
+}

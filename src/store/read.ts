@@ -1,0 +1,131 @@
+import type { TaskError } from '../kernel/decide.ts'
+import type { TaskSettings } from '../kernel/settings.ts'
+import { type TaskState, taskLifecycle } from '../kernel/task.ts'
+import { widely } from './plans.ts'
+import { literal, type Sql } from './sql.ts'
+
+export interface TaskRow {
+  readonly id: string
+  readonly queue: string
+  readonly type: string
+  readonly state: TaskState
+  readonly priority: number
+  readonly seq: number
+  readonly round: number
+  readonly epoch: number
+  readonly failures: number
+  readonly losses: number
+  readonly careful: boolean
+  readonly runAt: Date
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly startedAt: Date | null
+  readonly endedAt: Date | null
+  readonly leaseUntil: Date | null
+  readonly cancelAt: Date | null
+  readonly expireAt: Date | null
+  readonly keepUntil: Date | null
+  readonly owner: string | null
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly dedupeKey: string | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  readonly payload: unknown
+  readonly settings: Partial<TaskSettings> | null
+  readonly metadata: Record<string, unknown> | null
+  readonly progress: unknown
+  readonly checkpoint: unknown
+  readonly output: unknown
+  readonly error: TaskError | null
+  readonly deadLetter: Record<string, unknown> | null
+  readonly partial: boolean
+}
+
+export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined> {
+  const [row] = await sql<TaskRow>`select * from pawl.task_view where id = ${id}::uuid`
+  return row
+}
+
+export interface TaskFilter {
+  readonly queue: string | null
+  readonly type: string | null
+  readonly states: readonly TaskState[]
+  readonly correlationId: string | null
+  readonly reasonCode: string | null
+  /** Only ids below this one: lists go from the newest to the oldest. */
+  readonly before: string | null
+  readonly limit: number
+}
+
+/** Newest first. What ended badly is found through `trouble`, however rare it is among the rest. */
+export function listTasks(sql: Sql, filter: TaskFilter): Promise<TaskRow[]> {
+  const troubled =
+    filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
+  const source = troubled
+    ? '(select v.* from pawl.trouble x join pawl.task_view v on v.id = x.task_id)'
+    : 'pawl.task_view'
+  return widely(
+    sql,
+    tx => tx<TaskRow>`
+    select *
+      from ${literal(source)} as v
+     where (${filter.queue}::text is null or queue = ${filter.queue})
+       and (${filter.type}::text is null or type = ${filter.type})
+       and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
+       and (${filter.correlationId}::text is null or correlation_id = ${filter.correlationId})
+       and (${filter.reasonCode}::text is null or dead_letter->>'reasonCode' = ${filter.reasonCode})
+       and (${filter.before}::uuid is null or id < ${filter.before}::uuid)
+     order by id desc
+     limit ${filter.limit}::int`,
+  )
+}
+
+export interface QueueRow {
+  readonly queue: string
+  /** May be claimed now. */
+  readonly due: number
+  /** Wait for their time. */
+  readonly scheduled: number
+  readonly held: number
+  /** How long the oldest that is due has been waiting. */
+  readonly oldestSeconds: number | null
+}
+
+/** How deep each queue is. */
+export function queueDepths(sql: Sql): Promise<QueueRow[]> {
+  return widely(
+    sql,
+    tx => tx<QueueRow>`
+    with waiting as (
+      select lane_id, coalesce(sum(cardinality(ids)) filter (where run_at <= pawl.clock()), 0) as due,
+             coalesce(sum(cardinality(ids)) filter (where run_at > pawl.clock()), 0) as scheduled,
+             min(run_at) filter (where run_at <= pawl.clock()) as oldest
+        from pawl.due group by lane_id
+    ), held as (
+      select t.lane_id, count(*) as held
+        from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
+       group by t.lane_id
+    )
+    select l.queue, coalesce(sum(w.due), 0)::bigint as due, coalesce(sum(w.scheduled), 0)::bigint as scheduled,
+           coalesce(sum(h.held), 0)::bigint as held,
+           extract(epoch from pawl.clock() - min(w.oldest))::float8 as oldest_seconds
+      from pawl.lane l left join waiting w on w.lane_id = l.id left join held h on h.lane_id = l.id
+     group by l.queue order by l.queue`,
+  )
+}
+
+export async function putTaskType(sql: Sql, type: string, settings: Partial<TaskSettings>): Promise<void> {
+  const text = JSON.stringify(settings)
+  await sql`
+    insert into pawl.task_type (type, settings) values (${type}, ${text}::jsonb)
+        on conflict (type) do update set settings = excluded.settings, changed_at = pawl.clock()
+     where task_type.settings is distinct from excluded.settings`
+}
+
+export async function getTaskType(sql: Sql, type: string): Promise<Partial<TaskSettings> | undefined> {
+  const [row] = await sql<{ settings: Partial<TaskSettings> }>`
+    select settings from pawl.task_type where type = ${type}`
+  return row?.settings
+}

@@ -1,0 +1,160 @@
+/**
+ * What a worker says about tasks that it holds. Every statement here is fenced: state and epoch, both in the WHERE, so
+ * a worker that lost its lease changes nothing, whoever holds the task now.
+ */
+import { statesOf } from '../kernel/lifecycle.ts'
+import { defaultSettings } from '../kernel/settings.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { among, json, type Sql } from './sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface Held {
+  readonly id: string
+  readonly epoch: number
+}
+
+/**
+ * Ends attempts that succeeded and whose start was never reported, which is how short tasks end: both moves at once,
+ * two events, seq + 2. Returns the ids that were ended; the others are running, or not held under their epoch.
+ */
+export async function succeedTasks(
+  sql: Sql,
+  items: readonly (Held & { output?: unknown; ranMs?: number })[],
+): Promise<Set<string>> {
+  const moved = await sql<{ id: string }>`
+    with moved as (
+      update pawl.task t
+         set state       = 'succeeded',
+             seq         = t.seq + 2,
+             ended_at    = pawl.clock(),
+             lease_until = null,
+             error       = null,
+             output      = said.output,
+             history     = t.history || array[
+               row(greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => said.ran_ms / 1000)), t.epoch,
+                   'running', null, null, 'implied', null)::pawl.step,
+               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)::pawl.step]
+        from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
+                    ${items.map(item => json(item.output))}::json[], ${items.map(item => item.ranMs ?? 0)}::float8[])
+          as said (id, epoch, output, ran_ms)
+       where t.id = said.id and t.epoch = said.epoch and t.state = 'assigned'
+      returning t.id, t.seq
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id) || array_agg(id), array_agg(seq - 1) || array_agg(seq) from moved having count(*) > 0
+    )
+    select id from moved`
+  return new Set(moved.map(({ id }) => id))
+}
+
+/**
+ * Acknowledges starts. One that is running already under the same epoch is as good: its answer was lost.
+ *
+ * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
+ */
+export async function startTasks(
+  sql: Sql,
+  items: readonly (Held & { agoMs?: number })[],
+  worker: string,
+): Promise<Set<string>> {
+  const started = await sql<{ id: string }>`
+    with mine as materialized (
+      select t.id, t.state, said.ago_ms
+        from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
+                    ${items.map(item => item.agoMs ?? 0)}::float8[]) as said (id, epoch, ago_ms)
+        join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})
+       order by t.id
+         for update of t
+    ), moved as (
+      update pawl.task t
+         set state      = 'running',
+             seq        = t.seq + 1,
+             started_at = greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
+             history    = t.history || row(
+                            greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
+                            t.epoch, 'running', null, ${`worker:${worker}`}, 'reported_start', null)::pawl.step
+        from mine
+       where t.id = mine.id and mine.state = 'assigned'
+      returning t.id, t.seq
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select id from mine`
+  return new Set(started.map(({ id }) => id))
+}
+
+export interface Beat extends Held {
+  readonly progress?: unknown
+  readonly checkpoint?: unknown
+}
+
+/**
+ * Renews leases and keeps progress and checkpoints. A row that another transaction holds is passed over: whoever holds
+ * it moves it or renews it, and the next beat is not far. So a beat never waits, and never takes part in a deadlock.
+ * Returns those that are not held under their epoch any more, and those that were passed over.
+ */
+export async function beatTasks(
+  sql: Sql,
+  items: readonly Beat[],
+): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
+  const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
+    with said as materialized (
+      select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
+                           ${items.map(item => json(item.progress))}::json[], ${items.map(item => json(item.checkpoint))}::json[])
+        as s (id, epoch, progress, checkpoint)
+    ), mine as materialized (
+      select t.id, t.settings, t.type, said.progress, said.checkpoint
+        from said join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})
+       order by t.id
+         for update of t skip locked
+    ), renewed as (
+      update pawl.task t
+         set lease_until = pawl.clock() + make_interval(secs => least(
+               coalesce((mine.settings->>'leaseSeconds')::float8, (tt.settings->>'leaseSeconds')::float8,
+                        ${defaultSettings.leaseSeconds}::float8),
+               2 * case when mine.settings ? 'heartbeatSeconds' then (mine.settings->>'heartbeatSeconds')::float8
+                        when tt.settings ? 'heartbeatSeconds' then (tt.settings->>'heartbeatSeconds')::float8
+                        else ${defaultSettings.heartbeatSeconds}::float8 end)),
+             progress    = coalesce(mine.progress, t.progress),
+             checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
+        from mine left join pawl.task_type tt on tt.type = mine.type
+       where t.id = mine.id
+      returning t.id, t.epoch, mine.progress
+    ), noted as (
+      insert into pawl.pulse (entity_id, epoch, ts, type, payload)
+      select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end, progress::jsonb
+        from renewed
+    )
+    select said.id, renewed.id is not null as renewed, t.id is not null as held
+      from said
+      left join renewed on renewed.id = said.id
+      left join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})`
+  return {
+    lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
+    passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
+  }
+}
+
+/** How (task, epoch) was ended, told by its event: what tells a settle that is sent again from a zombie's. */
+export function endsOf(
+  sql: Sql,
+  items: readonly Held[],
+): Promise<{ id: string; epoch: number; actor: string; cause: string }[]> {
+  return sql`
+    select e.entity_id as id, e.epoch, e.actor, e.cause
+      from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
+      join pawl.task t on t.id = s.id
+     cross join generate_series(1, t.seq) as n
+     cross join lateral pawl.event_of(t.id, t.history, n) as e
+     where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`
+}
+
+/** The soft cancels that a worker must be told of. */
+export function cancelsFor(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
+  return sql`
+    select t.id, t.epoch, greatest(0, extract(epoch from c.hard_at - pawl.clock()))::float8 as grace_seconds
+      from pawl.cancel c join pawl.task t on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})
+     where c.owner = ${worker}`
+}

@@ -1,0 +1,110 @@
+/**
+ * The thin tag through which every statement goes, the same for a server, the embedded store and a caller's own
+ * transaction.
+ *
+ * Statements are written whole, with the schema spelled `pawl.`; where the schema has another name it is put in when
+ * the text is sent. Values travel as parameters; only `literal()` goes into the text.
+ */
+export type Value =
+  | string
+  | number
+  | boolean
+  | Date
+  | null
+  | Literal
+  | readonly (string | number | boolean | Date | null)[]
+
+export interface Sql {
+  <Row = Record<string, unknown>>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]>
+  /** Runs `work` in a transaction; inside one, in a savepoint. */
+  begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /** Several statements at once, without parameters. */
+  script(text: string): Promise<void>
+  readonly isTransaction: boolean
+  readonly schema: string
+}
+
+/** What a database must offer. Rows come as arrays in the order of `fields`. */
+export interface Driver {
+  readonly isTransaction: boolean
+  query(text: string, values: readonly (string | null)[]): Promise<{ fields: readonly string[]; rows: unknown[][] }>
+  script(text: string): Promise<void>
+  begin<T>(work: (driver: Driver) => Promise<T>): Promise<T>
+}
+
+interface Literal {
+  readonly literal: string
+}
+
+/** Text of our own (states from a lifecycle table, say) that must be part of the statement for an index to match. */
+export function literal(text: string): Literal {
+  return { literal: text }
+}
+
+/** A list of words for `in (…)`. A state sent as a parameter can lose its partial index. */
+export function among(words: readonly string[]): Literal {
+  return literal(words.map(word => `'${word}'`).join(', '))
+}
+
+export function json(value: unknown): string | null {
+  return value === undefined || value === null ? null : JSON.stringify(value)
+}
+
+export function makeSql(driver: Driver, schema: string): Sql {
+  const rename = (text: string) => (schema === 'pawl' ? text : text.replace(/\bpawl\./g, `"${schema}".`))
+
+  const run = async <Row>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]> => {
+    let text = strings[0]!
+    const sent: (string | null)[] = []
+    for (const [index, value] of values.entries()) {
+      if (isLiteral(value)) text += value.literal
+      else text += `$${sent.push(encode(value))}`
+      text += strings[index + 1]!
+    }
+    const { fields, rows } = await driver.query(rename(text), sent)
+    return shape<Row>(fields, rows)
+  }
+  return Object.assign(run, {
+    isTransaction: driver.isTransaction,
+    schema,
+    begin: <T>(work: (sql: Sql) => Promise<T>) => driver.begin(inner => work(makeSql(inner, schema))),
+    script: (text: string) => driver.script(rename(text)),
+  })
+}
+
+/** Values travel as text, so that every driver sends the same. */
+export function encode(value: Exclude<Value, Literal>): string | null {
+  if (value === null) return null
+  if (Array.isArray(value)) return `{${value.map(encodeElement).join(',')}}`
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+function encodeElement(value: string | number | boolean | Date | null): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  const text = value instanceof Date ? value.toISOString() : value
+  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
+}
+
+function isLiteral(value: Value): value is Literal {
+  return typeof value === 'object' && value !== null && 'literal' in value
+}
+
+const camelNames = new Map<string, string>()
+
+function camel(name: string): string {
+  const known = camelNames.get(name)
+  if (known !== undefined) return known
+  const made = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  camelNames.set(name, made)
+  return made
+}
+
+function shape<Row>(fields: readonly string[], rows: unknown[][]): Row[] {
+  const names = fields.map(camel)
+  return rows.map(row => {
+    const made: Record<string, unknown> = {}
+    for (let index = 0; index < names.length; index++) made[names[index]!] = row[index]
+    return made as Row
+  })
+}

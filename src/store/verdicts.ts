@@ -1,0 +1,179 @@
+/**
+ * Everything that is not on the hot path goes one way: lock rows, let the kernel decide each, write the verdicts down.
+ * The rows stay locked from the first to the last, so what was decided on is what is written to.
+ */
+import type { TaskFacts, TaskPatch, TaskStep } from '../kernel/decide.ts'
+import { mayMove, statesOf } from '../kernel/lifecycle.ts'
+import { resolveSettings, type TaskSettings } from '../kernel/settings.ts'
+import { type TaskState, taskLifecycle } from '../kernel/task.ts'
+import { among, json, literal, type Sql } from './sql.ts'
+
+const heldStates = among(statesOf(taskLifecycle, 'held'))
+const claimable = among(taskLifecycle.moves.claim.from)
+const finalStates = among(statesOf(taskLifecycle, 'final'))
+const badStates = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+
+export interface LockedTask extends TaskFacts {
+  readonly id: string
+  readonly type: string
+  readonly queue: string
+  readonly seq: number
+  readonly epoch: number
+  readonly jobId: string | null
+  readonly dedupeKey: string | null
+  readonly payload: unknown
+  /** How long ago the lease ran out; null: it has not. */
+  readonly lapsedForSeconds: number | null
+  /** The time to live has passed. */
+  readonly overdue: boolean
+  readonly leaseUntil: Date | null
+  readonly ranSeconds: number | null
+  readonly cancelledForSeconds: number | null
+}
+
+interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
+  readonly settings: Partial<TaskSettings> | null
+  readonly typeSettings: Partial<TaskSettings> | null
+}
+
+/** Which rows: all that are named, waiting for each; or, for chores, only those that nobody holds locked. */
+export type LockMode = 'wait' | 'pass over'
+
+export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
+  const rows = await sql<LockedRow>`
+    select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.dedupe_key, t.lease_until,
+           t.payload, t.settings, tt.settings as type_settings,
+           case when t.lease_until <= pawl.clock() then extract(epoch from pawl.clock() - t.lease_until)::float8 end as lapsed_for_seconds,
+           coalesce(t.expire_at <= pawl.clock(), false) as overdue,
+           extract(epoch from pawl.clock() - t.started_at)::float8 as ran_seconds,
+           extract(epoch from pawl.clock() - t.cancel_at)::float8 as cancelled_for_seconds
+      from pawl.task t
+      join pawl.lane l on l.id = t.lane_id
+      left join pawl.task_type tt on tt.type = t.type
+     where t.id = any(${ids}::uuid[])
+     order by t.id
+       for update of t ${literal(mode === 'wait' ? '' : 'skip locked')}`
+  return rows.map(({ settings, typeSettings, ...row }) => ({
+    ...row,
+    cancelling: row.cancelledForSeconds !== null && taskLifecycle.states[row.state].kind === 'held',
+    settings: resolveSettings(typeSettings, settings),
+  }))
+}
+
+export interface Ruling {
+  readonly task: LockedTask
+  readonly steps: readonly TaskStep[]
+  readonly patch: TaskPatch & { payload?: unknown; dedupeSlot?: string; edit?: true }
+}
+
+/**
+ * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
+ * told, trouble to be seen. A ruling without steps changes nothing.
+ */
+export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: string): Promise<void> {
+  const moving = rulings.filter(ruling => ruling.steps.length > 0)
+  if (moving.length === 0) return
+  const leaving = moving.filter(
+    ({ task, steps }) => mayMove(taskLifecycle, task.state, 'claim') && steps.at(-1)!.to !== task.state,
+  )
+  if (leaving.length > 0)
+    await leaveQueue(
+      sql,
+      leaving.map(({ task }) => task.id),
+    )
+  const written = await sql`
+    with ruled as materialized (
+      select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
+                           ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
+                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[])
+        as r (id, seq, steps, to_state, p)
+    ), moved as (
+      update pawl.task t
+         set state       = r.to_state,
+             seq         = t.seq + jsonb_array_length(r.steps),
+             round       = t.round + case when r.p ? 'opensRound' then 1 else 0 end,
+             failures    = coalesce((r.p->>'failures')::int, t.failures),
+             losses      = coalesce((r.p->>'losses')::int, t.losses),
+             careful     = coalesce((r.p->>'careful')::boolean, t.careful),
+             run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
+             started_at  = case when jsonb_array_length(r.steps) = 2 then pawl.clock() else t.started_at end,
+             lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
+             ended_at    = case when r.to_state in (${finalStates}) then coalesce(t.ended_at, greatest(pawl.clock(), (t.history[t.seq]).ts)) end,
+             cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
+                                when r.p ? 'opensRound' then null else t.cancel_at end,
+             expire_at   = case when r.p ? 'opensRound'
+                                then pawl.clock() + make_interval(secs => (r.p->>'expireInSeconds')::float8)
+                                else t.expire_at end,
+             output      = case when r.p ? 'output' then nullif(r.p->'output', 'null')::json else t.output end,
+             partial     = coalesce((r.p->>'partial')::boolean, t.partial),
+             error       = case when r.p ? 'error' then nullif(r.p->'error', 'null') else t.error end,
+             payload     = coalesce((r.p->'payload')::json, t.payload),
+             dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
+             history     = t.history || array(
+               select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type', ${actor}::text, s->>'cause',
+                          nullif(s->'payload', '{}'))::pawl.step
+                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
+        from ruled r
+       where t.id = r.id and t.seq = r.seq
+      returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
+                t.losses, t.correlation_id, r.p, r.steps
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, careful, type)
+      select lane_id, run_at, id, array[id], careful, type from moved where state in (${claimable}) and p ? 'runInSeconds'
+    ), mortal as (
+      insert into pawl.expiry (at, task_id) select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
+      on conflict do nothing
+    ), told as (
+      insert into pawl.cancel (task_id, epoch, owner, hard_at)
+      select id, epoch, owner, pawl.clock() + make_interval(secs => (p->>'graceSeconds')::float8)
+        from moved where p ? 'cancelRequested'
+    ), mended as (
+      delete from pawl.trouble using moved where task_id = moved.id and moved.p ? 'opensRound'
+    ), seen as (
+      insert into pawl.trouble (task_id, state, reason_code, evidence)
+      select id, state, p->'deadLetter'->>'reasonCode', p->'deadLetter' || jsonb_build_object(
+               'lastError', p->'error', 'attempts', failures + losses, 'lastOwner', owner,
+               'lastLeaseExpiresAt', p->'leaseUntil', 'correlationId', correlation_id)
+        from moved where state in (${badStates}) and not p ? 'edit'
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_agg(seq - jsonb_array_length(steps) + n)
+        from moved cross join generate_series(1, jsonb_array_length(steps)) as n having count(*) > 0
+    )
+    select id from moved`
+  if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
+}
+
+/**
+ * Takes the places in the queue of tasks that are ended without having been claimed. A place that a claimer holds is
+ * left to it: it will find the task ended and let it go. Waiting for it here could be a deadlock, for a claimer takes
+ * the place first and the task second.
+ */
+async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
+  await sql`
+    with places as materialized (
+      select d.ctid as place, array(select id from unnest(d.ids) as id where id <> all(${ids}::uuid[])) as others
+        from pawl.task t
+        join pawl.due d on d.lane_id = t.lane_id and d.run_at = t.run_at and t.id = any(d.ids)
+       where t.id = any(${ids}::uuid[])
+         for update of d skip locked
+    ), emptied as (
+      delete from pawl.due where ctid = any(array(select place from places where others = '{}'))
+    )
+    update pawl.due set ids = others, id = others[1] from places where due.ctid = place and others <> '{}'`
+}
+
+/** A fresh round has a fresh time to live; a cancel that is told has a grace; a dead letter keeps its last lease. */
+function patchJson(task: LockedTask, patch: Ruling['patch']) {
+  const { opensRound, cancelRequested, ...rest } = patch
+  return {
+    ...rest,
+    ...(opensRound === true && { opensRound, expireInSeconds: task.settings.expireInSeconds }),
+    ...(cancelRequested === true && { cancelRequested, graceSeconds: task.settings.graceSeconds }),
+    ...(rest.deadLetter && { leaseUntil: task.leaseUntil }),
+  }
+}
+
+function endState({ steps }: Ruling): TaskState {
+  return steps.at(-1)!.to
+}

@@ -1,0 +1,20 @@
+/** What a handler is given beside its payload. */
+export interface TaskContext {
+  readonly id: string
+  readonly type: string
+  /** 1 for the first try of a round. */
+  readonly attempt: number
+  readonly epoch: number
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  /** Aborts when the work is to stop; `signal.reason` is an `Interrupted` that says why. */
+  readonly signal: AbortSignal
+  /** The last checkpoint of an earlier attempt, or null. */
+  readonly lastCheckpoint: unknown
+  /** Tells how far it is; sent with the next heartbeat, the latest wins. */
+  progress(value: unknown): void
+  /** Keeps a value for the next attempt; resolves when the store has it, rejects if the lease is lost. */
+  checkpoint(value: unknown): Promise<void>
+  /** Says that only some of the work could be done; counts if the handler then returns. */
+  partial(): void
+}

@@ -1,0 +1,84 @@
+/** What a handler may throw to say more than "it failed". Anything else is retried by the task's policy. */
+import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
+import { Problem } from '../kernel/problem.ts'
+
+/** Try again after so many seconds, whatever the backoff says. It counts as a failure. */
+export class RetryIn extends Error {
+  override readonly name = 'RetryIn'
+  readonly seconds: number
+
+  constructor(seconds: number, message = `Asked to be tried again in ${seconds} s.`) {
+    super(message)
+    this.seconds = seconds
+  }
+}
+
+/** No further attempt can help: the task has failed. */
+export class GiveUp extends Error {
+  override readonly name = 'GiveUp'
+}
+
+/** Set the task aside for people, with a reason. */
+export class DeadLetter extends Error {
+  override readonly name = 'DeadLetter'
+  readonly reasonCode: ReasonCode
+  readonly step: Step | undefined
+
+  constructor(reasonCode: ReasonCode, message: string = reasonCode, step?: Step) {
+    super(message)
+    this.reasonCode = reasonCode
+    this.step = step
+  }
+}
+
+/** There is nothing to do: a good end, with a reason. */
+export class Skip extends Error {
+  override readonly name = 'Skip'
+}
+
+export type InterruptReason = 'cancelled' | 'lease-lost' | 'timeout' | 'shutdown'
+
+/** Why a handler's signal was aborted: `signal.reason.reason`. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+  readonly reason: InterruptReason
+
+  constructor(reason: InterruptReason) {
+    super(`The task is to stop: ${reason}.`)
+    this.reason = reason
+  }
+}
+
+/** Makes what a handler threw into a report. After an interruption, that is what counts, not what it led to. */
+export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined): Report {
+  const error = describe(thrown)
+  if (interrupted === 'cancelled') return { outcome: 'cancelled', reason: error.message }
+  if (interrupted === 'shutdown') return { outcome: 'released', reason: 'The worker is shutting down.' }
+  // Where the lease is still ours after all (the store was away), nothing is charged for it.
+  if (interrupted === 'lease-lost') return { outcome: 'released', reason: 'The worker could not renew its lease.' }
+  if (interrupted === 'timeout') return { outcome: 'failed', error: { ...error, reasonCode: 'timeout' } }
+  if (thrown instanceof RetryIn) return { outcome: 'failed', error: { ...error, retryInSeconds: thrown.seconds } }
+  if (thrown instanceof GiveUp) return { outcome: 'failed', error: { ...error, permanent: true } }
+  if (thrown instanceof Skip) return { outcome: 'skipped', reason: error.message }
+  if (thrown instanceof DeadLetter) {
+    const { reasonCode, step } = thrown
+    return { outcome: 'dead_lettered', error: { ...error, reasonCode, ...(step && { step }) } }
+  }
+  if (thrown instanceof Problem && thrown.code === 'PAYLOAD_REFUSED') {
+    return { outcome: 'dead_lettered', error: { ...error, reasonCode: 'validation_failed', step: 'input' } }
+  }
+  return { outcome: 'failed', error }
+}
+
+const longest = 10_000
+
+function describe(thrown: unknown): TaskError {
+  if (!(thrown instanceof Error)) return { message: clean(String(thrown)) }
+  const message = clean(thrown.message || thrown.name)
+  return { message, ...(thrown.stack !== undefined && { stack: clean(thrown.stack) }) }
+}
+
+/** An error's text may hold anything; the store keeps no NUL and no half characters, and not without end. */
+function clean(text: string): string {
+  return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
+}

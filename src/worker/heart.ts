@@ -1,0 +1,87 @@
+/** Keeps leases alive: tells starts, renews at half, carries progress, and notices by itself when a lease is over. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Problem } from '../kernel/problem.ts'
+import type { Refusal } from '../protocol/sync.ts'
+import { type Hands, keyOf } from './hands.ts'
+import { type InHand, interrupt, nameOf } from './held-task.ts'
+import type { Line } from './line.ts'
+import { timings, type WorkerSettings } from './options.ts'
+
+export function makeHeart(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
+  async function beat(ones: readonly InHand[]): Promise<readonly Refusal[]> {
+    const sentAt = performance.now()
+    const carried = ones.map(one => ({ one, sent: one.unsent }))
+    for (const one of ones) one.unsent = {}
+    const started = ones.filter(isStartUntold)
+    try {
+      const saying = line.say({
+        started: started.map(one => ({ ...nameOf(one), agoMs: sentAt - one.startedAt! })),
+        beats: carried.map(({ one, sent }) => ({ ...nameOf(one), ...sent })),
+      })
+      const over = saying.catch(() => {})
+      for (const one of ones) one.beating = over
+      const answer = await saying
+      const refused = new Set(answer.refused.map(keyOf))
+      for (const one of started) one.startTold = true
+      for (const one of ones) {
+        // Counted from when it was sent: the engine cannot have renewed it earlier.
+        if (!refused.has(keyOf(one.task))) one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
+      }
+      hands.heed(answer)
+      return answer.refused
+    } catch (error) {
+      for (const { one, sent } of carried) one.unsent = { ...sent, ...one.unsent }
+      throw error
+    } finally {
+      for (const one of ones) one.beating = undefined
+    }
+  }
+
+  function look(now: number): InHand[] {
+    const ones = [...hands.held.values()]
+    // What has not begun may still be regained; it is looked at again before it begins.
+    for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
+    return ones.filter(one => one.beating === undefined && needsBeat(one, now))
+  }
+
+  return {
+    /** Resolves when the engine has the value; rejects if the task is not ours any more. */
+    async saveCheckpoint(one: InHand, value: unknown): Promise<void> {
+      one.unsent.checkpoint = value
+      const refused = await line.untilAnswered(async () => {
+        while (one.beating !== undefined) await one.beating
+        return beat([one])
+      })
+      if (one.interrupted === 'lease-lost') throw new Problem('LEASE_LOST', { ...nameOf(one) })
+      if (refused === undefined) throw new Problem('STORE_UNAVAILABLE', { ...nameOf(one) })
+      const refusal = refused.find(({ id }) => id === one.task.id)
+      if (refusal !== undefined) throw new Problem(refusal.code, { ...nameOf(one), why: refusal.message })
+    },
+    async keepBeating(signal: AbortSignal): Promise<void> {
+      let isBeating = false
+      while (!signal.aborted) {
+        await sleep(timings.tickMs, undefined, { signal }).catch(() => {})
+        const ones = look(performance.now())
+        if (isBeating || ones.length === 0) continue
+        isBeating = true
+        beat(ones)
+          .catch(error => log('sync.failed', { worker, part: 'beat', error: String(error) }))
+          .finally(() => {
+            isBeating = false
+          })
+      }
+    },
+  }
+}
+
+/** What has ended needs no start any more: its report says so, too. */
+function isStartUntold({ startedAt, startTold, settled }: InHand): boolean {
+  return startedAt !== undefined && !startTold && settled === undefined
+}
+
+/** A start is told once the task has run for a moment; a lease is renewed when half of it is left. */
+function needsBeat(one: InHand, now: number): boolean {
+  const isUntold = isStartUntold(one) && now - one.startedAt! > timings.tellStartMs
+  const isHalfGone = one.leaseEndsAt - now < (one.task.leaseSeconds * 1000) / 2
+  return isUntold || isHalfGone || one.unsent.progress !== undefined
+}

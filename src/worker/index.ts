@@ -1,0 +1,5 @@
+export type { TaskContext } from './context.ts'
+export { defineTask, type Task } from './define-task.ts'
+export { DeadLetter, GiveUp, Interrupted, type InterruptReason, RetryIn, Skip } from './errors.ts'
+export type { WorkerOptions } from './options.ts'
+export { startWorker, type Worker } from './worker.ts'

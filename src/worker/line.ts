@@ -1,0 +1,41 @@
+/** The worker's line to the engine: who is speaking is said once, and what must be answered is said until it is. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Problem } from '../kernel/problem.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
+import type { WorkerSettings } from './options.ts'
+
+export interface Line {
+  say(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer>
+  /** Asks again and again, ever more slowly; undefined: it was given up, or the engine will never take it. */
+  untilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined>
+  /** No more patience: what is not answered now is given up. */
+  hangUp(): void
+}
+
+const triesForBugs = 5
+
+export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
+  const { name: worker, queues, log } = settings
+  const session = randomUUID()
+  const over = new AbortController()
+  return {
+    say: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
+    hangUp: () => over.abort(),
+    async untilAnswered(ask) {
+      for (let tries = 1; !over.signal.aborted; tries++) {
+        try {
+          return await ask()
+        } catch (error) {
+          log('sync.failed', { worker, tries, error: String(error) })
+          const isAway = error instanceof Problem && error.code === 'STORE_UNAVAILABLE'
+          if (!isAway && tries === triesForBugs) return undefined
+          await sleep(backoffMs(tries), undefined, { signal: over.signal }).catch(() => {})
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+const backoffMs = (tries: number) => Math.min(50 * 2 ** tries, 5000) * (0.5 + Math.random() / 2)

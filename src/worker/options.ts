@@ -1,0 +1,44 @@
+import type { Task } from './define-task.ts'
+
+export interface WorkerOptions {
+  /** For people. Default: host, process and session. */
+  readonly name?: string
+  /** Default: the types of its tasks. */
+  readonly queues?: readonly string[]
+  /** Handlers that run at once. Default 10. */
+  readonly concurrency?: number
+  /** Tasks claimed ahead of need, so that no handler waits for the store. Default: as many as run at once. */
+  readonly buffer?: number
+  /** How long a claim waits for work at the engine. Default 20. */
+  readonly waitSeconds?: number
+  /** How long a stop waits for running handlers. Default 30. */
+  readonly drainSeconds?: number
+  readonly log?: (word: string, facts: Record<string, unknown>) => void
+}
+
+export type WorkerSettings = Required<WorkerOptions>
+
+/** Most that one sync asks for or reports. */
+export const batchSize = 1000
+
+export const timings = {
+  /** How often leases, starts and deadlines are looked at. */
+  tickMs: 50,
+  /** A task that has run for so long has its start reported. */
+  tellStartMs: 200,
+  /** How long the last reports may take after the deadline of a stop. */
+  lastWordMs: 5000,
+}
+
+export function workerSettings(tasks: readonly Task[], options: WorkerOptions, name: string): WorkerSettings {
+  const concurrency = options.concurrency ?? 10
+  return {
+    name: options.name ?? name,
+    queues: options.queues ?? tasks.map(task => task.type),
+    concurrency,
+    buffer: options.buffer ?? concurrency,
+    waitSeconds: options.waitSeconds ?? 20,
+    drainSeconds: options.drainSeconds ?? 30,
+    log: options.log ?? (() => {}),
+  }
+}

@@ -1,0 +1,122 @@
+/** Run, then report: what goes wrong with the report is never held against the work. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ended, eventually } from '../../test/harness/eventually.ts'
+import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
+import { fresh } from '../../test/harness/fresh.ts'
+import { rescue } from '../babysitter/rescue.ts'
+import type { SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import { defineTask } from './define-task.ts'
+import { startWorker } from './worker.ts'
+
+const bounded = { timeout: 60_000 }
+const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
+const reports = ({ settled }: SyncRequest) => settled !== undefined
+const wins = (_: SyncRequest, { claimed }: SyncAnswer) => claimed.length > 0
+
+function counting(type = 'work', options: object = {}) {
+  const runs: unknown[] = []
+  const task = defineTask({
+    type,
+    ...options,
+    handler: (n: unknown) => {
+      runs.push(n)
+      return `done ${n}`
+    },
+  })
+  return { task, runs }
+}
+
+for (const [fault, faults] of Object.entries({
+  'never arrive': { losesRequest: theFirst(4, reports) },
+  'arrive, but their answers do not': { losesAnswer: theFirst(4, reports) },
+})) {
+  test(`reports that ${fault} are sent again, and good work is never marked failed`, bounded, async t => {
+    const { engine } = await fresh(t)
+    const { task, runs } = counting()
+    await using _worker = startWorker(faultyPort(engine, faults), [task], hurried)
+    const { id } = await engine.enqueue(task, 1)
+    const { state, epoch, failures, losses, output } = await ended(engine, id)
+    assert.deepEqual([state, epoch, failures, losses, output, runs], ['succeeded', 1, 0, 0, 'done 1', [1]])
+    const { id: next } = await engine.enqueue(task, 2)
+    assert.equal((await ended(engine, next)).state, 'succeeded')
+    const { items } = await engine.taskEvents(id)
+    assert.equal(items.filter(({ type }) => type === 'task.succeeded').length, 1)
+  })
+}
+
+test('a task whose report does not get through keeps its lease until it does', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task, runs } = counting('work', { leaseSeconds: 5, heartbeatSeconds: 1 })
+  let isLost = true
+  const port = faultyPort(engine, { losesRequest: request => reports(request) && isLost })
+  await using _worker = startWorker(port, [task], hurried)
+  const { id } = await engine.enqueue(task, 1)
+  await eventually('the report was lost', () => port.asked.some(reports))
+  const first = Date.parse((await engine.task(id)).leaseUntil!)
+  const chore = rescue({ beginsBlind: false })
+  await eventually('the lease reaches past two whole ones', async () => {
+    assert.equal((await chore.run(engine.context)).rescued, 0)
+    return Date.parse((await engine.task(id)).leaseUntil!) > first + 4000
+  })
+  isLost = false
+  const { state, epoch } = await ended(engine, id)
+  assert.deepEqual([state, epoch, runs], ['succeeded', 1, [1]])
+})
+
+test('a claim whose answer is lost is asked for again by its syncId, and nothing is lost', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task, runs } = counting()
+  const port = faultyPort(engine, { losesAnswer: theFirst(3, wins) })
+  const queued = await engine.enqueueMany(Array.from({ length: 8 }, (_, n) => ({ type: 'work', payload: n })))
+  await using _worker = startWorker(port, [task], { ...hurried, concurrency: 8 })
+  for (const { id } of queued) {
+    const { state, epoch } = await ended(engine, id)
+    assert.deepEqual([state, epoch], ['succeeded', 1])
+  }
+  assert.deepEqual([...runs].sort(), [0, 1, 2, 3, 4, 5, 6, 7])
+  const asks = port.asked.filter(({ claim }) => claim !== undefined).slice(0, 4)
+  assert.equal(new Set(asks.map(({ session, syncId }) => `${session} ${syncId}`)).size, 1)
+})
+
+test('a claim whose answer is lost while the worker stops is given back, uncharged', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task, runs } = counting()
+  const stopping: Promise<void>[] = []
+  const port = faultyPort(engine, {
+    losesAnswer: theFirst(2, (request, answer) => {
+      if (!wins(request, answer)) return false
+      if (stopping.length === 0) stopping.push(worker.stop())
+      return true
+    }),
+  })
+  const { id } = await engine.enqueue(task, 1)
+  const worker = startWorker(port, [task])
+  await eventually('it is being stopped', () => stopping.length > 0)
+  await worker.stop()
+  const { state, failures, losses } = await engine.task(id)
+  assert.deepEqual([state, failures, losses, runs], ['retrying', 0, 0, []])
+})
+
+test('an output that cannot be kept is a failed attempt that says why, and not one done for ever', bounded, async t => {
+  const { engine } = await fresh(t, 'postgres 18', { maxPayloadBytes: 1000 })
+  const cycle: Record<string, unknown> = {}
+  cycle.self = cycle
+  const outputs = { 'too large': 'x'.repeat(2000), 'a cycle': cycle, 'a bigint': 1n, 'a NUL': '\0' }
+  const task = defineTask({
+    type: 'work',
+    retry: { attempts: 2, delaySeconds: 0 },
+    handler: (name: unknown) => outputs[name as keyof typeof outputs] ?? 'fine',
+  })
+  const names = [...Object.keys(outputs), 'none of these']
+  const queued = await engine.enqueueMany(names.map(payload => ({ type: 'work', payload })))
+  await using _worker = startWorker(engine, [task], hurried)
+  const messages: string[] = []
+  for (const { id } of queued.slice(0, -1)) {
+    const { state, failures, deadLetter } = await ended(engine, id)
+    assert.deepEqual([state, failures, deadLetter?.step], ['dead_lettered', 2, 'output'])
+    messages.push(deadLetter!.lastError.message)
+  }
+  for (const [index, hint] of [/larger/, /circular/, /BigInt/, /NUL/].entries()) assert.match(messages[index]!, hint)
+  assert.equal((await ended(engine, queued.at(-1)!.id)).output, 'fine')
+})

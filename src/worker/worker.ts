@@ -1,0 +1,206 @@
+/**
+ * The worker: claims into a buffer, runs handlers, reports, and keeps its leases alive (heart.ts, reporter.ts). These
+ * go on at once and share only the tasks in hand.
+ */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/sync.ts'
+import { checkPayload } from '../protocol/task-type.ts'
+import { makeBell } from './bell.ts'
+import type { TaskContext } from './context.ts'
+import type { Task } from './define-task.ts'
+import { makeHands } from './hands.ts'
+import { makeHeart } from './heart.ts'
+import { attempt, type InHand, inHand, interrupt, nameOf } from './held-task.ts'
+import { openLine } from './line.ts'
+import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
+import { makeReporter } from './reporter.ts'
+
+/** Works tasks of the given types until it is stopped. */
+export function startWorker(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions = {}): Worker {
+  return new Worker(engine, tasks, options)
+}
+
+export class Worker {
+  readonly name: string
+  /** Resolves when it has stopped. */
+  readonly stopped: Promise<void>
+
+  readonly #settings
+  readonly #tasks
+  readonly #engine
+  readonly #bell = makeBell()
+  readonly #line
+  readonly #hands
+  readonly #reporter
+  readonly #heart
+  readonly #handlers: ReadonlyMap<string, Task>
+  readonly #fetching = new AbortController()
+  readonly #buffer: InHand[] = []
+  readonly #careful: InHand[] = []
+  #running = 0
+  #alone: InHand | undefined
+  #syncs = 0
+  #deadline: number | undefined
+
+  constructor(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions) {
+    const name = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
+    this.#engine = engine
+    this.#tasks = tasks
+    this.#settings = workerSettings(tasks, options, name)
+    this.#line = openLine(engine, this.#settings)
+    this.#hands = makeHands(this.#settings, this.#bell)
+    this.#reporter = makeReporter(this.#line, this.#hands, this.#settings)
+    this.#heart = makeHeart(this.#line, this.#hands, this.#settings)
+    this.#handlers = new Map(tasks.map(task => [task.type, task]))
+    this.name = this.#settings.name
+    this.stopped = this.#live()
+  }
+
+  /** Tasks in hand: buffered, running, or waiting for the answer to their report. */
+  inHand(): number {
+    return this.#hands.held.size
+  }
+
+  /** Claims no more, gives back what was not started, waits for the rest; at the deadline that is given back too. */
+  async stop(): Promise<void> {
+    if (this.#deadline === undefined) {
+      this.#deadline = performance.now() + this.#settings.drainSeconds * 1000
+      this.#settings.log('worker.stopping', { worker: this.name, inHand: this.inHand() })
+      for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#giveBack(one)
+      this.#fetching.abort()
+      this.#bell.ring()
+      // A store that is away must not keep it from stopping.
+      setTimeout(this.#line.hangUp, this.#settings.drainSeconds * 1000 + timings.lastWordMs).unref()
+    }
+    await this.stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #live(): Promise<void> {
+    const ending = new AbortController()
+    const beating = this.#heart.keepBeating(ending.signal)
+    const { untilAnswered } = this.#line
+    await Promise.all(this.#tasks.map(task => untilAnswered(() => this.#engine.putTaskType(task.type, task.options))))
+    await this.#fetch()
+    await this.#drain()
+    ending.abort()
+    await beating
+    this.#settings.log('worker.stopped', { worker: this.name, leftBehind: this.inHand() })
+  }
+
+  async #fetch(): Promise<void> {
+    const { concurrency, buffer } = this.#settings
+    while (this.#deadline === undefined) {
+      const room = concurrency + buffer - this.#buffer.length - this.#running
+      // Ask when half of the buffer is gone; alone with a careful task, not at all.
+      const mayAsk = this.#careful.length === 0 && !this.#isAlone()
+      if (room > buffer / 2 && mayAsk) await this.#claim(Math.min(room, batchSize))
+      else {
+        await this.#bell.wait(timings.tickMs)
+        this.#runNext()
+      }
+    }
+  }
+
+  /** One claiming sync, sent again with its id until it is answered, so that what it won cannot get lost. */
+  async #claim(claim: number): Promise<void> {
+    const ask = { claim, syncId: `${++this.#syncs}`, waitSeconds: this.#settings.waitSeconds }
+    await this.#line.untilAnswered(async () => {
+      const sentAt = performance.now()
+      const answer = await this.#line.say(ask, this.#fetching.signal)
+      this.#hands.heed(answer)
+      for (const task of answer.claimed) this.#take(inHand(task, sentAt + answer.waitedMs))
+    })
+    this.#runNext()
+  }
+
+  #take(one: InHand): void {
+    this.#hands.take(one)
+    if (this.#deadline !== undefined) this.#giveBack(one)
+    else if (one.task.careful) this.#careful.push(one)
+    else this.#buffer.push(one)
+  }
+
+  #runNext(): void {
+    if (this.#isAlone()) return
+    while (this.#running < this.#settings.concurrency && this.#buffer.length > 0) {
+      const one = this.#buffer.shift()!
+      if (this.#mayBegin(one)) void this.#run(one)
+    }
+    if (this.#hands.held.size > this.#careful.length) return
+    const one = this.#careful.shift()
+    if (one !== undefined) void this.#runCarefully(one)
+  }
+
+  /** Not what was called off while it waited here; nor what ran out, for it may be in other hands by now. */
+  #mayBegin(one: InHand): boolean {
+    if (!this.#hands.has(one.task)) return false
+    if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
+    else if (performance.now() >= one.leaseEndsAt) this.#giveBack(one, 'Its lease ran out before it began.')
+    return one.settled === undefined
+  }
+
+  async #run(one: InHand): Promise<void> {
+    this.#running += 1
+    const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
+    const settled = await attempt(one, work, this.#heart.saveCheckpoint)
+    this.#running -= 1
+    this.#settle(one, settled)
+    this.#runNext()
+    if (this.#buffer.length <= this.#settings.buffer / 2) this.#bell.ring()
+  }
+
+  async #work(task: ClaimedTask, payload: unknown, ctx: TaskContext): Promise<unknown> {
+    const handler = this.#handlers.get(task.type)
+    if (handler === undefined) throw new Error(`This worker has no handler for tasks of type "${task.type}".`)
+    return handler.run(handler.schema === undefined ? payload : await checkPayload(handler, payload, 'payload'), ctx)
+  }
+
+  /** Until the report of a careful task has been answered: the next may kill this worker, and it would pay for it. */
+  #isAlone(): boolean {
+    return this.#alone !== undefined && this.#hands.has(this.#alone.task)
+  }
+
+  /** A task that may have killed its worker: its start is acknowledged first, and nothing else is in hand meanwhile. */
+  async #runCarefully(one: InHand): Promise<void> {
+    this.#alone = one
+    if (this.#mayBegin(one)) {
+      const answer = await this.#line.untilAnswered(() => this.#line.say({ started: [nameOf(one)] }))
+      if (answer === undefined) this.#hands.letGo(one.task)
+      else {
+        one.startTold = true
+        this.#hands.heed(answer)
+        if (this.#deadline !== undefined) this.#giveBack(one)
+        else if (this.#mayBegin(one)) await this.#run(one)
+      }
+    }
+    this.#bell.ring()
+  }
+
+  #settle(one: InHand, settled: SettledTask): void {
+    if (one.settled !== undefined) return
+    one.settled = settled
+    if (this.#hands.has(one.task)) this.#reporter.report(settled)
+  }
+
+  #giveBack(one: InHand, reason = 'The worker is shutting down.'): void {
+    this.#settle(one, { ...nameOf(one), outcome: 'released', reason })
+  }
+
+  /** Waits for what is in hand; at the deadline handlers are told to stop, and what does not is given back. */
+  async #drain(): Promise<void> {
+    const deadline = this.#deadline!
+    const { held } = this.#hands
+    while (held.size > 0 && performance.now() < deadline) await this.#bell.wait(timings.tickMs)
+    for (const one of held.values()) interrupt(one, 'shutdown')
+    await this.#bell.wait(held.size > 0 ? timings.tickMs : 0)
+    for (const one of held.values()) this.#giveBack(one)
+    const lastWord = performance.now() + timings.lastWordMs
+    while (held.size > 0 && performance.now() < lastWord) await this.#bell.wait(timings.tickMs)
+    this.#line.hangUp()
+  }
+}

@@ -1,0 +1,133 @@
+/** The whole database goes away for longer than every lease, and comes back. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import { startBabysitter } from '../../src/babysitter/babysitter.ts'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import {
+  defineTask,
+  type Interrupted,
+  type InterruptReason,
+  startWorker,
+  type TaskContext,
+} from '../../src/worker/index.ts'
+import { startCluster } from '../harness/cluster.ts'
+import { ended, eventually, latch } from '../harness/eventually.ts'
+
+const bounded = { timeout: 180_000 }
+const kinds = ['stops when told', 'goes on', 'ends meanwhile'] as const
+type Kind = (typeof kinds)[number]
+
+/** A cluster of this test's own, and engines on it; all end with the test. */
+async function ownCluster(t: TestContext) {
+  const cluster = await startCluster({ version: 18, settings: { fsync: 'off' } })
+  const engines: Pawl[] = []
+  t.after(async () => {
+    for (const engine of engines) await engine.close()
+    await cluster.stop()
+  })
+  const open = async () => {
+    const engine = await pawl({ database: cluster.url })
+    engines.push(engine)
+    return engine
+  }
+  return { cluster, open }
+}
+
+/** Leases of two seconds, so that every one of them runs out while the store is away. */
+function story() {
+  const isBack = latch()
+  const isAway = latch()
+  const interrupted: InterruptReason[] = []
+  const runs = new Map<string, number>()
+  let endedMeanwhile = 0
+  const work = defineTask({
+    type: 'work',
+    leaseSeconds: 5,
+    heartbeatSeconds: 1,
+    handler: async (kind: unknown, ctx: TaskContext) => {
+      runs.set(ctx.id, (runs.get(ctx.id) ?? 0) + 1)
+      const told = once(ctx.signal, 'abort').then(() => {
+        interrupted.push((ctx.signal.reason as Interrupted).reason)
+      })
+      await isAway.opened
+      if (kind === 'stops when told' && ctx.epoch === 1) {
+        await told
+        throw new Error('stopped as told')
+      }
+      if (kind === 'goes on') await isBack.opened
+      else if (kind === 'ends meanwhile') endedMeanwhile += 1
+      return 'done'
+    },
+  })
+  return { work, isAway, isBack, interrupted, runs, endedMeanwhile: () => endedMeanwhile }
+}
+
+test(
+  'a store away for longer than every lease costs nothing: live workers keep or regain their work',
+  bounded,
+  async t => {
+    const { cluster, open } = await ownCluster(t)
+    const { work, isAway, isBack, interrupted, runs, endedMeanwhile } = story()
+    const engine = await open()
+    await engine.register(work)
+    const items = Array.from({ length: 30 }, (_, n): { type: string; payload: Kind } => ({
+      type: 'work',
+      payload: kinds[n % 3]!,
+    }))
+    const ids = (await engine.enqueueMany(items)).map(({ id }) => id)
+    const size = { concurrency: 12, buffer: 3, waitSeconds: 1, drainSeconds: 2 }
+    await using _babysitter = startBabysitter(engine, [rescue({ heartbeatSeconds: 1, beginsBlind: false })])
+    await using one = startWorker(await open(), [work], size)
+    await using other = startWorker(await open(), [work], size)
+    await eventually('all is in hand, and twenty-four run on record', async () => {
+      const running = await engine.tasks({ state: 'running' })
+      return one.inHand() + other.inHand() === 30 && running.items.length === 24
+    })
+    const begun = (await engine.tasks({ state: 'running' })).items
+    const kept = begun.filter(({ payload }) => payload !== 'stops when told').map(({ id }) => id)
+
+    await cluster.kill()
+    isAway.open()
+    await eventually(
+      'handlers stop by their own clocks',
+      () => interrupted.filter(why => why === 'lease-lost').length >= 16,
+    )
+    await eventually('others end while nobody can be told', () => endedMeanwhile() >= 8)
+    await cluster.restart()
+    isBack.open()
+
+    for (const id of ids) {
+      const { state, epoch, failures, losses } = await ended(engine, id, 60)
+      assert.deepEqual([state, failures, losses], ['succeeded', 0, 0])
+      if (kept.includes(id)) assert.deepEqual([epoch, runs.get(id)], [1, 1])
+      const { items: events } = await engine.taskEvents(id)
+      assert.equal(events.filter(({ type }) => type === 'task.succeeded').length, 1)
+    }
+    assert.deepEqual(new Set(interrupted), new Set(['lease-lost']))
+    assert.equal(kept.length, 16)
+    assert.deepEqual(await engine.brokenRules(), [])
+  },
+)
+
+test(
+  'a store that goes away in the middle of a transaction ends the transaction, not the process',
+  bounded,
+  async t => {
+    const { cluster, open } = await ownCluster(t)
+    const engine = await open()
+    const isAway = { code: 'STORE_UNAVAILABLE' }
+    const broken = engine.transaction(async tx => {
+      await engine.enqueue('work', 1, { tx })
+      await cluster.kill()
+      await assert.rejects(engine.enqueue('work', 2), isAway)
+      await engine.enqueue('work', 3, { tx, idempotencyKey: 'three' })
+    })
+    await assert.rejects(broken, isAway)
+    await cluster.restart()
+    assert.deepEqual((await engine.tasks()).items, [])
+    const { id } = await engine.enqueue('work', 4)
+    assert.equal((await engine.task(id)).state, 'queued')
+  },
+)

@@ -1,0 +1,33 @@
+/**
+ * The databases that tests run on: real PostgreSQL 15 and 18, and the embedded store. One of each serves all tests of
+ * a process; every test has a schema of its own.
+ */
+import { startCluster } from './cluster.ts'
+
+export type DatabaseName = 'postgres 15' | 'postgres 18' | 'embedded'
+export const everyDatabase: readonly DatabaseName[] = ['postgres 15', 'postgres 18', 'embedded']
+/** For what a single file proves about our own code, one server and the embedded store are enough. */
+export const bothKinds: readonly DatabaseName[] = ['postgres 18', 'embedded']
+
+const quickSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB' }
+const started = new Map<number, Promise<string>>()
+
+/** The address of a server that the test runner started, else of one that this process starts for itself. */
+export function serverUrl(version: 15 | 18): Promise<string> {
+  const given = process.env[`PAWL_TEST_POSTGRES_${version}`]
+  if (given !== undefined) return Promise.resolve(given)
+  const running = started.get(version) ?? startCluster({ version, settings: quickSettings }).then(({ url }) => url)
+  started.set(version, running)
+  return running
+}
+
+/** What the runner starts once for all test files. */
+export async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
+  const clusters = await Promise.all(
+    ([15, 18] as const).map(version => startCluster({ version, settings: quickSettings })),
+  )
+  return {
+    env: Object.fromEntries(clusters.map(({ version, url }) => [`PAWL_TEST_POSTGRES_${version}`, url])),
+    stop: async () => void (await Promise.all(clusters.map(cluster => cluster.stop()))),
+  }
+}

@@ -1,0 +1,57 @@
+/** Programs that tests start in processes of their own, and end by their id, however the test ends. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { eventually } from './eventually.ts'
+
+export interface Program<Line> {
+  readonly process: ChildProcess
+  /** What it has said so far. */
+  readonly lines: readonly Line[]
+  signal(signal: NodeJS.Signals): void
+  /** The first line that fits, said already or still to come. */
+  said(fact: string, fits: (line: Line) => boolean): Promise<Line>
+  /** Resolves when it has ended and all that it said is here. */
+  readonly ended: Promise<void>
+}
+
+/** `path` is that of the compiled program, from the folder of the tests. */
+export function startProgram<Line>(
+  t: TestContext,
+  path: string,
+  ask: object,
+  read: (line: string) => Line,
+): Program<Line> {
+  const file = fileURLToPath(new URL(`../${path}`, import.meta.url))
+  const child = spawn(process.execPath, [file, JSON.stringify(ask)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const end = () => void child.kill('SIGKILL')
+  process.once('exit', end)
+  const lines: Line[] = []
+  const complaints: string[] = []
+  const output = createInterface({ input: child.stdout! })
+  output.on('line', line => lines.push(read(line)))
+  child.stderr!.on('data', text => complaints.push(String(text)))
+  const ended = Promise.all([once(child, 'exit'), once(output, 'close')]).then(() => {
+    process.removeListener('exit', end)
+  })
+  t.after(async () => {
+    end()
+    await ended
+  })
+  const complain = () => {
+    if (child.exitCode !== null && child.exitCode !== 0) throw new Error(`the program failed: ${complaints.join('')}`)
+  }
+  return {
+    process: child,
+    lines,
+    ended,
+    signal: signal => void child.kill(signal),
+    said: (fact, fits) =>
+      eventually(`the program says: ${fact}`, () => {
+        complain()
+        return lines.find(fits)
+      }),
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Random commands by several workers, on a real PostgreSQL, with the pure kernel as the oracle.
+ *
+ * PAWL_MODEL_RUNS: how many runs (50). PAWL_MODEL_SEED: `seed`, or `seed:path` as a failed run prints it, to replay.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type Command, command } from './commands.ts'
+import { shorten } from './shorten.ts'
+import { step } from './steps.ts'
+import { compareHistories, compareRows, inWorld } from './world.ts'
+
+const runs = Number(process.env.PAWL_MODEL_RUNS ?? 50)
+const [seedText = '', path] = (process.env.PAWL_MODEL_SEED ?? '').split(':')
+const seed = seedText === '' ? Date.now() & 0x7fffffff : Number(seedText)
+
+test('whatever workers and operators do, the database does what the kernel decides', async t => {
+  // Jitter is the only chance in it: with a fixed die, a run can be told again exactly.
+  t.mock.method(Math, 'random', () => 0.25)
+  t.diagnostic(`seed ${seed}, ${runs} runs; replay with PAWL_MODEL_SEED=${seed}`)
+
+  const stories = fc.array(command, { minLength: 1, maxLength: 120, size: 'max' })
+  const options = { seed, numRuns: runs, endOnFailure: true, ...(path !== undefined && { path }) }
+  const { failed, counterexample, counterexamplePath } = await fc.check(fc.asyncProperty(stories, tell), options)
+  if (!failed) return
+  const fault = (story: readonly Command[]) =>
+    tell(story).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+  const shortest = await shorten(counterexample![0], async story => (await fault(story)) !== undefined, 60)
+  const lines = shortest.map(command => JSON.stringify(command))
+  const replay = `replay with PAWL_MODEL_SEED=${seed}:${counterexamplePath}`
+  assert.fail(new Error([replay, ...lines].join('\n'), { cause: await fault(shortest) }))
+})
+
+function tell(story: readonly Command[]): Promise<void> {
+  return inWorld(async world => {
+    for (const command of story) {
+      await step(world, command)
+      await compareRows(world)
+    }
+    await compareHistories(world)
+  })
+}

@@ -1,0 +1,204 @@
+/**
+ * What tasks should be, by the kernel alone: nothing here knows a database. Every change goes through `record`, which
+ * lets nothing pass that the lifecycle table does not have.
+ */
+import assert from 'node:assert/strict'
+import type { TaskFacts, Verdict } from '../../src/kernel/decide.ts'
+import { eventType } from '../../src/kernel/event.ts'
+import { edgesOf } from '../../src/kernel/lifecycle.ts'
+import { resolveSettings, type TaskSettings } from '../../src/kernel/settings.ts'
+import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
+
+export interface ModelEvent {
+  readonly seq: number
+  readonly type: string
+  readonly from: TaskState | null
+  readonly to: TaskState
+  readonly epoch: number
+  readonly ts: number
+  readonly actor: string
+  readonly cause: string
+  readonly payload: unknown
+}
+
+/** Times are milliseconds of the model's clock. */
+export interface ModelTask {
+  readonly id: string
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | undefined
+  readonly settings: TaskSettings
+  readonly events: ModelEvent[]
+  state: TaskState
+  seq: number
+  round: number
+  epoch: number
+  failures: number
+  losses: number
+  careful: boolean
+  partial: boolean
+  owner: string | null
+  runAt: number
+  leaseUntil: number | null
+  endedAt: number | null
+  cancelAt: number | null
+  expireAt: number | null
+  payload: unknown
+  output: unknown
+  error: string | null
+  reasonCode: string | null
+  progress: unknown
+  checkpoint: unknown
+}
+
+export interface Lease {
+  readonly id: string
+  readonly epoch: number
+}
+
+export interface Model {
+  clock: number
+  readonly types: Readonly<Record<string, Partial<TaskSettings>>>
+  readonly tasks: Map<string, ModelTask>
+  /** In the order in which they were made. */
+  readonly lanes: { readonly queue: string; readonly priority: number }[]
+  /** Which task stands for a queue's dedupe key. */
+  readonly keys: Map<string, string>
+  /** Every lease that was ever won. */
+  readonly leases: Lease[]
+  /** What the last claiming sync of a worker's session won. */
+  readonly sessions: Map<string, { syncId: string; won: readonly Lease[] }>
+  beats: number
+}
+
+export function newModel(clock: number, types: Model['types']): Model {
+  const [tasks, keys, sessions] = [new Map(), new Map(), new Map()]
+  return { clock, types, tasks, lanes: [], keys, leases: [], sessions, beats: 0 }
+}
+
+export const isHeld = (task: ModelTask) => taskLifecycle.states[task.state].kind === 'held'
+export const isOpen = (task: ModelTask) => taskLifecycle.moves.claim.from.includes(task.state as never)
+
+export function factsOf(task: ModelTask): TaskFacts {
+  const { state, failures, losses, settings } = task
+  return { state, failures, losses, settings, cancelling: isHeld(task) && task.cancelAt !== null }
+}
+
+/** When the attempt of the latest lease began. */
+export function startedAt({ events, epoch }: ModelTask): number | null {
+  return events.find(event => event.epoch === epoch && event.type === 'task.started')?.ts ?? null
+}
+
+/** The task that is held under this very epoch. */
+export function holding(model: Model, { id, epoch }: Lease): ModelTask | undefined {
+  const task = model.tasks.get(id)
+  return task !== undefined && task.epoch === epoch && isHeld(task) ? task : undefined
+}
+
+export interface NewModelTask {
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | undefined
+  readonly said: Partial<TaskSettings>
+  readonly runInSeconds: number | undefined
+  readonly payload: unknown
+}
+
+/** Queues a task, or names the one that stands for its key. */
+export function enqueue(model: Model, id: string, item: NewModelTask): { id: string; state: TaskState; was: boolean } {
+  const { queue, priority, key, payload } = item
+  const holder = key === undefined ? undefined : holderOf(model, queue, key)
+  if (holder !== undefined) return { id: holder.id, state: holder.state, was: true }
+  const settings = resolveSettings(model.types[queue] ?? null, item.said)
+  const task: ModelTask = {
+    ...{ id, queue, priority, key, settings, payload, events: [] },
+    ...{ state: 'queued', seq: 0, round: 1, epoch: 0, failures: 0, losses: 0, careful: false, partial: false },
+    ...{ owner: null, leaseUntil: null, endedAt: null, cancelAt: null },
+    ...{ output: null, error: null, reasonCode: null, progress: null, checkpoint: null },
+    runAt: model.clock + 1000 * (item.runInSeconds ?? 0),
+    expireAt: settings.expireInSeconds === null ? null : model.clock + 1000 * settings.expireInSeconds,
+  }
+  record(task, 'queued', { ts: model.clock, actor: 'producer', cause: 'enqueued' })
+  model.tasks.set(id, task)
+  if (key !== undefined) model.keys.set(slot(queue, key), id)
+  return { id, state: 'queued', was: false }
+}
+
+const slot = (queue: string, key: string) => `${queue}/${key}`
+
+/** Who stands for a key: one that has not ended, or not longer ago than its dedupeSeconds. */
+export function holderOf(model: Model, queue: string, key: string): ModelTask | undefined {
+  const task = model.tasks.get(model.keys.get(slot(queue, key)) ?? '')
+  const isOver = task?.endedAt != null && task.endedAt + 1000 * task.settings.dedupeSeconds <= model.clock
+  return isOver ? undefined : task
+}
+
+export function takeKey(model: Model, task: ModelTask): void {
+  if (task.key !== undefined) model.keys.set(slot(task.queue, task.key), task.id)
+}
+
+interface Said {
+  readonly ts: number
+  readonly actor: string
+  readonly cause: string
+  readonly type?: string | undefined
+  readonly payload?: unknown
+}
+
+const edges = edgesOf(taskLifecycle)
+
+/** One transition, or a request that moves nothing: the event, and what follows from the table. */
+export function record(task: ModelTask, to: TaskState, said: Said): void {
+  const from = task.events.length === 0 ? null : task.state
+  if (from === null) assert.ok((taskLifecycle.initial as readonly string[]).includes(to))
+  else if (from === to) assert.ok(said.type !== undefined, `${from} again needs a type of its own`)
+  else {
+    const edge = edges.find(edge => edge.from === from && edge.to === to)
+    assert.ok(edge, `${from} -> ${to} is not a move`)
+    if (edge.raisesEpoch) task.epoch += 1
+    if (edge.opensRound) task.round += 1
+  }
+  task.seq += 1
+  task.state = to
+  const last = task.events.at(-1)?.ts ?? said.ts
+  const { type = eventType('task', to), actor, cause, payload = {} } = said
+  task.events.push({
+    seq: task.seq,
+    type,
+    from,
+    to,
+    epoch: task.epoch,
+    ts: Math.max(last, said.ts),
+    actor,
+    cause,
+    payload,
+  })
+}
+
+/** Makes of a task what the kernel said; false: it said no. `beganAt` is when an implied start happened. */
+export function obey(model: Model, task: ModelTask, verdict: Verdict, actor: string, beganAt = model.clock): boolean {
+  if (!verdict.ok) return false
+  const { steps, patch } = verdict
+  for (const step of steps) {
+    const ts = step.cause === 'implied' ? beganAt : model.clock
+    record(task, step.to, { ...step, ts, actor })
+  }
+  if (!isHeld(task)) task.leaseUntil = null
+  task.failures = patch.failures ?? task.failures
+  task.losses = patch.losses ?? task.losses
+  task.careful = patch.careful ?? task.careful
+  task.partial = patch.partial ?? task.partial
+  if (patch.runInSeconds !== undefined) task.runAt = model.clock + 1000 * patch.runInSeconds
+  if ('output' in patch) task.output = patch.output ?? null
+  if (patch.error !== undefined) task.error = patch.error?.message ?? null
+  if (patch.deadLetter !== undefined) task.reasonCode = patch.deadLetter?.reasonCode ?? null
+  if (patch.cancelRequested) task.cancelAt = model.clock
+  if (taskLifecycle.states[task.state].kind === 'final') task.endedAt ??= model.clock
+  if (patch.opensRound) {
+    task.endedAt = null
+    task.cancelAt = null
+    const { expireInSeconds } = task.settings
+    task.expireAt = expireInSeconds === null ? null : model.clock + 1000 * expireInSeconds
+  }
+  return true
+}

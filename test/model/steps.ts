@@ -1,0 +1,231 @@
+/** Each command, done to the engine and foretold by the model; the answers must agree. */
+import assert from 'node:assert/strict'
+import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import {
+  cancel,
+  deadLetter,
+  endGrace,
+  expire,
+  loseLease,
+  revive,
+  timeOut,
+  type Verdict,
+} from '../../src/kernel/decide.ts'
+import { newId } from '../../src/kernel/id.ts'
+import { mayMove } from '../../src/kernel/lifecycle.ts'
+import { Problem } from '../../src/kernel/problem.ts'
+import { type TaskMove, taskLifecycle } from '../../src/kernel/task.ts'
+import { type Command, kinds, type Pick } from './commands.ts'
+import { enqueue, factsOf, holderOf, isHeld, type ModelTask, obey, record, startedAt, takeKey } from './model.ts'
+import { claim, report } from './worker-steps.ts'
+import { setClock, type World } from './world.ts'
+
+export async function step(world: World, command: Command): Promise<void> {
+  switch (command.do) {
+    case 'enqueue':
+      return queue(world, command)
+    case 'claim':
+      return claim(world, command)
+    case 'report':
+      return report(world, command)
+    case 'cancel': {
+      const { mode } = command
+      return control(
+        world,
+        command.pick,
+        'cancel',
+        task => cancel(factsOf(task), mode),
+        id => world.engine.cancel(id, { mode }),
+      )
+    }
+    case 'resume':
+    case 'retry': {
+      const { do: move } = command
+      return control(
+        world,
+        command.pick,
+        move,
+        task => revive(factsOf(task), move, {}),
+        id => world.engine[move](id),
+      )
+    }
+    case 'dead-letter': {
+      const said = { reasonCode: command.reasonCode, reason: 'by hand' }
+      const decide = (task: ModelTask) => deadLetter(factsOf(task), said)
+      return control(world, command.pick, 'deadLetter', decide, id => world.engine.deadLetter(id, said))
+    }
+    case 'redrive':
+      return redrive(world, command)
+    case 'pass':
+      return setClock(world, world.model.clock + 1000 * command.seconds)
+    case 'rescue':
+      return lookForLost(world, command.sightedSeconds)
+    case 'expire':
+      return chore(world, expireTasks, 'expired', task =>
+        task.endedAt === null && isPast(world, task.expireAt) ? expire(factsOf(task)) : undefined,
+      )
+    case 'end graces':
+      return chore(world, endGraces, 'cancelled', task => {
+        const isOver =
+          isHeld(task) && task.cancelAt !== null && isPast(world, task.cancelAt + 1000 * task.settings.graceSeconds)
+        return isOver ? endGrace(factsOf(task)) : undefined
+      })
+  }
+}
+
+type Of<Name extends Command['do']> = Extract<Command, { do: Name }>
+
+const isPast = ({ model }: World, at: number | null) => at !== null && at <= model.clock
+
+async function queue({ engine, model }: World, { items }: Of<'enqueue'>): Promise<void> {
+  const made = items.map(({ kind, queue, priority, key, runInSeconds }, n) => ({
+    ...kinds[kind]!,
+    ...{ type: queue, priority, payload: { n } },
+    ...(key !== undefined && { dedupeKey: key }),
+    ...(runInSeconds !== undefined && { runInSeconds }),
+  }))
+  const answers = await engine.enqueueMany(made)
+  const lanes = items.map(({ queue, priority }) => ({ queue, priority }))
+  lanes.sort((a, b) => (a.queue === b.queue ? a.priority - b.priority : a.queue < b.queue ? -1 : 1))
+  for (const lane of lanes) {
+    const isKnown = model.lanes.some(known => known.queue === lane.queue && known.priority === lane.priority)
+    if (!isKnown) model.lanes.push(lane)
+  }
+  for (const [n, item] of items.entries()) {
+    const { retry, ...said } = kinds[item.kind]!
+    const { id, state, was } = enqueue(model, answers[n]!.id, { ...item, said: { ...said, ...retry }, payload: { n } })
+    assert.deepEqual(answers[n], { id, state, deduplicated: was })
+  }
+}
+
+/** The task that is meant: one from which the move leads on, if asked for and there is one. */
+function pickTask({ model }: World, { n, fitting }: Pick, move: TaskMove): string {
+  const all = [...model.tasks.values()]
+  const fit = fitting ? all.filter(task => mayMove(taskLifecycle, task.state, move)) : []
+  const among = fit.length > 0 ? fit : all
+  return among[n % among.length]?.id ?? newId()
+}
+
+async function control(
+  world: World,
+  pick: Pick,
+  move: TaskMove,
+  decide: (task: ModelTask) => Verdict,
+  ask: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const id = pickTask(world, pick, move)
+  const code = foretell(world, id, decide)
+  const answer = await ask(id).then(() => 'done', codeOf)
+  assert.equal(answer, code, `${move} ${id}`)
+}
+
+/** What an operator's request comes to: 'done', or the problem's code. */
+function foretell(world: World, id: string, decide: (task: ModelTask) => Verdict): string {
+  const { model } = world
+  const code = verdictOn(world, id, decide)
+  const task = model.tasks.get(id)
+  if (code !== 'done' || task === undefined) return code
+  const verdict = decide(task)
+  if (verdict.ok && verdict.patch.opensRound) takeKey(model, task)
+  obey(model, task, verdict, 'operator')
+  return code
+}
+
+function verdictOn({ model }: World, id: string, decide: (task: ModelTask) => Verdict): string {
+  const task = model.tasks.get(id)
+  if (task === undefined) return 'TASK_NOT_FOUND'
+  const verdict = decide(task)
+  if (!verdict.ok) return 'MOVE_REFUSED'
+  if (!verdict.patch.opensRound || task.key === undefined) return 'done'
+  const holder = holderOf(model, task.queue, task.key)
+  return holder === undefined || holder === task ? 'done' : 'DEDUPE_CONFLICT'
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Problem) return error.code
+  throw error
+}
+
+async function redrive(world: World, { picks, dryRun, payload, rate }: Of<'redrive'>): Promise<void> {
+  const { engine, model } = world
+  const letters = [...model.tasks.values()].filter(({ state }) => state === 'dead_lettered').map(({ id }) => id)
+  const ids = picks === 'all' ? letters.sort() : picks.map(pick => pickTask(world, pick, 'redrive'))
+  const answer = await engine.redrive({
+    ...(picks !== 'all' && { ids }),
+    ...(dryRun && { dryRun }),
+    ...(payload !== undefined && { payload }),
+    ...(rate !== undefined && { ratePerSecond: rate }),
+  })
+  const redriven: string[] = []
+  const refused: { id: string; code: string }[] = []
+  const decide = (task: ModelTask) => revive(factsOf(task), 'redrive', {})
+  for (const id of ids) {
+    const runInSeconds = rate === undefined ? 0 : redriven.length / rate
+    const code = verdictOn(world, id, decide)
+    if (code !== 'done') refused.push({ id, code })
+    else redriven.push(id)
+    if (code !== 'done' || dryRun) continue
+    const task = model.tasks.get(id)!
+    if (payload !== undefined) edit(world, task, payload)
+    foretell(world, id, decide)
+    task.runAt += 1000 * runInSeconds
+  }
+  const said = answer.refused.map(({ id, code }) => ({ id, code }))
+  assert.deepEqual({ ...answer, refused: said }, { dryRun, redriven, refused })
+}
+
+/** A redrive with another payload: the edit is an event of its own. */
+function edit({ model }: World, task: ModelTask, payload: unknown): void {
+  const said = { type: 'task.payload_edited', actor: 'operator', cause: 'redrive', payload: { before: task.payload } }
+  record(task, task.state, { ts: model.clock, ...said })
+  task.payload = payload
+}
+
+/** A babysitter that has seen everything for so long; what it finds that was lost before is not charged. */
+async function lookForLost(world: World, sightedSeconds: number): Promise<void> {
+  const { engine, model } = world
+  const blindSeconds = [0, 9, 18]
+  const looks = sightedSeconds > 1e6 ? [0] : [...blindSeconds, 20 + sightedSeconds]
+  let now = 0
+  const looking = rescue({ now: () => now, beginsBlind: looks.length > 1 })
+  for (const at of looks) {
+    now = at * 1000
+    if (at === looks.at(-1)) break
+    assert.deepEqual(await looking.run(engine.context), { rescued: 0, isBlind: true })
+  }
+  const isLost = (task: ModelTask) => isPast(world, task.leaseUntil)
+  // An attempt that runs too long is found within five seconds, and the row tells whether it was.
+  const late = [...model.tasks.values()].filter(task => !isLost(task) && isLate(world, task, 0))
+  const certain = new Set(late.filter(task => isLate(world, task, 5)))
+  const seqs = new Map(late.map(({ id, seq }) => [id, seq]))
+  const decide = async (task: ModelTask) => {
+    if (isLost(task))
+      return loseLease(factsOf(task), { charged: model.clock - task.leaseUntil! < sightedSeconds * 1000 })
+    if (!late.includes(task)) return undefined
+    const found = certain.has(task) || (await engine.task(task.id)).seq !== seqs.get(task.id)
+    return found ? timeOut(factsOf(task), Math.random()) : undefined
+  }
+  await chore(world, looking, 'rescued', decide)
+}
+
+function isLate(world: World, task: ModelTask, seconds: number): boolean {
+  const { timeoutSeconds } = task.settings
+  if (task.state !== 'running' || timeoutSeconds === null) return false
+  return isPast(world, startedAt(task)! + 1000 * (timeoutSeconds + seconds))
+}
+
+async function chore(
+  { engine, model }: World,
+  { run }: { run: typeof expireTasks.run },
+  count: string,
+  decide: (task: ModelTask) => Verdict | undefined | Promise<Verdict | undefined>,
+): Promise<void> {
+  const { [count]: moved, failed } = await run(engine.context)
+  let foretold = 0
+  for (const task of model.tasks.values()) {
+    const verdict = await decide(task)
+    if (verdict !== undefined && obey(model, task, verdict, 'babysitter')) foretold += 1
+  }
+  assert.deepEqual({ moved, failed }, { moved: foretold, failed: 0 })
+}

@@ -1,0 +1,171 @@
+/** The commands of workers: claims, starts, beats and settles, under live leases and lost ones. */
+import assert from 'node:assert/strict'
+import { settle } from '../../src/kernel/decide.ts'
+import { newId } from '../../src/kernel/id.ts'
+import { leaseLength } from '../../src/kernel/settings.ts'
+import type { CancelNotice, SyncAnswer } from '../../src/protocol/sync.ts'
+import { type Command, type Pick, type Reported, workers } from './commands.ts'
+import { factsOf, holding, isHeld, isOpen, type Lease, type Model, type ModelTask, obey, record } from './model.ts'
+import type { World } from './world.ts'
+
+type Of<Name extends Command['do']> = Extract<Command, { do: Name }>
+
+export async function claim(world: World, { worker: w, queues, limit, session }: Of<'claim'>): Promise<void> {
+  const { engine, model, syncIds } = world
+  const worker = workers[w]!
+  if (session === 'next') syncIds[w]! += 1
+  const syncId = `${syncIds[w]}`
+  const isAgain = session !== 'none' && model.sessions.get(worker)?.syncId === syncId
+  const named = session === 'none' ? {} : { session: world.sessionIds[w]!, syncId }
+  const answer = await engine.sync({ worker, queues, claim: limit, ...named })
+  const won = isAgain
+    ? model.sessions.get(worker)!.won.flatMap(lease => holding(model, lease) ?? [])
+    : answer.claimed.map(({ id }) => model.tasks.get(id)!)
+  if (!isAgain) checkChoice(model, won, queues, limit)
+  for (const task of isAgain ? [] : won) take(model, task, worker)
+  const leases = won.map(({ id, epoch }) => ({ id, epoch }))
+  if (!isAgain) model.leases.push(...leases)
+  if (!isAgain && session !== 'none' && won.length > 0) model.sessions.set(worker, { syncId, won: leases })
+
+  assert.deepEqual(byId(answer.claimed), byId(won.map(task => handedOut(model, task))))
+  assert.deepEqual(answer.refused, [])
+  checkNotices(model, worker, answer)
+}
+
+/**
+ * Best lane first, oldest first within a lane, up to the limit; which of those that came due at the same moment is left
+ * open. Of tasks to be handled with care at most one is given out, though all count as seen.
+ */
+function checkChoice(model: Model, won: readonly ModelTask[], queues: readonly string[], limit: number): void {
+  const lanes = model.lanes.filter(({ queue }) => queues.includes(queue)).sort((a, b) => b.priority - a.priority)
+  const due = [...model.tasks.values()].filter(task => isOpen(task) && task.runAt <= model.clock)
+  const moments = lanes.flatMap(({ queue, priority }) => {
+    const inLane = due.filter(task => task.queue === queue && task.priority === priority)
+    const times = [...new Set(inLane.map(({ runAt }) => runAt))].sort((a, b) => a - b)
+    return times.map(time => inLane.filter(({ runAt }) => runAt === time))
+  })
+  let left = limit
+  let careful = 0
+  for (const moment of moments) {
+    const seen = Math.min(left, moment.length)
+    const apart = moment.filter(task => task.careful).length
+    const chosen = moment.filter(task => won.includes(task))
+    const plain = chosen.filter(task => !task.careful).length
+    careful += chosen.length - plain
+    assert.ok(plain <= seen && plain >= seen - apart, `${plain} chosen of ${moment.length}, ${seen} seen`)
+    if (seen > moment.length - apart) assert.equal(careful, 1, 'a careful task was seen')
+    left -= seen
+  }
+  assert.ok(careful <= 1, 'one careful task at a time')
+  const all = new Set(moments.flat())
+  assert.deepEqual(
+    won.filter(task => !all.has(task)),
+    [],
+  )
+}
+
+function take(model: Model, task: ModelTask, worker: string): void {
+  record(task, 'assigned', { ts: model.clock, actor: `worker:${worker}`, cause: 'claimed' })
+  task.owner = worker
+  task.leaseUntil = model.clock + 1000 * leaseLength(task.settings)
+}
+
+function handedOut(model: Model, task: ModelTask) {
+  const { id, epoch, queue, payload, failures, losses, checkpoint, careful, settings } = task
+  return {
+    ...{ id, epoch, type: queue, payload, attempt: failures + losses + 1, checkpoint, careful },
+    leaseUntil: new Date(task.leaseUntil!).toISOString(),
+    leaseSeconds: (task.leaseUntil! - model.clock) / 1000,
+    ...{ heartbeatSeconds: settings.heartbeatSeconds, timeoutSeconds: settings.timeoutSeconds },
+    ...{ correlationId: null, traceparent: null },
+  }
+}
+
+const byId = <T extends { id: string }>(items: readonly T[]) => [...items].sort((a, b) => (a.id < b.id ? -1 : 1))
+
+/** A worker is told of the soft cancels of what it holds. */
+function checkNotices(model: Model, worker: string, { cancel }: SyncAnswer): void {
+  const told = [...model.tasks.values()].filter(task => isHeld(task) && task.owner === worker && task.cancelAt !== null)
+  const foretold: CancelNotice[] = told.map(({ id, epoch, cancelAt, settings: { graceSeconds } }) => {
+    const left = (cancelAt! + 1000 * graceSeconds - model.clock) / 1000
+    return { id, epoch, mode: 'soft', graceSeconds: Math.max(0, left) }
+  })
+  assert.deepEqual(byId(cancel), byId(foretold))
+}
+
+/** The lease that is meant; one that nobody ever had where there are none. */
+function pickLease(model: Model, { n, fitting }: Pick): Lease {
+  const live = fitting ? model.leases.filter(lease => holding(model, lease) !== undefined) : []
+  const among = live.length > 0 ? live : model.leases
+  return among[n % among.length] ?? { id: newId(), epoch: 1 }
+}
+
+const same = (one: Lease) => (other: Lease) => one.id === other.id && one.epoch === other.epoch
+
+export async function report(world: World, command: Of<'report'>): Promise<void> {
+  const { engine, model } = world
+  const worker = workers[command.worker]!
+  const lease = <P extends Pick>({ n, fitting, ...said }: P) => ({ ...said, ...pickLease(model, { n, fitting }) })
+  const settled = command.settles.map(lease)
+  const started = command.starts.map(lease)
+  const beats = command.beats.map(lease)
+  const answer = await engine.sync({
+    ...{ worker, started, beats: beats.map(withoutUndefined) },
+    settled: settled.map(({ report, ...said }) => ({ ...said, ...report })),
+  })
+  // A settle says that it started, too, and needs no beat; the rest is told in the order in which it was said.
+  const refused: Lease[] = []
+  const notSettled = (item: Lease) => !settled.some(same(item))
+  for (const item of settled) if (!settleOne(model, item, worker)) refused.push(item)
+  for (const item of started.filter(notSettled)) if (!startOne(model, item, worker)) refused.push(item)
+  const refusedStarts = started.filter(item => refused.some(same(item)))
+  const heard = beats.filter(item => notSettled(item) && !refusedStarts.some(same(item)))
+  for (const item of heard) if (!beatOne(model, item)) refused.push(item)
+
+  const name = ({ id, epoch }: Lease) => `${id} ${epoch} LEASE_LOST`
+  const names = answer.refused.map(({ id, epoch, code }) => `${id} ${epoch} ${code}`)
+  assert.deepEqual(names.sort(), refused.map(name).sort())
+  if (beats.length > 0) checkNotices(model, worker, answer)
+}
+
+/** The first word on a lease counts. The same again is acknowledged, whatever the task is by now; any other is lost. */
+function settleOne(model: Model, item: Lease & Pick_<Reported>, worker: string): boolean {
+  const task = holding(model, item)
+  if (task === undefined) {
+    const events = model.tasks.get(item.id)?.events ?? []
+    const end = events.find(
+      ({ epoch, from, to }) => epoch === item.epoch && from !== to && isHeldState(from) && !isHeldState(to),
+    )
+    return end?.cause === `reported_${item.report.outcome}`
+  }
+  const isShort = task.state === 'assigned' && item.report.outcome === 'succeeded' && item.report.partial !== true
+  // A short task is ended in the name of whoever claimed it.
+  const actor = isShort ? task.events.findLast(({ type }) => type === 'task.claimed')!.actor : `worker:${worker}`
+  const beganAt = isShort ? model.clock - item.ranMs : model.clock
+  return obey(model, task, settle(factsOf(task), item.report, Math.random()), actor, beganAt)
+}
+
+type Pick_<T> = Omit<T, keyof Pick>
+
+const isHeldState = (state: string | null) => state === 'assigned' || state === 'running'
+
+function startOne(model: Model, item: Lease & { agoMs: number }, worker: string): boolean {
+  const task = holding(model, item)
+  if (task?.state !== 'assigned') return task !== undefined
+  record(task, 'running', { ts: model.clock - item.agoMs, actor: `worker:${worker}`, cause: 'reported_start' })
+  return true
+}
+
+function beatOne(model: Model, item: Lease & { progress: unknown; checkpoint: unknown }): boolean {
+  const task = holding(model, item)
+  if (task === undefined) return false
+  task.leaseUntil = model.clock + 1000 * leaseLength(task.settings)
+  task.progress = item.progress ?? task.progress
+  task.checkpoint = item.checkpoint ?? task.checkpoint
+  model.beats += 1
+  return true
+}
+
+function withoutUndefined<T extends object>(item: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined)) as never
+}

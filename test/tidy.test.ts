@@ -1,0 +1,126 @@
+/** The house rules, as tests: who may import whom, how long a file may be, which pages are stale. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+import { generatedDocs } from '../scripts/generated-docs.ts'
+
+const root = findRoot(import.meta.dirname)
+
+/** The architecture, as data. A folder may import from itself and from what is listed, nothing else. */
+const mayImport: Record<string, readonly string[]> = {
+  kernel: [],
+  protocol: ['kernel'],
+  worker: ['kernel', 'protocol'],
+  store: ['kernel'],
+  engine: ['kernel', 'protocol', 'store'],
+  babysitter: ['kernel', 'store', 'engine'],
+  cli: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
+  '.': ['kernel', 'protocol', 'engine', 'babysitter', 'worker'],
+}
+
+/** Packages from outside, and the folders that may use them. */
+const mayUse: Record<string, readonly string[]> = {
+  pg: ['store'],
+  '@electric-sql/pglite': ['store'],
+  '@standard-schema/spec': ['protocol', 'worker'],
+}
+
+const sources = listFiles('src').filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+const everything = [...listFiles('src'), ...listFiles('test'), ...listFiles('scripts')].filter(file =>
+  /\.m?ts$/.test(file),
+)
+
+test('imports point down, and packages stay in their rooms', () => {
+  const faults = sources.flatMap(file => {
+    const folder = folderOf(file)
+    return importsOf(file).flatMap(({ from, isType }) => {
+      if (from.startsWith('.')) {
+        const target = folderOf(relative(root, join(root, dirname(file), from)))
+        const isFine = target === folder || mayImport[folder]?.includes(target)
+        return isFine ? [] : [`${file} may not import ${from}`]
+      }
+      const name = from.replace(/^node:/, '')
+      if (builtinModules.includes(name))
+        return folder === 'kernel' ? [`${file}: the kernel is pure, but uses ${from}`] : []
+      return mayUse[from]?.includes(folder) || (isType && from === '@standard-schema/spec')
+        ? []
+        : [`${file} may not use ${from}`]
+    })
+  })
+  assert.deepEqual(faults, [])
+})
+
+test('no file is longer than 300 lines, no line of code longer than 160 characters', () => {
+  const faults = everything.flatMap(file => {
+    const lines = readFileSync(join(root, file), 'utf8').split('\n')
+    const long = lines.findIndex(line => line.length > 160)
+    return [
+      ...(lines.length > 301 ? [`${file}: ${lines.length} lines`] : []),
+      ...(long >= 0 ? [`${file}:${long + 1} is too long`] : []),
+    ]
+  })
+  assert.deepEqual(faults, [])
+})
+
+test('files are named for what they hold, not utils or helpers', () => {
+  const vague = /(^|\/)(utils?|helpers?|common|manager|service|types|misc)\.ts$/
+  assert.deepEqual(
+    everything.filter(file => vague.test(file) || /[A-Z_]/.test(file.replace(/^.*\//, ''))),
+    [],
+  )
+})
+
+test('SQL is spoken in the store only', () => {
+  const speaks = /\b(sql|tx)(<[^`;]*>)?`/
+  const faults = sources.filter(
+    file => folderOf(file) !== 'store' && speaks.test(readFileSync(join(root, file), 'utf8')),
+  )
+  assert.deepEqual(faults, [])
+})
+
+test('nothing is left for later, switched off, or commented out', () => {
+  const mark = new RegExp(
+    `\\b(${['TO', 'FIX'].map((word, index) => word + ['DO', 'ME'][index]).join('|')})\\b|\\.(only|todo)\\(`,
+  )
+  assert.deepEqual(
+    everything.filter(file => mark.test(readFileSync(join(root, file), 'utf8'))),
+    [],
+  )
+})
+
+for (const [path, text] of Object.entries(generatedDocs())) {
+  test(`${path} is what the code says`, () => {
+    const kept = existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''
+    assert.equal(kept, text, `${path} is stale: npm run docs`)
+  })
+}
+
+test('every dependency is used, and every one used is declared', () => {
+  const declared = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
+  assert.deepEqual(declared.sort(), Object.keys(mayUse).sort())
+})
+
+function findRoot(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(root, join(entry.parentPath ?? entry.path, entry.name)))
+}
+
+function folderOf(file: string): string {
+  const [, second, third] = file.split('/')
+  return third === undefined ? '.' : second!
+}
+
+function importsOf(file: string): { from: string; isType: boolean }[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  return [...text.matchAll(/^(?:import|export)\s(type\s)?[^'"]*?from\s'([^']+)'/gm)].map(match => ({
+    from: match[2]!,
+    isType: match[1] !== undefined,
+  }))
+}
