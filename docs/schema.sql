@@ -84,14 +84,16 @@ create table pawl.task (
 create unique index task_dedupe on pawl.task (dedupe_slot) where dedupe_slot is not null;
 create index task_correlation on pawl.task (correlation_id) where correlation_id is not null;
 
--- The tasks that may be claimed, each once: what is queued or retrying.
+-- The tasks that may be claimed: what is queued or retrying. Tasks that were queued together lie together in one row,
+-- under the first of their ids; a claim takes rows whole and puts back what it has no use for.
 create table pawl.due (
   lane_id integer not null,
   run_at  timestamptz not null,
   id      uuid not null,
+  ids     uuid[] not null,
   careful boolean not null default false,
   type    text collate "C" not null
-) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_limit = 2000);
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_limit = 2000);
 create index due_order on pawl.due (lane_id, run_at, id);
 
 -- What one claim won, until it has all been given up: where the rescue looks for leases that ran out.
@@ -217,10 +219,11 @@ create function pawl.event_of(id uuid, history pawl.step[], n integer) returns t
          coalesce((history[n]).type, 'task.' || case (history[n]).state
            when 'assigned' then 'claimed' when 'running' then 'started' else (history[n]).state end),
          (history[n - 1]).state, (history[n]).state,
-         coalesce((history[n]).actor, (select h.actor from unnest(history) as h
-                                        where h.epoch = (history[n]).epoch and h.state = 'assigned' and h.type is null)),
-         coalesce((history[n]).cause, case (history[n]).state when 'queued' then 'enqueued' when 'assigned' then 'claimed'
-           when 'running' then 'started' else 'reported_' || (history[n]).state end),
+         coalesce((history[n]).actor, (
+           select h.actor from unnest(history) as h
+            where h.epoch = (history[n]).epoch and h.state = 'assigned' and h.type is null)),
+         coalesce((history[n]).cause, case (history[n]).state when 'queued' then 'enqueued'
+           when 'assigned' then 'claimed' when 'running' then 'started' else 'reported_' || (history[n]).state end),
          (history[n]).payload
 $$;
 
@@ -228,8 +231,9 @@ $$;
 create view pawl.task_view as
 select t.id, l.queue, t.type, t.state, l.priority, t.seq, t.round, t.epoch, t.failures, t.losses, t.careful, t.partial,
        t.run_at, (t.history[1]).ts as created_at, (t.history[t.seq]).ts as changed_at,
-       coalesce(t.started_at, (select max(h.ts) from unnest(t.history) as h where h.epoch = t.epoch and h.state = 'running'))
-         as started_at, t.ended_at,
+       coalesce(t.started_at, (
+         select max(h.ts) from unnest(t.history) as h where h.epoch = t.epoch and h.state = 'running')) as started_at,
+       t.ended_at,
        t.lease_until, t.cancel_at, t.expire_at, t.keep_until, t.owner, t.job_id, t.stage_id, t.dedupe_key,
        t.correlation_id, t.traceparent, t.payload, t.settings, t.metadata, t.progress, t.checkpoint, t.output, t.error,
        trouble.evidence as dead_letter
@@ -239,14 +243,27 @@ select t.id, l.queue, t.type, t.state, l.priority, t.seq, t.round, t.epoch, t.fa
 
 -- Guards, derived from the lifecycles
 
+create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8
+  language sql immutable parallel safe as $$
+  select case when own ? name then (own->>name)::float8
+              when typed ? name then (typed->>name)::float8
+              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"dedupeSeconds":0,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
+$$;
+
+-- A lease has one end: its own, or two missed heartbeats. least() passes over a heartbeat that is null.
+create or replace function pawl.lease_seconds(own jsonb, typed jsonb) returns float8
+  language sql immutable parallel safe as $$
+  select least(pawl.setting(own, typed, 'leaseSeconds'), 2 * pawl.setting(own, typed, 'heartbeatSeconds'))
+$$;
+
 alter table pawl.task drop constraint if exists task_ended_iff_final;
-alter table pawl.task add constraint task_ended_iff_final check ((ended_at is not null) = (state in ('succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered')));
+alter table pawl.task add constraint task_ended_iff_final check (((ended_at is not null) = (state in ('succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered'))) is true);
 alter table pawl.task drop constraint if exists task_one_event_per_seq;
-alter table pawl.task add constraint task_one_event_per_seq check (cardinality(history) = seq);
+alter table pawl.task add constraint task_one_event_per_seq check ((cardinality(history) = seq) is true);
 alter table pawl.task drop constraint if exists task_last_event_is_the_row;
-alter table pawl.task add constraint task_last_event_is_the_row check ((history[seq]).state = state and (history[seq]).epoch = epoch);
+alter table pawl.task add constraint task_last_event_is_the_row check (((history[seq]).state = state and (history[seq]).epoch = epoch) is true);
 alter table pawl.task drop constraint if exists task_lease_iff_held;
-alter table pawl.task add constraint task_lease_iff_held check ((lease_until is not null) = (state in ('assigned', 'running')));
+alter table pawl.task add constraint task_lease_iff_held check (((lease_until is not null) = (state in ('assigned', 'running'))) is true);
 create or replace function pawl.refuse_task_move() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
@@ -263,7 +280,7 @@ create or replace trigger task_begins_legally before insert on pawl.task for eac
   when (new.state not in ('queued', 'blocked') or new.seq <> 1 or new.round <> 1 or new.epoch <> 0)
   execute function pawl.refuse_task_move();
 create or replace trigger task_moves_legally after update on pawl.task for each row
-  when (not (new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
+  when ((new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
     new.seq = old.seq + 1 and new.round = old.round and new.epoch = old.epoch + 1 and (
       old.state = 'queued' and new.state in ('assigned')
       or old.state = 'retrying' and new.state in ('assigned'))
@@ -281,18 +298,18 @@ create or replace trigger task_moves_legally after update on pawl.task for each 
       or old.state = 'failed' and new.state in ('queued', 'blocked')
       or old.state = 'expired' and new.state in ('queued', 'blocked')
       or old.state = 'dead_lettered' and new.state in ('queued', 'blocked')
-      or old.state = 'skipped' and new.state in ('blocked')))))
+      or old.state = 'skipped' and new.state in ('blocked')))) is not true)
   execute function pawl.refuse_task_move();
 create or replace trigger task_ends_before_it_goes before delete on pawl.task for each row
   when (old.state not in ('succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered'))
   execute function pawl.refuse_task_move();
 
 alter table pawl.stage drop constraint if exists stage_ended_iff_final;
-alter table pawl.stage add constraint stage_ended_iff_final check ((ended_at is not null) = (state in ('succeeded', 'skipped', 'partial', 'failed', 'cancelled')));
+alter table pawl.stage add constraint stage_ended_iff_final check (((ended_at is not null) = (state in ('succeeded', 'skipped', 'partial', 'failed', 'cancelled'))) is true);
 alter table pawl.stage drop constraint if exists stage_one_event_per_seq;
-alter table pawl.stage add constraint stage_one_event_per_seq check (cardinality(history) = seq);
+alter table pawl.stage add constraint stage_one_event_per_seq check ((cardinality(history) = seq) is true);
 alter table pawl.stage drop constraint if exists stage_last_event_is_the_row;
-alter table pawl.stage add constraint stage_last_event_is_the_row check ((history[seq]).state = state);
+alter table pawl.stage add constraint stage_last_event_is_the_row check (((history[seq]).state = state) is true);
 create or replace function pawl.refuse_stage_move() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
@@ -309,7 +326,7 @@ create or replace trigger stage_begins_legally before insert on pawl.stage for e
   when (new.state not in ('created') or new.seq <> 1 or new.round <> 1)
   execute function pawl.refuse_stage_move();
 create or replace trigger stage_moves_legally after update on pawl.stage for each row
-  when (not (new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
+  when ((new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
     new.state = old.state and new.seq between old.seq and old.seq + 1 and new.round = old.round
     or new.seq = old.seq + 1 and new.round = old.round and (
       old.state = 'created' and new.state in ('pending', 'waiting', 'failed', 'skipped', 'cancelled')
@@ -321,18 +338,18 @@ create or replace trigger stage_moves_legally after update on pawl.stage for eac
       old.state = 'failed' and new.state in ('created')
       or old.state = 'cancelled' and new.state in ('created')
       or old.state = 'partial' and new.state in ('created')
-      or old.state = 'skipped' and new.state in ('created')))))
+      or old.state = 'skipped' and new.state in ('created')))) is not true)
   execute function pawl.refuse_stage_move();
 create or replace trigger stage_ends_before_it_goes before delete on pawl.stage for each row
   when (old.state not in ('succeeded', 'skipped', 'partial', 'failed', 'cancelled'))
   execute function pawl.refuse_stage_move();
 
 alter table pawl.job drop constraint if exists job_ended_iff_final;
-alter table pawl.job add constraint job_ended_iff_final check ((ended_at is not null) = (state in ('succeeded', 'partial', 'failed', 'cancelled', 'expired')));
+alter table pawl.job add constraint job_ended_iff_final check (((ended_at is not null) = (state in ('succeeded', 'partial', 'failed', 'cancelled', 'expired'))) is true);
 alter table pawl.job drop constraint if exists job_one_event_per_seq;
-alter table pawl.job add constraint job_one_event_per_seq check (cardinality(history) = seq);
+alter table pawl.job add constraint job_one_event_per_seq check ((cardinality(history) = seq) is true);
 alter table pawl.job drop constraint if exists job_last_event_is_the_row;
-alter table pawl.job add constraint job_last_event_is_the_row check ((history[seq]).state = state);
+alter table pawl.job add constraint job_last_event_is_the_row check (((history[seq]).state = state) is true);
 create or replace function pawl.refuse_job_move() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
@@ -349,7 +366,7 @@ create or replace trigger job_begins_legally before insert on pawl.job for each 
   when (new.state not in ('created') or new.seq <> 1 or new.round <> 1)
   execute function pawl.refuse_job_move();
 create or replace trigger job_moves_legally after update on pawl.job for each row
-  when (not (new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
+  when ((new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
     new.state = old.state and new.seq between old.seq and old.seq + 1 and new.round = old.round
     or new.seq = old.seq + 1 and new.round = old.round and (
       old.state = 'created' and new.state in ('pending', 'stopping', 'failed', 'cancelled', 'expired')
@@ -362,18 +379,18 @@ create or replace trigger job_moves_legally after update on pawl.job for each ro
       old.state = 'failed' and new.state in ('pending')
       or old.state = 'cancelled' and new.state in ('pending')
       or old.state = 'expired' and new.state in ('pending')
-      or old.state = 'partial' and new.state in ('pending')))))
+      or old.state = 'partial' and new.state in ('pending')))) is not true)
   execute function pawl.refuse_job_move();
 create or replace trigger job_ends_before_it_goes before delete on pawl.job for each row
   when (old.state not in ('succeeded', 'partial', 'failed', 'cancelled', 'expired'))
   execute function pawl.refuse_job_move();
 
 alter table pawl.artifact drop constraint if exists artifact_ended_iff_final;
-alter table pawl.artifact add constraint artifact_ended_iff_final check ((ended_at is not null) = (state in ('stored', 'error', 'discarded')));
+alter table pawl.artifact add constraint artifact_ended_iff_final check (((ended_at is not null) = (state in ('stored', 'error', 'discarded'))) is true);
 alter table pawl.artifact drop constraint if exists artifact_one_event_per_seq;
-alter table pawl.artifact add constraint artifact_one_event_per_seq check (cardinality(history) = seq);
+alter table pawl.artifact add constraint artifact_one_event_per_seq check ((cardinality(history) = seq) is true);
 alter table pawl.artifact drop constraint if exists artifact_last_event_is_the_row;
-alter table pawl.artifact add constraint artifact_last_event_is_the_row check ((history[seq]).state = state);
+alter table pawl.artifact add constraint artifact_last_event_is_the_row check (((history[seq]).state = state) is true);
 create or replace function pawl.refuse_artifact_move() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
@@ -390,11 +407,11 @@ create or replace trigger artifact_begins_legally before insert on pawl.artifact
   when (new.state not in ('registered') or new.seq <> 1 or new.round <> 1)
   execute function pawl.refuse_artifact_move();
 create or replace trigger artifact_moves_legally after update on pawl.artifact for each row
-  when (not (new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
+  when ((new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
     new.state = old.state and new.seq between old.seq and old.seq + 1 and new.round = old.round
     or new.seq = old.seq + 1 and new.round = old.round and (
       old.state = 'registered' and new.state in ('uploaded', 'error', 'discarded')
-      or old.state = 'uploaded' and new.state in ('stored', 'error', 'discarded')))))
+      or old.state = 'uploaded' and new.state in ('stored', 'error', 'discarded')))) is not true)
   execute function pawl.refuse_artifact_move();
 create or replace trigger artifact_ends_before_it_goes before delete on pawl.artifact for each row
   when (old.state not in ('stored', 'error', 'discarded'))

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 
-/** Something to look after, again and again. It may run in any number of processes at once, and may die at any point. */
+/** Something to look after, again and again. It may run in many processes at once, and may die at any point. */
 export interface Chore {
   readonly name: string
   readonly everySeconds: number

@@ -1,6 +1,7 @@
+import { splitting } from '../engine/split.ts'
 import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
-import { forget, graceOver, overdueTasks, removeOld } from '../store/chores.ts'
+import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { staleQueues } from '../store/stale.ts'
@@ -41,11 +42,22 @@ export function retention(): Chore {
   return {
     name: 'retention',
     everySeconds: 10,
-    async run({ sql }) {
-      const { removed, next } = await removeOld(sql, after, 5000)
+    async run({ sql, log }) {
+      const { ids, next } = await oldTasks(sql, after, 5000)
       after = next ?? first
+      let failed = 0
+      const gone = await splitting<string, string | undefined>(
+        ids,
+        part => removeTasks(sql, part),
+        (id, error) => {
+          failed += 1
+          log('task.unruly', { id, error: String(error) })
+          return undefined
+        },
+      )
+      const removed = gone.length - failed
       const { pulses, keys, sessions, changes } = await forget(sql)
-      return { removed, pulses, keys, sessions, changes, more: next !== null && removed > 0 }
+      return { removed, failed, pulses, keys, sessions, changes, more: next !== null && removed > 0 }
     },
   }
 }

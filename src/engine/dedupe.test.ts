@@ -55,16 +55,16 @@ for (const database of bothKinds) {
 
   test(`a key goes on standing for its ended task for dedupeSeconds, then it is free (${database})`, async t => {
     const run = await fresh(t, database)
-    await run.engine.putTaskType('slow', { dedupeSeconds: 100 })
-    const own = await taskIn(run, 'succeeded', { dedupeKey: 'k', dedupeSeconds: 60 })
+    await run.engine.putTaskType('slow', { dedupeSeconds: 10_000 })
+    const own = await taskIn(run, 'succeeded', { dedupeKey: 'k', dedupeSeconds: 6_000 })
     const typed = await taskIn(run, 'failed', { type: 'slow', dedupeKey: 'k' })
     const again = async ({ queue }: { queue: string }) =>
       (await run.engine.enqueue('work', null, { queue, dedupeKey: 'k' })).deduplicated
-    await run.advance(59)
+    await run.advance(5_000)
     assert.deepEqual([await again(own), await again(typed)], [true, true])
-    await run.advance(2)
+    await run.advance(2_000)
     assert.deepEqual([await again(own), await again(typed)], [false, true])
-    await run.advance(40)
+    await run.advance(4_000)
     assert.deepEqual([await again(own), await again(typed)], [true, false])
   })
 

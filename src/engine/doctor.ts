@@ -52,19 +52,19 @@ const brokenRule = ({ rule, entityId, found }: Found<typeof brokenRules>): Findi
 const pinnedSnapshot = ({ pid, who, state, seconds, query }: Found<typeof pinnedSnapshots>): Finding => ({
   grade: 'warning',
   what: `A snapshot is pinned for ${Math.round(seconds)} s by ${who} (pid ${pid}, ${state}): ${query}`,
-  todo: `It keeps dead rows from being removed and holds the event feed back. End it: select pg_terminate_backend(${pid}).`,
+  todo: `It keeps dead rows alive and holds the event feed back. End it: select pg_terminate_backend(${pid}).`,
 })
 
 const wornTable = ({ name, live, dead, bytes }: Found<typeof wornTables>): Finding => ({
   grade: 'warning',
   what: `Bloat: ${name} has ${dead} dead rows beside ${live} living ones, ${Math.round(bytes / 1_048_576)} MiB.`,
-  todo: `Is autovacuum on, and no snapshot pinned? Then: vacuum analyze ${name}; for the space itself: vacuum full in a quiet hour.`,
+  todo: `Is autovacuum on, and no snapshot pinned? Then: vacuum analyze ${name}; in a quiet hour: vacuum full.`,
 })
 
 const skewed = (seconds: number): Finding => ({
   grade: 'warning',
-  what: `This machine's clock is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database's.`,
-  todo: 'Nothing breaks, for only the database’s clock counts; but logs will not line up. Set up time synchronisation.',
+  what: `This clock is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database's.`,
+  todo: 'Nothing breaks, for only the database’s clock counts; but logs will not line up. Synchronise the clocks.',
 })
 
 const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof staleQueues>): Finding => ({

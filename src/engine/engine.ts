@@ -110,7 +110,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       await types.checkPayloads(items)
       return enqueueTasks(context, items, call)
     },
-    /** Runs `work` in a transaction of the store; pass its handle on to calls inside it. Workers hear of it when it has committed. */
+    /** Runs `work` in a transaction; pass its handle on to calls inside it. Workers hear of it once it commits. */
     async transaction<T>(work: (tx: Sql) => Promise<T>): Promise<T> {
       const result = await context.sql.begin(work)
       if (context.oneConnection) context.wake.tell(['*'])

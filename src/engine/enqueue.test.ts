@@ -41,15 +41,15 @@ for (const database of bothKinds) {
     const { runAt } = await engine.task(now!.id)
     const inAnHour = new Date(Date.parse(runAt) + 3_600_000)
     const later = await engine.enqueue('a', null, { runAt: inAnHour })
-    const sooner = await engine.enqueue('a', null, { runInSeconds: 60 })
+    const sooner = await engine.enqueue('a', null, { runInSeconds: 1000 })
     const textual = await engine.enqueue('a', null, { runAt: new Date(inAnHour.getTime() + 1000).toISOString() })
     const ask = { queues: ['a'], claim: 10 }
     assert.deepEqual(claimedIds(await sync(ask)), [now!.id])
-    await advance(59)
+    await advance(500)
     assert.deepEqual(claimedIds(await sync(ask)), [])
-    await advance(2)
+    await advance(600)
     assert.deepEqual(claimedIds(await sync(ask)), [sooner.id])
-    await advance(3_540)
+    await advance(2_600)
     assert.deepEqual(claimedIds(await sync(ask)), [later.id, textual.id])
   })
 
@@ -156,10 +156,10 @@ for (const database of bothKinds) {
 
 test('a task that is not done in its time expires', async t => {
   const { engine, advance } = await fresh(t)
-  const { id } = await engine.enqueue('a', null, { expireInSeconds: 5 })
-  await advance(4)
+  const { id } = await engine.enqueue('a', null, { expireInSeconds: 500 })
+  await advance(400)
   assert.equal((await expireTasks.run(engine.context)).expired, 0)
-  await advance(2)
+  await advance(200)
   assert.equal((await expireTasks.run(engine.context)).expired, 1)
   assert.equal((await engine.task(id)).state, 'expired')
 })

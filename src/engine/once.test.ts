@@ -36,9 +36,9 @@ for (const database of bothKinds) {
   test(`an Idempotency-Key is free again after 24 hours (${database})`, async t => {
     const { engine, advance } = await fresh(t, database)
     const first = await engine.enqueue('mail', 1, { idempotencyKey: 'k' })
-    await advance(86_390)
+    await advance(80_000)
     assert.equal((await engine.enqueue('mail', 1, { idempotencyKey: 'k' })).id, first.id)
-    await advance(20)
+    await advance(10_000)
     assert.notEqual((await engine.enqueue('mail', 2, { idempotencyKey: 'k' })).id, first.id)
     assert.equal((await engine.tasks()).items.length, 2)
   })

@@ -19,15 +19,22 @@ export async function splitting<Item, Result>(
   }
 }
 
-/** A deadlock or a serialization failure chose this transaction as its victim; nothing of it happened. */
+/**
+ * A deadlock or a serialization failure chose this transaction as its victim, or another took its dedupe key between
+ * the look and the write: nothing of it happened, and the next look sees more.
+ */
 export async function again<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await run()
     } catch (error) {
-      if (tries === 5 || !/^40/.test(codeOf(error))) throw error
+      if (tries === 5 || !isWorthRepeating(error)) throw error
     }
   }
+}
+
+function isWorthRepeating(error: unknown): boolean {
+  return /^40/.test(codeOf(error)) || (error as { constraint?: unknown }).constraint === 'task_dedupe'
 }
 
 /** Classes of SQLSTATE that speak of values and constraints, not of the server. */

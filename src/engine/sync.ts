@@ -1,7 +1,7 @@
 import { Problem } from '../kernel/problem.ts'
 import type { ClaimedTask, HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
 import { type Claimed, claimTasks, nextDueSeconds } from '../store/claim.ts'
-import { openSession, wonBefore } from '../store/sessions.ts'
+import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
 import { checkedJson, checkId, checkOptions, isId, number, text } from './check.ts'
 import type { Context } from './context.ts'
@@ -33,6 +33,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
     settling,
     asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
     asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
+    beats.length > 0 && !asksForWork && request.session !== undefined ? seeSession(context.sql, request.session) : null,
   ])
   return {
     waitedMs: claimed.at - began,

@@ -3,7 +3,6 @@
  * passes over those that someone else holds, so any number of babysitters may look at once.
  */
 import { statesOf } from '../kernel/lifecycle.ts'
-import { defaultSettings } from '../kernel/settings.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { among, type Sql } from './sql.ts'
 
@@ -23,9 +22,8 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
          for update skip locked
     ), holding as materialized (
       select looked.id as claim_id, t.id, t.epoch, t.lease_until,
-             coalesce(t.started_at, pawl.clock()) + make_interval(secs =>
-               case when t.settings ? 'timeoutSeconds' then (t.settings->>'timeoutSeconds')::float8
-                    else (tt.settings->>'timeoutSeconds')::float8 end) as timeout_at
+             coalesce(t.started_at, pawl.clock())
+               + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
         from looked
        cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
         join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
@@ -77,33 +75,40 @@ export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
 }
 
 /**
- * Removes ended tasks past their time, and so their events, walking the table in the order of ids a stretch at a time.
- * Returns where the next stretch begins; null: the end was reached.
+ * Ended tasks past their time, found by walking the table in the order of ids a stretch at a time. Returns where the
+ * next stretch begins; null: the end was reached.
  */
-export async function removeOld(
+export async function oldTasks(
   sql: Sql,
   after: string,
   stretch: number,
-): Promise<{ removed: number; next: string | null }> {
-  const [row] = await sql<{ removed: number; seen: number; next: string | null }>`
+): Promise<{ ids: string[]; next: string | null }> {
+  const [row] = await sql<{ ids: string[] | null; seen: number; next: string | null }>`
     with stretch as materialized (
-      select t.id, t.ended_at is not null and t.job_id is null and coalesce(t.keep_until, t.ended_at + make_interval(secs =>
-               coalesce((t.settings->>'keepSeconds')::float8, (tt.settings->>'keepSeconds')::float8,
-                        ${defaultSettings.keepSeconds}::float8))) <= pawl.clock() as old
+      select t.id, t.ended_at is not null and t.job_id is null
+                   and coalesce(t.keep_until, t.ended_at + make_interval(secs =>
+                         pawl.setting(t.settings, tt.settings, 'keepSeconds'))) <= pawl.clock() as old
         from pawl.task t left join pawl.task_type tt using (type)
        where t.id > ${after}::uuid
        order by t.id limit ${stretch}::int
-    ), locked as materialized (
-      select t.id from pawl.task t join stretch using (id)
-       where stretch.old and t.ended_at is not null
-       order by t.id for update of t skip locked
+    )
+    select array_agg(id) filter (where old) as ids, count(*) as seen, max(id::text)::uuid as next from stretch`
+  return { ids: row!.ids ?? [], next: row!.seen < stretch ? null : row!.next }
+}
+
+/** Removes tasks, and so their events, if they are still ended; those that someone holds locked are left for later. */
+export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
+  const gone = await sql<{ id: string }>`
+    with locked as materialized (
+      select id from pawl.task where id = any(${ids}::uuid[]) and ended_at is not null
+       order by id for update skip locked
     ), gone as (
       delete from pawl.task t using locked where t.id = locked.id returning t.id
     ), mended as (
       delete from pawl.trouble using gone where task_id = gone.id
     )
-    select (select count(*) from gone) as removed, count(*) as seen, max(id::text)::uuid as next from stretch`
-  return { removed: row!.removed, next: row!.seen < stretch ? null : row!.next }
+    select id from gone`
+  return gone.map(({ id }) => id)
 }
 
 /** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, empty changes. */

@@ -1,4 +1,3 @@
-import { defaultSettings } from '../kernel/settings.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { among, type Sql } from './sql.ts'
 
@@ -81,10 +80,6 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
       select lane_id, run_at, ids[used.n + 1], ids[used.n + 1:], type
         from taken join (select place, count(*)::int as n from picked group by place) as used using (place)
        where cardinality(ids) > used.n
-    ), types as materialized (
-      select type, (s->>'leaseSeconds')::float8 as lease, (s->>'heartbeatSeconds')::float8 as beat,
-             (s->>'timeoutSeconds')::float8 as timeout
-        from (select type, ${JSON.stringify(defaultSettings)}::jsonb || settings as s from pawl.task_type) as resolved
     ), moved as (
       update pawl.task t
          set state       = 'assigned',
@@ -92,26 +87,23 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
              epoch       = t.epoch + 1,
              owner       = ${ask.worker},
              started_at  = null,
-             lease_until = pawl.clock() + make_interval(secs => least(
-                             coalesce((t.settings->>'leaseSeconds')::float8, types.lease, ${defaultSettings.leaseSeconds}::float8),
-                             2 * case when t.settings ? 'heartbeatSeconds' then (t.settings->>'heartbeatSeconds')::float8
-                                      when types.type is not null then types.beat
-                                      else ${defaultSettings.heartbeatSeconds}::float8 end)),
-             history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned', null,
-                                            ${`worker:${ask.worker}`}, null, null)::pawl.step
-        from picked left join types on types.type = picked.type
+             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(t.settings, tt.settings)),
+             history     = t.history || array[
+               row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned', null,
+                   ${`worker:${ask.worker}`}, null, null)::pawl.step]
+        from picked left join pawl.task_type tt on tt.type = picked.type
        where t.id = picked.id and t.state in (${open}) and t.run_at <= pawl.clock()
       returning t.id, t.lane_id, t.epoch, t.seq, t.type, t.payload, t.failures, t.losses, t.careful, t.checkpoint,
-                t.correlation_id, t.traceparent, t.run_at, t.settings, t.lease_until,
-                types.type is not null as typed, types.beat, types.timeout, picked.turn
+                t.correlation_id, t.traceparent, t.run_at, t.lease_until, picked.turn,
+                pawl.setting(t.settings, tt.settings, 'heartbeatSeconds') as heartbeat_seconds,
+                pawl.setting(t.settings, tt.settings, 'timeoutSeconds') as timeout_seconds
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
     ), watched as (
       insert into pawl.claim (look_at, ids, epochs)
-      select min(least(lease_until, pawl.clock() + make_interval(secs =>
-               case when settings ? 'timeoutSeconds' then (settings->>'timeoutSeconds')::float8 else timeout end))),
-             array_agg(id), array_agg(epoch)
+      select min(least(lease_until, pawl.clock() + make_interval(secs => timeout_seconds))), array_agg(id),
+             array_agg(epoch)
         from moved having count(*) > 0
       returning id
     ), remembered as (
@@ -123,10 +115,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
     )
     select id, lane_id, epoch, type, payload, failures + losses + 1 as attempt, careful, checkpoint, correlation_id,
            traceparent, (date_part('epoch', run_at) * 1000000)::bigint as run_at_us,
-           date_part('epoch', lease_until - pawl.clock()) as lease_length,
-           case when settings ? 'heartbeatSeconds' then (settings->>'heartbeatSeconds')::float8
-                when typed then beat else ${defaultSettings.heartbeatSeconds}::float8 end as heartbeat_seconds,
-           case when settings ? 'timeoutSeconds' then (settings->>'timeoutSeconds')::float8 else timeout end as timeout_seconds,
+           date_part('epoch', lease_until - pawl.clock()) as lease_length, heartbeat_seconds, timeout_seconds,
            (select date_part('epoch', pawl.clock()) * 1000) as now_ms, turn
       from moved`
   return claimed.sort((one, other) => one.turn - other.turn)

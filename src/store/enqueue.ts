@@ -1,4 +1,4 @@
-import { defaultSettings, type TaskSettings } from '../kernel/settings.ts'
+import type { TaskSettings } from '../kernel/settings.ts'
 import type { TaskState } from '../kernel/task.ts'
 import { json, literal, type Sql } from './sql.ts'
 
@@ -104,8 +104,7 @@ export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<voi
       left join pawl.task_type using (type)
      where old.id = t.id
        and old.dedupe_slot = any(${slots}::text[])
-       and old.ended_at + make_interval(secs => coalesce((old.settings->>'dedupeSeconds')::float8,
-             (task_type.settings->>'dedupeSeconds')::float8, ${defaultSettings.dedupeSeconds}::float8))
+       and old.ended_at + make_interval(secs => pawl.setting(old.settings, task_type.settings, 'dedupeSeconds'))
            <= pawl.clock()`
 }
 

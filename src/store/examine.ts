@@ -14,13 +14,15 @@ export interface PinnedSnapshot {
 /** Whoever keeps old row versions alive, and so holds back vacuum and the event feed, for longer than `seconds`. */
 export function pinnedSnapshots(sql: Sql, seconds: number): Promise<PinnedSnapshot[]> {
   return sql<PinnedSnapshot>`
-    select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who, coalesce(state, backend_type) as state,
+    select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who,
+           coalesce(state, backend_type) as state,
            extract(epoch from clock_timestamp() - xact_start)::float8 as seconds, left(query, 80) as query
       from pg_stat_activity
      where pid <> pg_backend_pid() and xact_start < clock_timestamp() - make_interval(secs => ${seconds}::float8)
        and (backend_xid is not null or backend_xmin is not null)
      union all
-    select coalesce(active_pid, 0), slot_name::text, 'replication slot', 0, 'xmin ' || coalesce(xmin, catalog_xmin)::text
+    select coalesce(active_pid, 0), slot_name::text, 'replication slot', 0,
+           'xmin ' || coalesce(xmin, catalog_xmin)::text
       from pg_replication_slots where not active and coalesce(xmin, catalog_xmin) is not null
      order by seconds desc limit 20`
 }
@@ -70,15 +72,17 @@ export async function schemaDrift(sql: Sql): Promise<Drift[]> {
       from (select entity as relation, entity || '_' || rule as name
               from unnest(array['task', 'stage', 'job', 'artifact']) as entity
              cross join unnest(array['begins_legally', 'moves_legally', 'ends_before_it_goes']) as rule) as w
-     where not exists (select from pg_trigger g join pg_class c on c.oid = g.tgrelid join pg_namespace n on n.oid = c.relnamespace
-                        where n.nspname = ${sql.schema} and c.relname = w.relation and g.tgname = w.name and g.tgenabled <> 'D')
+     where not exists (
+             select from pg_trigger g join pg_class c on c.oid = g.tgrelid join pg_namespace n on n.oid = c.relnamespace
+              where n.nspname = ${sql.schema} and c.relname = w.relation and g.tgname = w.name and g.tgenabled <> 'D')
      union all
     select format('constraint %s of %s is missing', w.name, w.relation)
       from (select entity as relation, entity || '_' || rule as name
               from unnest(array['task', 'stage', 'job', 'artifact']) as entity
              cross join unnest(array['ended_iff_final', 'one_event_per_seq', 'last_event_is_the_row']) as rule) as w
-     where not exists (select from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
-                        where n.nspname = ${sql.schema} and c.relname = w.relation and k.conname = w.name)`,
+     where not exists (
+             select from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
+              where n.nspname = ${sql.schema} and c.relname = w.relation and k.conname = w.name)`,
   )
   return [...drift, ...missing]
 }

@@ -45,19 +45,35 @@ async function allEvents(sql: Sql): Promise<string[]> {
   return rows.flatMap(({ id, seq }) => Array.from({ length: seq }, (_, n) => `${id} ${n + 1}`))
 }
 
-/** Follows the feed by its cursors; it can lose what it read last, and then goes on from an earlier cursor. */
-function follower(engine: Pawl, random: (below: number) => number) {
+/**
+ * Follows the feed by its cursors. It can lose what it read last, and then goes on from an earlier cursor, where it must
+ * find the same again.
+ */
+function follower(engine: Pawl, random: (below: number) => number, why: string) {
   const read: string[] = []
+  let before: readonly string[] = []
   const kept: { cursor: string | undefined; read: number }[] = [{ cursor: undefined, read: 0 }]
+  const page = async () => {
+    const { cursor } = kept.at(-1)!
+    const { items, next } = await engine.events({ limit: 1 + random(4), ...(cursor !== undefined && { cursor }) })
+    const names = items.map(nameOf)
+    assert.deepEqual(
+      before.slice(read.length, read.length + names.length),
+      names.slice(0, Math.max(0, before.length - read.length)),
+      why,
+    )
+    read.push(...names)
+    kept.push({ cursor: next, read: read.length })
+    return items.length
+  }
   return {
     read,
-    async page() {
-      const { cursor } = kept.at(-1)!
-      const { items, next } = await engine.events({ limit: 1 + random(4), ...(cursor !== undefined && { cursor }) })
-      read.push(...items.map(nameOf))
-      kept.push({ cursor: next, read: read.length })
+    page,
+    async toTheEnd() {
+      while ((await page()) > 0);
     },
     forget() {
+      if (read.length > before.length) before = [...read]
       kept.splice(1 + random(kept.length))
       read.splice(kept.at(-1)!.read)
     },
@@ -81,41 +97,38 @@ function naiveFollower(sql: Sql) {
   }
 }
 
-/** Writers that queue, cancel and work, in transactions of their own that commit late and in any order. */
+/** Writers that queue and cancel in transactions that commit late and in any order, and a worker between them. */
 function writers(engine: Pawl, random: (below: number) => number) {
-  const open: { tx: Sql; commit(): Promise<void>; touched: string[] }[] = []
-  let free: string[] = []
-  const enqueue = async (tx?: Sql) => {
-    const items = Array.from({ length: 1 + random(3) }, () => ({ type: 'work' }))
-    return (await engine.enqueueMany(items, tx === undefined ? {} : { tx })).map(({ id }) => id)
-  }
+  const open: { tx: Sql; commit(): Promise<void> }[] = []
+  const held: { id: string; epoch: number }[] = []
+  const someTasks = () => Array.from({ length: 1 + random(3) }, () => ({ type: 'work' }))
   const acts = {
     async open() {
       if (open.length === 5) return
-      const opened = await openTransaction(engine.context.sql)
-      open.push({ ...opened, touched: await enqueue(opened.tx) })
+      const writer = await openTransaction(engine.context.sql)
+      open.push(writer)
+      await engine.enqueueMany(someTasks(), { tx: writer.tx })
     },
     async writeInside() {
       const writer = open[random(open.length)]
       if (writer === undefined) return
-      const [id] = free.splice(random(free.length), 1)
-      if (id === undefined) writer.touched.push(...(await enqueue(writer.tx)))
-      else await engine.cancel(id, { tx: writer.tx, mode: 'hard' })
+      const [task] = held.splice(random(held.length), 1)
+      if (task === undefined) await engine.enqueueMany(someTasks(), { tx: writer.tx })
+      else await engine.cancel(task.id, { tx: writer.tx, mode: 'hard' })
     },
     async commit() {
       const [writer] = open.splice(random(open.length), 1)
-      if (writer === undefined) return
-      await writer.commit()
-      free.push(...writer.touched)
+      await writer?.commit()
     },
     async enqueue() {
-      free.push(...(await enqueue()))
+      await engine.enqueueMany(someTasks())
     },
     async work() {
-      const { claimed } = await engine.sync({ worker: 'w', queues: ['work'], claim: 1 + random(3) })
-      const settled = claimed.filter(() => random(2) === 0)
-      free = free.filter(id => settled.every(task => task.id !== id))
-      await engine.sync({ worker: 'w', settled: settled.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
+      const { claimed } = await engine.sync({ worker: 'w', queues: ['work'], claim: 1 + random(4) })
+      held.push(...claimed)
+      const settled = held.splice(0, random(3)).map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const }))
+      const { refused } = await engine.sync({ worker: 'w', settled })
+      assert.deepEqual(refused, [])
     },
   }
   return { acts, commitAll: async () => void (await Promise.all(open.map(writer => writer.commit()))) }
@@ -123,19 +136,21 @@ function writers(engine: Pawl, random: (below: number) => number) {
 
 test('the feed skips and doubles nothing, however late and out of order its writers commit', async t => {
   const seed = Number(process.env.PAWL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  const why = `PAWL_TEST_SEED=${seed} repeats this`
   const random = seeded(seed)
   const { engine, sql } = await fresh(t, 'postgres 18', { connections: 8 })
   const { acts, commitAll } = writers(engine, random)
-  const [reader, naive] = [follower(engine, random), naiveFollower(sql)]
+  const [reader, naive] = [follower(engine, random, why), naiveFollower(sql)]
+  // Where it reads to the end, it stands right before what is still to be committed.
   const read = async () => {
     if (random(8) === 0) reader.forget()
-    await reader.page()
+    await (random(4) === 0 ? reader.page() : reader.toTheEnd())
     await naive.page()
   }
   const names = ['open', 'writeInside', 'writeInside', 'commit', 'enqueue', 'work', 'work', 'read', 'read'] as const
   try {
     // Whatever chance brings, this comes first: one begins, another commits and is read, then the first commits.
-    for (const act of [acts.open, acts.enqueue, read, acts.commit]) await act()
+    for (const act of [acts.open, acts.enqueue, reader.toTheEnd, naive.page, acts.commit]) await act()
     for (let n = 0; n < 150; n++) {
       const name = names[random(names.length)]!
       await (name === 'read' ? read() : acts[name]())
@@ -146,12 +161,11 @@ test('the feed skips and doubles nothing, however late and out of order its writ
   const all = await allEvents(sql)
   // Other tests' transactions on this server hold the feed back too; they end.
   await eventually('everything is read', async () => {
-    for (let before = -1; before < reader.read.length; await reader.page()) before = reader.read.length
+    await reader.toTheEnd()
     return reader.read.length >= all.length
   }).catch(() => {})
   await naive.page()
 
-  const why = `PAWL_TEST_SEED=${seed} repeats this`
   assert.deepEqual([...reader.read].sort(), all.sort(), why)
   assert.equal((await engine.events({ limit: 10_000 })).items.length, all.length, why)
   const last = new Map<string, number>()

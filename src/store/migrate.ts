@@ -3,14 +3,15 @@ import { lifecycles } from '../kernel/lifecycles.ts'
 import { Problem } from '../kernel/problem.ts'
 import { lifecycleSql } from './lifecycle-sql.ts'
 import { core } from './migrations/0001-core.ts'
+import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
 /** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
 export const migrations: readonly string[] = [core]
 
-/** Guards follow the kernel's tables, so they are laid anew whenever the schema moves on. */
+/** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
 export function guardsSql(): string {
-  return lifecycles.map(lifecycleSql).join('')
+  return settingsSql() + lifecycles.map(lifecycleSql).join('')
 }
 
 /**

@@ -1,5 +1,4 @@
 import { statesOf } from '../kernel/lifecycle.ts'
-import { defaultSettings } from '../kernel/settings.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import type { Claimed } from './claim.ts'
 import { among, type Sql } from './sql.ts'
@@ -15,6 +14,11 @@ export async function openSession(sql: Sql, session: string, worker: string, que
        set seen_at = excluded.seen_at, worker = excluded.worker, queues = excluded.queues`
 }
 
+/** A worker that is busy and claims nothing is heard of by its beats. */
+export async function seeSession(sql: Sql, session: string): Promise<void> {
+  await sql`update pawl.session set seen_at = pawl.clock() where id = ${session}::uuid`
+}
+
 /**
  * What an earlier sync of this id won and still holds: the answer that was lost, given again. Lease lengths are what
  * is left of them, so that the worker does not believe in more than it has.
@@ -24,16 +28,14 @@ export function wonBefore(sql: Sql, session: string, syncId: string): Promise<Cl
     select t.id, t.lane_id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
            t.correlation_id, t.traceparent, (date_part('epoch', t.run_at) * 1000000)::bigint as run_at_us,
            extract(epoch from t.lease_until - pawl.clock())::float8 as lease_length,
-           (s.resolved->>'heartbeatSeconds')::float8 as heartbeat_seconds,
-           (s.resolved->>'timeoutSeconds')::float8 as timeout_seconds,
+           pawl.setting(t.settings, tt.settings, 'heartbeatSeconds') as heartbeat_seconds,
+           pawl.setting(t.settings, tt.settings, 'timeoutSeconds') as timeout_seconds,
            extract(epoch from pawl.clock())::float8 * 1000 as now_ms
       from pawl.session
       join pawl.claim on claim.id = session.claim_id
      cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
       join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
       left join pawl.task_type tt on tt.type = t.type
-     cross join lateral (select ${JSON.stringify(defaultSettings)}::jsonb || coalesce(tt.settings, '{}')
-                                || coalesce(t.settings, '{}') as resolved) as s
      where session.id = ${session}::uuid and session.sync_id = ${syncId}`
 }
 

@@ -3,7 +3,6 @@
  * a worker that lost its lease changes nothing, whoever holds the task now.
  */
 import { statesOf } from '../kernel/lifecycle.ts'
-import { defaultSettings } from '../kernel/settings.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { among, json, type Sql } from './sql.ts'
 
@@ -27,14 +26,15 @@ export async function succeedTasks(
       update pawl.task t
          set state       = 'succeeded',
              seq         = t.seq + 2,
-             ended_at    = pawl.clock(),
+             ended_at    = greatest((t.history[t.seq]).ts, pawl.clock()),
              lease_until = null,
              error       = null,
              output      = said.output,
              history     = t.history || array[
                row(greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => said.ran_ms / 1000)), t.epoch,
                    'running', null, null, 'implied', null)::pawl.step,
-               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)::pawl.step]
+               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)
+                 ::pawl.step]
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                     ${items.map(item => json(item.output))}::json[], ${items.map(item => item.ranMs ?? 0)}::float8[])
           as said (id, epoch, output, ran_ms)
@@ -102,7 +102,8 @@ export async function beatTasks(
   const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
     with said as materialized (
       select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
-                           ${items.map(item => json(item.progress))}::json[], ${items.map(item => json(item.checkpoint))}::json[])
+                           ${items.map(item => json(item.progress))}::json[],
+                           ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
     ), mine as materialized (
       select t.id, t.settings, t.type, said.progress, said.checkpoint
@@ -111,12 +112,7 @@ export async function beatTasks(
          for update of t skip locked
     ), renewed as (
       update pawl.task t
-         set lease_until = pawl.clock() + make_interval(secs => least(
-               coalesce((mine.settings->>'leaseSeconds')::float8, (tt.settings->>'leaseSeconds')::float8,
-                        ${defaultSettings.leaseSeconds}::float8),
-               2 * case when mine.settings ? 'heartbeatSeconds' then (mine.settings->>'heartbeatSeconds')::float8
-                        when tt.settings ? 'heartbeatSeconds' then (tt.settings->>'heartbeatSeconds')::float8
-                        else ${defaultSettings.heartbeatSeconds}::float8 end)),
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(mine.settings, tt.settings)),
              progress    = coalesce(mine.progress, t.progress),
              checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
         from mine left join pawl.task_type tt on tt.type = mine.type
@@ -124,7 +120,8 @@ export async function beatTasks(
       returning t.id, t.epoch, mine.progress
     ), noted as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
-      select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end, progress::jsonb
+      select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end,
+             progress::jsonb
         from renewed
     )
     select said.id, renewed.id is not null as renewed, t.id is not null as held

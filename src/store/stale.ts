@@ -12,7 +12,8 @@ export function staleQueues(sql: Sql, seconds: number): Promise<StaleQueue[]> {
   return widely(
     sql,
     tx => tx<StaleQueue>`
-    select l.queue, sum(cardinality(d.ids)) as due, max(extract(epoch from pawl.clock() - d.run_at))::float8 as oldest_seconds
+    select l.queue, sum(cardinality(d.ids)) as due,
+           date_part('epoch', pawl.clock() - min(d.run_at)) as oldest_seconds
       from pawl.due d join pawl.lane l on l.id = d.lane_id
      where d.run_at < pawl.clock() - make_interval(secs => ${seconds}::float8)
        and l.open

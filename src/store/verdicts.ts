@@ -43,7 +43,8 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
   const rows = await sql<LockedRow>`
     select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.dedupe_key, t.lease_until,
            t.payload, t.settings, tt.settings as type_settings,
-           case when t.lease_until <= pawl.clock() then extract(epoch from pawl.clock() - t.lease_until)::float8 end as lapsed_for_seconds,
+           case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
+             as lapsed_for_seconds,
            coalesce(t.expire_at <= pawl.clock(), false) as overdue,
            extract(epoch from pawl.clock() - t.started_at)::float8 as ran_seconds,
            extract(epoch from pawl.clock() - t.cancel_at)::float8 as cancelled_for_seconds
@@ -96,9 +97,11 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              losses      = coalesce((r.p->>'losses')::int, t.losses),
              careful     = coalesce((r.p->>'careful')::boolean, t.careful),
              run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
-             started_at  = case when jsonb_array_length(r.steps) = 2 then pawl.clock() else t.started_at end,
+             started_at  = case when jsonb_array_length(r.steps) = 2 then greatest(pawl.clock(), (t.history[t.seq]).ts)
+                                else t.started_at end,
              lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
-             ended_at    = case when r.to_state in (${finalStates}) then coalesce(t.ended_at, greatest(pawl.clock(), (t.history[t.seq]).ts)) end,
+             ended_at    = case when r.to_state in (${finalStates})
+                                then coalesce(t.ended_at, greatest(pawl.clock(), (t.history[t.seq]).ts)) end,
              cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
                                 when r.p ? 'opensRound' then null else t.cancel_at end,
              expire_at   = case when r.p ? 'opensRound'
@@ -110,8 +113,8 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              payload     = coalesce((r.p->'payload')::json, t.payload),
              dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
              history     = t.history || array(
-               select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type', ${actor}::text, s->>'cause',
-                          nullif(s->'payload', '{}'))::pawl.step
+               select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type',
+                          ${actor}::text, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
                  from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
         from ruled r
        where t.id = r.id and t.seq = r.seq
@@ -119,9 +122,11 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
                 t.losses, t.correlation_id, r.p, r.steps
     ), waiting as (
       insert into pawl.due (lane_id, run_at, id, ids, careful, type)
-      select lane_id, run_at, id, array[id], careful, type from moved where state in (${claimable}) and p ? 'runInSeconds'
+      select lane_id, run_at, id, array[id], careful, type
+        from moved where state in (${claimable}) and p ? 'runInSeconds'
     ), mortal as (
-      insert into pawl.expiry (at, task_id) select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
+      insert into pawl.expiry (at, task_id)
+      select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
       on conflict do nothing
     ), told as (
       insert into pawl.cancel (task_id, epoch, owner, hard_at)

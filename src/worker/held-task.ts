@@ -5,7 +5,8 @@ import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 /** One task in this worker's hands, from the claim until its report has been answered. */
 export interface InHand {
   readonly task: ClaimedTask
-  readonly abort: AbortController
+  /** Made when somebody asks for it: most handlers are done before anyone does. */
+  abort: AbortController | undefined
   /** By this process's own clock: the moment at which the lease ends unless a beat is answered. */
   leaseEndsAt: number
   startedAt: number | undefined
@@ -22,7 +23,7 @@ export interface InHand {
 export function inHand(task: ClaimedTask, claimedAt: number): InHand {
   return {
     task,
-    abort: new AbortController(),
+    abort: undefined,
     leaseEndsAt: claimedAt + task.leaseSeconds * 1000,
     startedAt: undefined,
     startTold: false,
@@ -41,7 +42,15 @@ export function nameOf({ task }: InHand): HeldTask {
 export function interrupt(held: InHand, reason: InterruptReason): void {
   if (held.interrupted !== undefined || held.settled !== undefined) return
   held.interrupted = reason
-  held.abort.abort(new Interrupted(reason))
+  held.abort?.abort(new Interrupted(reason))
+}
+
+function signalOf(held: InHand): AbortSignal {
+  if (held.abort === undefined) {
+    held.abort = new AbortController()
+    if (held.interrupted !== undefined) held.abort.abort(new Interrupted(held.interrupted))
+  }
+  return held.abort.signal
 }
 
 /**
@@ -53,19 +62,11 @@ export async function attempt(
   run: (payload: unknown, ctx: TaskContext) => Promise<unknown>,
   saveCheckpoint: (held: InHand, value: unknown) => Promise<void>,
 ): Promise<SettledTask> {
-  const { timeoutSeconds } = held.task
   const began = performance.now()
   held.startedAt = began
-  let late: NodeJS.Timeout | undefined
-  const timeUp = new Promise<never>((_, reject) => {
-    if (timeoutSeconds === null) return
-    late = setTimeout(() => {
-      interrupt(held, 'timeout')
-      reject(new Interrupted('timeout'))
-    }, timeoutSeconds * 1000)
-  })
   try {
-    const output = await Promise.race([run(held.task.payload, contextOf(held, saveCheckpoint)), timeUp])
+    const working = run(held.task.payload, contextOf(held, saveCheckpoint))
+    const output = await inTime(held, working)
     const done = {
       outcome: 'succeeded',
       ...(output !== undefined && { output }),
@@ -74,9 +75,20 @@ export async function attempt(
     return { ...nameOf(held), ...done, ranMs: performance.now() - began }
   } catch (error) {
     return { ...nameOf(held), ...reportOf(error, held.interrupted), ranMs: performance.now() - began }
-  } finally {
-    clearTimeout(late)
   }
+}
+
+function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
+  const { timeoutSeconds } = held.task
+  if (timeoutSeconds === null) return working
+  let late: NodeJS.Timeout | undefined
+  const timeUp = new Promise<never>((_, reject) => {
+    late = setTimeout(() => {
+      interrupt(held, 'timeout')
+      reject(new Interrupted('timeout'))
+    }, timeoutSeconds * 1000)
+  })
+  return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
 function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) => Promise<void>): TaskContext {
@@ -88,7 +100,9 @@ function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) 
     epoch,
     correlationId,
     traceparent,
-    signal: held.abort.signal,
+    get signal() {
+      return signalOf(held)
+    },
     lastCheckpoint: checkpoint ?? null,
     progress(value) {
       held.unsent.progress = value

@@ -114,9 +114,9 @@ const reported = fc.record({ ...leased, report, ranMs: fc.constantFrom(0, 0, 700
 const some = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) => fc.array(arbitrary, { maxLength, size: 'max' })
 
 export const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('enqueue'), items: some(item, 5) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('enqueue'), items: some(item, 5) }) },
   {
-    weight: 7,
+    weight: 8,
     arbitrary: fc.record({
       do: fc.constant('claim'),
       worker,
@@ -126,18 +126,18 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   {
-    weight: 12,
+    weight: 9,
     arbitrary: fc.record({
       do: fc.constant('report'),
       worker,
       starts: some(started, 3),
       beats: some(beaten, 2),
-      settles: some(reported, 3),
+      settles: some(reported, 2),
     }),
   },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constant('cancel'), pick, mode: fc.constantFrom('soft', 'soft', 'hard') }),
+    arbitrary: fc.record({ do: fc.constant('cancel'), pick, mode: fc.constantFrom('soft', 'soft', 'soft', 'hard') }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('resume', 'retry'), pick }) },
   {
@@ -154,7 +154,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
       rate: maybe(fc.constantFrom(0.5, 4)),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('pass'), seconds: fc.constantFrom(1, 1, 2, 5, 12, 25) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('pass'), seconds: fc.constantFrom(1, 1, 2, 2, 5, 12, 25) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('rescue'), sightedSeconds: fc.constantFrom(1e9, 1e9, 4, 0) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('expire', 'end graces') }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('expire', 'end graces', 'end graces') }) },
 )

@@ -12,6 +12,7 @@ import { step } from './steps.ts'
 import { compareHistories, compareRows, inWorld } from './world.ts'
 
 const runs = Number(process.env.PAWL_MODEL_RUNS ?? 50)
+const commands = 60
 const [seedText = '', path] = (process.env.PAWL_MODEL_SEED ?? '').split(':')
 const seed = seedText === '' ? Date.now() & 0x7fffffff : Number(seedText)
 
@@ -20,27 +21,32 @@ test('whatever workers and operators do, the database does what the kernel decid
   t.mock.method(Math, 'random', () => 0.25)
   t.diagnostic(`seed ${seed}, ${runs} runs; replay with PAWL_MODEL_SEED=${seed}`)
 
-  const stories = fc.array(command, { minLength: 1, maxLength: 120, size: 'max' })
-  const options = { seed, numRuns: runs, endOnFailure: true, ...(path !== undefined && { path }) }
-  const { failed, counterexample, counterexamplePath } = await fc.check(fc.asyncProperty(stories, tell), options)
+  const stories = fc.array(command, { minLength: commands, maxLength: commands })
+  const holds = fc.asyncProperty(stories, async story => (await faultOf(story)) === undefined)
+  const options = { seed, numRuns: runs, unbiased: true, endOnFailure: true, ...(path !== undefined && { path }) }
+  const { failed, counterexample, counterexamplePath } = await fc.check(holds, options)
   if (!failed) return
-  const fault = (story: readonly Command[]) =>
-    tell(story).then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-  const shortest = await shorten(counterexample![0], async story => (await fault(story)) !== undefined, 60)
-  const lines = shortest.map(command => JSON.stringify(command))
   const replay = `replay with PAWL_MODEL_SEED=${seed}:${counterexamplePath}`
-  assert.fail(new Error([replay, ...lines].join('\n'), { cause: await fault(shortest) }))
+  console.error(replay)
+  const shortest = await shorten(counterexample![0], async story => (await faultOf(story))?.told, 60)
+  const lines = shortest.map(command => JSON.stringify(command))
+  assert.fail(new Error([replay, ...lines].join('\n'), { cause: (await faultOf(shortest))?.error }))
 })
 
-function tell(story: readonly Command[]): Promise<void> {
-  return inWorld(async world => {
-    for (const command of story) {
-      await step(world, command)
-      await compareRows(world)
-    }
-    await compareHistories(world)
-  })
+/** Tells a story; if the two do not agree, answers with why, and with how many commands were told by then. */
+async function faultOf(story: readonly Command[]): Promise<{ told: number; error: unknown } | undefined> {
+  let told = 0
+  try {
+    await inWorld(async world => {
+      for (const command of story) {
+        told += 1
+        await step(world, command)
+        await compareRows(world)
+      }
+      await compareHistories(world)
+    })
+    return undefined
+  } catch (error) {
+    return { told, error }
+  }
 }

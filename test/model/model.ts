@@ -40,6 +40,8 @@ export interface ModelTask {
   owner: string | null
   runAt: number
   leaseUntil: number | null
+  /** When its start was reported, which may be later than it was. */
+  heardAt: number
   endedAt: number | null
   cancelAt: number | null
   expireAt: number | null
@@ -113,7 +115,7 @@ export function enqueue(model: Model, id: string, item: NewModelTask): { id: str
   const task: ModelTask = {
     ...{ id, queue, priority, key, settings, payload, events: [] },
     ...{ state: 'queued', seq: 0, round: 1, epoch: 0, failures: 0, losses: 0, careful: false, partial: false },
-    ...{ owner: null, leaseUntil: null, endedAt: null, cancelAt: null },
+    ...{ owner: null, leaseUntil: null, heardAt: 0, endedAt: null, cancelAt: null },
     ...{ output: null, error: null, reasonCode: null, progress: null, checkpoint: null },
     runAt: model.clock + 1000 * (item.runInSeconds ?? 0),
     expireAt: settings.expireInSeconds === null ? null : model.clock + 1000 * settings.expireInSeconds,

@@ -1,20 +1,22 @@
 /**
- * Leaves out of a failing story all that it can do without: halves first, then smaller and smaller pieces. Stories are
- * slow to tell, so it ends when the time is up, with the shortest that was found.
+ * Leaves out of a failing story all that it can do without: what follows the fault, then halves, then smaller and
+ * smaller pieces. Stories are slow to tell, so it ends when the time is up, with the shortest that was found.
+ * `failsAt` says how many items of a story were told when it failed; undefined: it went well.
  */
 export async function shorten<Item>(
   story: readonly Item[],
-  fails: (story: readonly Item[]) => Promise<boolean>,
+  failsAt: (story: readonly Item[]) => Promise<number | undefined>,
   seconds: number,
 ): Promise<readonly Item[]> {
   const deadline = performance.now() + seconds * 1000
-  let shortest = story
-  for (let size = Math.ceil(story.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let end = shortest.length; end > 0; end -= size) {
+  let shortest = story.slice(0, await failsAt(story))
+  for (let size = Math.ceil(shortest.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let start = 0; start < shortest.length; ) {
       if (performance.now() > deadline) return shortest
-      const start = Math.max(0, end - size)
-      const rest = [...shortest.slice(0, start), ...shortest.slice(end)]
-      if (rest.length > 0 && (await fails(rest))) shortest = rest
+      const rest = [...shortest.slice(0, start), ...shortest.slice(start + size)]
+      const told = rest.length === 0 ? undefined : await failsAt(rest)
+      if (told === undefined) start += size
+      else shortest = rest.slice(0, told)
     }
   }
   return shortest

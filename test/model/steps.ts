@@ -99,10 +99,12 @@ async function queue({ engine, model }: World, { items }: Of<'enqueue'>): Promis
   }
 }
 
-/** The task that is meant: one from which the move leads on, if asked for and there is one. */
+/** The task that is meant: one from which the move leads on, if asked for and there is one; a cancel means one in hand. */
 function pickTask({ model }: World, { n, fitting }: Pick, move: TaskMove): string {
   const all = [...model.tasks.values()]
-  const fit = fitting ? all.filter(task => mayMove(taskLifecycle, task.state, move)) : []
+  const legal = fitting ? all.filter(task => mayMove(taskLifecycle, task.state, move)) : []
+  const held = move === 'cancel' ? legal.filter(isHeld) : []
+  const fit = held.length > 0 ? held : legal
   const among = fit.length > 0 ? fit : all
   return among[n % among.length]?.id ?? newId()
 }
@@ -195,7 +197,7 @@ async function lookForLost(world: World, sightedSeconds: number): Promise<void> 
     assert.deepEqual(await looking.run(engine.context), { rescued: 0, isBlind: true })
   }
   const isLost = (task: ModelTask) => isPast(world, task.leaseUntil)
-  // An attempt that runs too long is found within five seconds, and the row tells whether it was.
+  // An attempt that runs too long is found within five seconds; the row tells whether it was found sooner.
   const late = [...model.tasks.values()].filter(task => !isLost(task) && isLate(world, task, 0))
   const certain = new Set(late.filter(task => isLate(world, task, 5)))
   const seqs = new Map(late.map(({ id, seq }) => [id, seq]))
@@ -212,7 +214,8 @@ async function lookForLost(world: World, sightedSeconds: number): Promise<void> 
 function isLate(world: World, task: ModelTask, seconds: number): boolean {
   const { timeoutSeconds } = task.settings
   if (task.state !== 'running' || timeoutSeconds === null) return false
-  return isPast(world, startedAt(task)! + 1000 * (timeoutSeconds + seconds))
+  const lateAt = startedAt(task)! + 1000 * timeoutSeconds
+  return isPast(world, Math.max(lateAt, task.heardAt) + 1000 * seconds)
 }
 
 async function chore(

@@ -108,7 +108,10 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
   const lease = <P extends Pick>({ n, fitting, ...said }: P) => ({ ...said, ...pickLease(model, { n, fitting }) })
   const settled = command.settles.map(lease)
   const started = command.starts.map(lease)
-  const beats = command.beats.map(lease)
+  // A beat passes over a row that is locked, and a settle locks the row even of a lease that was lost.
+  const beats = command.beats
+    .map(lease)
+    .filter(({ id, epoch }) => settled.every(item => item.id !== id || item.epoch === epoch))
   const answer = await engine.sync({
     ...{ worker, started, beats: beats.map(withoutUndefined) },
     settled: settled.map(({ report, ...said }) => ({ ...said, ...report })),
@@ -125,7 +128,7 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
   const name = ({ id, epoch }: Lease) => `${id} ${epoch} LEASE_LOST`
   const names = answer.refused.map(({ id, epoch, code }) => `${id} ${epoch} ${code}`)
   assert.deepEqual(names.sort(), refused.map(name).sort())
-  if (beats.length > 0) checkNotices(model, worker, answer)
+  if (beats.some(notSettled)) checkNotices(model, worker, answer)
 }
 
 /** The first word on a lease counts. The same again is acknowledged, whatever the task is by now; any other is lost. */
@@ -153,6 +156,7 @@ function startOne(model: Model, item: Lease & { agoMs: number }, worker: string)
   const task = holding(model, item)
   if (task?.state !== 'assigned') return task !== undefined
   record(task, 'running', { ts: model.clock - item.agoMs, actor: `worker:${worker}`, cause: 'reported_start' })
+  task.heardAt = model.clock
   return true
 }
 

@@ -225,10 +225,11 @@ create function pawl.event_of(id uuid, history pawl.step[], n integer) returns t
          coalesce((history[n]).type, 'task.' || case (history[n]).state
            when 'assigned' then 'claimed' when 'running' then 'started' else (history[n]).state end),
          (history[n - 1]).state, (history[n]).state,
-         coalesce((history[n]).actor, (select h.actor from unnest(history) as h
-                                        where h.epoch = (history[n]).epoch and h.state = 'assigned' and h.type is null)),
-         coalesce((history[n]).cause, case (history[n]).state when 'queued' then 'enqueued' when 'assigned' then 'claimed'
-           when 'running' then 'started' else 'reported_' || (history[n]).state end),
+         coalesce((history[n]).actor, (
+           select h.actor from unnest(history) as h
+            where h.epoch = (history[n]).epoch and h.state = 'assigned' and h.type is null)),
+         coalesce((history[n]).cause, case (history[n]).state when 'queued' then 'enqueued'
+           when 'assigned' then 'claimed' when 'running' then 'started' else 'reported_' || (history[n]).state end),
          (history[n]).payload
 $$;
 
@@ -236,8 +237,9 @@ $$;
 create view pawl.task_view as
 select t.id, l.queue, t.type, t.state, l.priority, t.seq, t.round, t.epoch, t.failures, t.losses, t.careful, t.partial,
        t.run_at, (t.history[1]).ts as created_at, (t.history[t.seq]).ts as changed_at,
-       coalesce(t.started_at, (select max(h.ts) from unnest(t.history) as h where h.epoch = t.epoch and h.state = 'running'))
-         as started_at, t.ended_at,
+       coalesce(t.started_at, (
+         select max(h.ts) from unnest(t.history) as h where h.epoch = t.epoch and h.state = 'running')) as started_at,
+       t.ended_at,
        t.lease_until, t.cancel_at, t.expire_at, t.keep_until, t.owner, t.job_id, t.stage_id, t.dedupe_key,
        t.correlation_id, t.traceparent, t.payload, t.settings, t.metadata, t.progress, t.checkpoint, t.output, t.error,
        trouble.evidence as dead_letter

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { bothKinds } from '../../test/harness/databases.ts'
+import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { storyOf, taskIn } from '../../test/harness/task-in.ts'
+import { pawl } from '../engine/engine.ts'
+import { keepDoing } from './chore.ts'
+import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
+
+const states = ({ engine }: Fresh, tasks: readonly { id: string }[]) =>
+  Promise.all(tasks.map(async ({ id }) => (await engine.task(id)).state))
+
+/** From now on the database refuses every change of this task. */
+function makeUnruly({ sql }: Fresh, id: string): Promise<void> {
+  return sql.script(`
+    create function pawl.raise() returns trigger language plpgsql as 'begin raise exception ''not this one''; end';
+    create trigger not_this_one before update or delete on pawl.task for each row when (old.id = '${id}')
+      execute function pawl.raise()`)
+}
+
+for (const database of bothKinds) {
+  test(`what is not done in its time expires, waiting or held, and its worker is fenced off (${database})`, async t => {
+    const run = await fresh(t, database)
+    const options = { expireInSeconds: 1000 }
+    const mortal = [
+      await taskIn(run, 'queued', options),
+      await taskIn(run, 'queued', { ...options, runInSeconds: 50_000 }),
+      await taskIn(run, 'retrying', options),
+      await taskIn(run, 'assigned', options),
+      await taskIn(run, 'running', options),
+    ]
+    const others = [
+      await taskIn(run, 'queued'),
+      await taskIn(run, 'queued', { expireInSeconds: 5000 }),
+      await taskIn(run, 'succeeded', options),
+    ]
+    await run.advance(900)
+    assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
+    await run.advance(200)
+    assert.equal((await expireTasks.run(run.engine.context)).expired, 5)
+    assert.deepEqual(new Set(await states(run, mortal)), new Set(['expired']))
+    assert.deepEqual(await states(run, others), ['queued', 'queued', 'succeeded'])
+    const { id, epoch } = mortal[4]!
+    const { refused } = await run.sync({ settled: [{ id, epoch, outcome: 'succeeded' }] })
+    assert.equal(refused[0]!.code, 'LEASE_LOST')
+    assert.deepEqual((await run.sync({ queues: mortal.map(({ queue }) => queue), claim: 10 })).claimed, [])
+    assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
+  })
+
+  test(`a soft cancel becomes hard when its grace has passed, not before (${database})`, async t => {
+    const run = await fresh(t, database)
+    const [slow, quick, silent] = [
+      await taskIn(run, 'running', { graceSeconds: 3000 }),
+      await taskIn(run, 'running', { graceSeconds: 500 }),
+      await taskIn(run, 'assigned', { graceSeconds: 500 }),
+    ]
+    for (const { id } of [slow, quick, silent]) await run.engine.cancel(id)
+    await run.advance(400)
+    assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
+    await run.sync({ settled: [{ id: silent.id, epoch: 1, outcome: 'succeeded' }] })
+    await run.advance(200)
+    assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
+    assert.deepEqual(await states(run, [slow, quick, silent]), ['running', 'cancelled', 'succeeded'])
+    assert.equal((await storyOf(run, quick.id)).at(-1), 'cancelled by babysitter: cancel_grace_passed')
+    await run.advance(2500)
+    assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
+    assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
+  })
+
+  test(`ended tasks go when they have been kept for long enough, others never (${database})`, async t => {
+    const run = await fresh(t, database)
+    await run.engine.putTaskType('brief', { keepSeconds: 5000 })
+    const until = new Date(Date.now() + 40_000_000)
+    const tasks = {
+      plain: await taskIn(run, 'succeeded'),
+      own: await taskIn(run, 'succeeded', { keepSeconds: 10_000 }),
+      typed: await taskIn(run, 'failed', { type: 'brief' }),
+      dated: await taskIn(run, 'dead_lettered', { keepSeconds: 1, keepUntil: until }),
+      open: await taskIn(run, 'queued', { keepSeconds: 1 }),
+      held: await taskIn(run, 'running', { keepSeconds: 1, keepUntil: new Date(1e12) }),
+    }
+    const chore = retention()
+    const left = async () => {
+      await chore.run(run.engine.context)
+      const { items } = await run.engine.tasks()
+      return Object.entries(tasks).flatMap(([name, { id }]) => (items.some(task => task.id === id) ? [name] : []))
+    }
+    assert.deepEqual(await left(), ['plain', 'own', 'typed', 'dated', 'open', 'held'])
+    await run.advance(6000)
+    assert.deepEqual(await left(), ['plain', 'own', 'dated', 'open', 'held'])
+    await run.advance(5000)
+    assert.deepEqual(await left(), ['plain', 'dated', 'open', 'held'])
+    await run.advance(30_000)
+    assert.deepEqual(await left(), ['plain', 'open', 'held'])
+    await run.advance(14 * 86_400)
+    assert.deepEqual(await left(), ['open', 'held'])
+    await assert.rejects(run.engine.task(tasks.plain.id), { code: 'TASK_NOT_FOUND' })
+  })
+
+  test(`what is of use only for a while is forgotten (${database})`, async t => {
+    const run = await fresh(t, database)
+    const task = await taskIn(run, 'running', { keepSeconds: 1000 })
+    await run.sync({ beats: [{ id: task.id, epoch: 1, progress: 1 }] })
+    await run.sync({ session: randomUUID(), queues: ['a'], claim: 1, syncId: '1' })
+    await run.engine.enqueue('a', null, { idempotencyKey: 'k', queue: 'b' })
+    await run.sync({ settled: [{ id: task.id, epoch: 1, outcome: 'succeeded' }] })
+    const forgotten = async () => {
+      const { removed, pulses, keys, sessions } = await retention().run(run.engine.context)
+      return { removed, pulses, keys, sessions }
+    }
+    assert.deepEqual(await forgotten(), { removed: 0, pulses: 0, keys: 0, sessions: 0 })
+    await run.advance(86_410)
+    assert.deepEqual(await forgotten(), { removed: 1, pulses: 1, keys: 1, sessions: 1 })
+  })
+}
+
+test('retention walks through a long table, stretch by stretch', async t => {
+  const run = await fresh(t)
+  const ids = (await run.engine.enqueueMany(Array.from({ length: 6000 }, () => ({ type: 'a', keepSeconds: 5 })))).map(
+    ({ id }) => id,
+  )
+  for (let n = 0; n < 6; n++) {
+    const { claimed } = await run.sync({ queues: ['a'], claim: 1000 })
+    await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
+  }
+  await run.advance(6)
+  const chore = retention()
+  const first = await chore.run(run.engine.context)
+  assert.deepEqual([first.removed, first.more], [5000, true])
+  const second = await chore.run(run.engine.context)
+  assert.deepEqual([second.removed, second.more], [1000, false])
+  await assert.rejects(run.engine.task(ids[0]!), { code: 'TASK_NOT_FOUND' })
+})
+
+test('two babysitters at once end each task once', async t => {
+  const run = await fresh(t)
+  const other = await pawl({ database: run.url!, schema: run.schema })
+  t.after(() => other.close())
+  const mortal = { type: 'a', expireInSeconds: 1 }
+  const ids = (await run.engine.enqueueMany(Array.from({ length: 100 }, () => mortal))).map(({ id }) => id)
+  const held = []
+  for (let n = 0; n < 10; n++) held.push(await taskIn(run, 'running'))
+  for (const { id } of held) await run.engine.cancel(id)
+  await run.advance(31)
+  const contexts = [run.engine.context, other.context, run.engine.context, other.context]
+  const sum = (done: Record<string, unknown>[], name: string) =>
+    done.reduce((total, did) => total + (did[name] as number), 0)
+  assert.equal(sum(await Promise.all(contexts.map(context => expireTasks.run(context))), 'expired'), 100)
+  assert.equal(sum(await Promise.all(contexts.map(context => endGraces.run(context))), 'cancelled'), 10)
+  for (const id of ids) assert.equal((await run.engine.task(id)).seq, 2)
+  for (const { id } of held) assert.equal((await run.engine.task(id)).seq, 5)
+})
+
+test('one task that cannot be written never stops a chore', async t => {
+  const told: unknown[] = []
+  const run = await fresh(t, 'postgres 18', { log: (word, facts) => told.push([word, facts.id]) })
+  const mortal = []
+  const stopping = []
+  for (let n = 0; n < 5; n++) mortal.push(await taskIn(run, 'queued', { expireInSeconds: 5 }))
+  for (let n = 0; n < 5; n++) stopping.push(await taskIn(run, 'running'))
+  for (const { id } of stopping) await run.engine.cancel(id)
+  await run.advance(31)
+  await makeUnruly(run, mortal[2]!.id)
+  const expired = await expireTasks.run(run.engine.context)
+  assert.deepEqual([expired.expired, expired.failed], [4, 1])
+  await run.sql.script('drop function pawl.raise cascade')
+  await makeUnruly(run, stopping[0]!.id)
+  const ended = await endGraces.run(run.engine.context)
+  assert.deepEqual([ended.cancelled, ended.failed], [4, 1])
+  assert.deepEqual(told, [
+    ['task.unruly', mortal[2]!.id],
+    ['task.unruly', stopping[0]!.id],
+  ])
+})
+
+test('one task that cannot be removed never stops the retention', async t => {
+  const run = await fresh(t)
+  const tasks = []
+  for (let n = 0; n < 5; n++) tasks.push(await taskIn(run, 'succeeded', { keepSeconds: 1 }))
+  await makeUnruly(run, tasks[2]!.id)
+  await run.advance(5)
+  const { removed, failed } = await retention().run(run.engine.context)
+  assert.deepEqual([removed, failed], [4, 1])
+  assert.deepEqual(
+    (await run.engine.tasks()).items.map(({ id }) => id),
+    [tasks[2]!.id],
+  )
+})
+
+test('the alarm names a queue whose work nobody does', async t => {
+  const told: Record<string, unknown>[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void (word === 'queue.stale' && told.push(facts))
+  const run = await fresh(t, 'postgres 18', { log })
+  await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'b' }, { type: 'c', runInSeconds: 100 }])
+  const serve = () => run.sync({ worker: 'w', session: randomUUID(), queues: ['b', 'd'], claim: 1, syncId: '1' })
+  assert.equal((await watchQueues.run(run.engine.context)).stale, 0)
+  await run.advance(35)
+  await serve()
+  await run.advance(26)
+  assert.equal((await watchQueues.run(run.engine.context)).stale, 1)
+  assert.deepEqual(
+    told.map(({ queue, due }) => [queue, due]),
+    [['a', 2]],
+  )
+  assert.ok((told[0]!.oldestSeconds as number) >= 61)
+  assert.match(told[0]!.todo as string, /start one/)
+})
+
+test('the alarm names what breaks a rule', async t => {
+  const told: unknown[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void told.push([word, facts.entityId])
+  const run = await fresh(t, 'postgres 18', { log, rules: 'broken on purpose' })
+  const { id } = await taskIn(run, 'queued')
+  const healthy = await watchIntegrity.run(run.engine.context)
+  assert.deepEqual([healthy.broken, told], [0, []])
+  await run.sql.script('truncate pawl.due')
+  assert.equal((await watchIntegrity.run(run.engine.context)).broken, 1)
+  assert.deepEqual(told, [['integrity.broken', id]])
+})
+
+test('a look that fails is told, and the next one comes', async t => {
+  const told: unknown[] = []
+  const run = await fresh(t, 'postgres 18', { log: (word, { chore, error }) => told.push([word, chore, error]) })
+  const stop = new AbortController()
+  let looks = 0
+  const odd = {
+    name: 'odd',
+    everySeconds: 0,
+    run: async () => {
+      looks += 1
+      if (looks === 3) stop.abort()
+      if (looks < 3) throw new Error(`no ${looks}`)
+      return { found: 0 }
+    },
+  }
+  await keepDoing(odd, run.engine.context, stop.signal)
+  assert.deepEqual(told, [
+    ['chore.failed', 'odd', 'Error: no 1'],
+    ['chore.failed', 'odd', 'Error: no 2'],
+  ])
+})

@@ -1,0 +1,65 @@
+import { Problem } from '../../src/kernel/problem.ts'
+import type { Sql } from '../../src/store/sql.ts'
+
+/** The n-th statement never reaches the store; or it is done there, and its answer never comes back. */
+export interface Loss {
+  readonly n: number
+  readonly of: 'statement' | 'answer'
+}
+
+export interface Losing {
+  readonly sql: Sql
+  /** False: there were not as many statements, nothing was lost. */
+  wasLost(): boolean
+}
+
+/** What one connection shares; it dies with the loss, and with it the transaction that it was in. */
+interface Line {
+  isDead: boolean
+}
+
+/** Counts every statement, also begin, commit and savepoints, and loses one. */
+export function losing(sound: Sql, { n, of }: Loss): Losing {
+  let count = 0
+  const away = () => new Problem('STORE_UNAVAILABLE', { why: `${of} ${n} was lost` })
+  const isTheOne = () => ++count === n
+
+  function wrap(sql: Sql, line: Line): Sql {
+    const die = () => {
+      line.isDead = sql.isTransaction
+      return away()
+    }
+    async function step<T>(run: () => Promise<T>): Promise<T> {
+      if (line.isDead) throw away()
+      if (!isTheOne()) return run()
+      if (of === 'answer') await run()
+      throw die()
+    }
+    async function begin<T>(work: (tx: Sql) => Promise<T>): Promise<T> {
+      if (line.isDead) throw away()
+      if (isTheOne()) throw die()
+      const inner = sql.isTransaction ? line : { isDead: false }
+      let isAnswerLost = false
+      const result = await sql.begin(async tx => {
+        const done = await work(wrap(tx, inner))
+        if (inner.isDead) throw away()
+        if (isTheOne()) {
+          if (of === 'statement') throw die()
+          isAnswerLost = true
+        }
+        return done
+      })
+      if (isAnswerLost) throw die()
+      return result
+    }
+    const tag: Pick<Sql, never> & ((...ask: Parameters<Sql>) => Promise<never[]>) = (...ask) =>
+      step(() => sql<never>(...ask))
+    return Object.assign(tag as unknown as Sql, {
+      isTransaction: sql.isTransaction,
+      schema: sql.schema,
+      begin,
+      script: (text: string) => step(() => sql.script(text)),
+    })
+  }
+  return { sql: wrap(sound, { isDead: false }), wasLost: () => count >= n }
+}

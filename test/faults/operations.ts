@@ -1,0 +1,239 @@
+/**
+ * Everything that can be asked of the engine, each with the tasks it needs and with what must hold when it has been
+ * asked, a part of it was lost, and it was asked again.
+ */
+import assert from 'node:assert/strict'
+import { endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import type { Pawl } from '../../src/engine/engine.ts'
+import type { TaskState } from '../../src/kernel/task.ts'
+import type { HeldTask, SettledTask, SyncAnswer } from '../../src/protocol/sync.ts'
+import type { TaskOptions, TaskView } from '../../src/protocol/tasks.ts'
+import type { Fresh } from '../harness/fresh.ts'
+import { taskIn } from '../harness/task-in.ts'
+
+/** A queue and keys of its own for every telling. */
+export interface Place {
+  readonly story: Fresh
+  readonly queue: string
+  readonly session: string
+}
+
+export interface Scene<Answer = unknown> {
+  /** The operation: once on a line that loses something, and once more on a sound one. */
+  ask(engine: Pawl): Promise<Answer>
+  /** What a babysitter has just looked at it looks at again so much later. */
+  readonly againAfterSeconds?: number
+  /** What must hold when the second has been answered. */
+  check?(tasks: readonly TaskView[], answer: Answer): void | Promise<void>
+}
+
+export type Operation = (place: Place) => Promise<Scene>
+
+/** So that the answer of `ask` and the one that `check` gets are of one type. */
+const scene = <Answer>(made: Scene<Answer>) => made as Scene
+
+const items = (queue: string, count: number) =>
+  Array.from({ length: count }, (_, n) => ({ type: 'work', queue, payload: n }))
+
+/** The states, losses and failures of all tasks, in the order in which they were made. */
+const facts = (tasks: readonly TaskView[]) => tasks.map(({ state, losses, failures }) => [state, losses, failures])
+
+const noneRefused = (_: readonly TaskView[], { refused }: SyncAnswer) => assert.deepEqual(refused, [])
+
+type Ending = Omit<SettledTask, 'id' | 'epoch'>
+
+/** Settles a task in each of the given states, with one sync; and says what they must then be. */
+function settling(from: readonly TaskState[], ending: Ending, to: TaskState, options: TaskOptions = {}): Operation {
+  return async ({ story, queue }) => {
+    const held: HeldTask[] = []
+    for (const state of from) held.push(await taskIn(story, state, { ...options, queue }))
+    const settled = held.map(({ id, epoch }) => ({ id, epoch, ...ending }))
+    return scene({
+      ask: engine => engine.sync({ worker: 'w', settled }),
+      check(tasks, answer) {
+        noneRefused(tasks, answer)
+        assert.deepEqual(
+          tasks.map(({ state }) => state),
+          from.map(() => to),
+        )
+        const failures = ending.outcome === 'failed' ? 1 : 0
+        for (const task of tasks) assert.deepEqual([task.failures, task.losses, task.epoch], [failures, 0, 1])
+      },
+    })
+  }
+}
+
+/** A request of an operator on one task, repeated with its key. */
+function controlling(
+  from: TaskState,
+  request: (engine: Pawl, id: string, call: { idempotencyKey: string }) => Promise<TaskView>,
+  to: TaskState,
+): Operation {
+  return async ({ story, queue }) => {
+    const { id } = await taskIn(story, from, { queue })
+    const before = await story.engine.task(id)
+    return scene({
+      ask: engine => request(engine, id, { idempotencyKey: queue }),
+      check([task], answer) {
+        assert.deepEqual([task?.state, answer.state, answer.seq], [to, to, task?.seq])
+        assert.equal(task?.seq, before.seq + 1)
+      },
+    })
+  }
+}
+
+const both: readonly TaskState[] = ['assigned', 'running']
+const failed: Ending = { outcome: 'failed', error: { message: 'no' } }
+
+export const operations: Record<string, Operation> = {
+  'queue tasks': async ({ queue }) => ({
+    ask: engine => engine.enqueueMany(items(queue, 3)),
+    check: tasks => assert.ok(tasks.length === 3 || tasks.length === 6, `${tasks.length} tasks`),
+  }),
+
+  'queue tasks, some with a dedupe key': async ({ queue }) => ({
+    ask: engine =>
+      engine.enqueueMany(items(queue, 4).map((item, n) => (n === 0 ? item : { ...item, dedupeKey: `key ${n % 2}` }))),
+    check: tasks => assert.equal(new Set(tasks.map(task => task.dedupeKey)).size, 3),
+  }),
+
+  'queue tasks with an idempotency key': async ({ queue }) =>
+    scene({
+      ask: engine => engine.enqueueMany(items(queue, 3), { idempotencyKey: queue }),
+      check(tasks, queued) {
+        assert.deepEqual(tasks.map(({ id }) => id).sort(), queued.map(({ id }) => id).sort())
+      },
+    }),
+
+  claim: async ({ story, queue, session }) => {
+    await story.engine.enqueueMany(items(queue, 3))
+    return scene({
+      ask: engine => engine.sync({ worker: 'w', session, syncId: '1', queues: [queue], claim: 10 }),
+      check(tasks, { claimed }) {
+        assert.deepEqual(
+          tasks.map(({ id, epoch }) => [id, epoch]),
+          claimed.map(({ id, epoch }) => [id, epoch]).sort(),
+        )
+        for (const task of tasks) assert.deepEqual([task.state, task.epoch], ['assigned', 1])
+      },
+    })
+  },
+
+  start: async ({ story, queue }) => {
+    const started = [await taskIn(story, 'assigned', { queue }), await taskIn(story, 'assigned', { queue })]
+    return scene({
+      ask: engine => engine.sync({ worker: 'w', started: started.map(({ id, epoch }) => ({ id, epoch })) }),
+      check(tasks, answer) {
+        noneRefused(tasks, answer)
+        for (const { state, seq } of tasks) assert.deepEqual([state, seq], ['running', 3])
+      },
+    })
+  },
+
+  'beat, with progress and a checkpoint': async ({ story, queue }) => {
+    const { id, epoch } = await taskIn(story, 'running', { queue })
+    return scene({
+      ask: engine => engine.sync({ worker: 'w', beats: [{ id, epoch, progress: 0.5, checkpoint: { at: 5 } }] }),
+      check(tasks, answer) {
+        noneRefused(tasks, answer)
+        assert.deepEqual([tasks[0]?.progress, tasks[0]?.checkpoint], [0.5, { at: 5 }])
+      },
+    })
+  },
+
+  'settle as succeeded': settling(['assigned', 'assigned'], { outcome: 'succeeded', output: 1 }, 'succeeded'),
+  'settle as succeeded, started or not': settling(both, { outcome: 'succeeded', output: 1 }, 'succeeded'),
+  'settle as succeeded in part': settling(both, { outcome: 'succeeded', partial: true }, 'succeeded'),
+  'settle as skipped': settling(both, { outcome: 'skipped', reason: 'none' }, 'skipped'),
+  'settle as failed, with attempts left': settling(both, failed, 'retrying'),
+  'settle as failed, for the last time': settling(both, failed, 'dead_lettered', { retry: { attempts: 1 } }),
+  'settle as cancelled': settling(both, { outcome: 'cancelled' }, 'cancelled'),
+  'settle as released': settling(both, { outcome: 'released' }, 'retrying'),
+  'settle as dead letter': settling(both, { outcome: 'dead_lettered', error: { message: 'odd' } }, 'dead_lettered'),
+
+  'cancel softly': controlling('running', (engine, id, call) => engine.cancel(id, call), 'running'),
+  'cancel hard': controlling(
+    'running',
+    (engine, id, call) => engine.cancel(id, { ...call, mode: 'hard' }),
+    'cancelled',
+  ),
+  'cancel what waits': controlling('queued', (engine, id, call) => engine.cancel(id, call), 'cancelled'),
+  resume: controlling('cancelled', (engine, id, call) => engine.resume(id, call), 'queued'),
+  retry: controlling('failed', (engine, id, call) => engine.retry(id, call), 'queued'),
+  'dead-letter': controlling(
+    'assigned',
+    (engine, id, call) => engine.deadLetter(id, { ...call, reasonCode: 'policy_violation' }),
+    'dead_lettered',
+  ),
+
+  'redrive with another payload': async ({ story, queue }) => {
+    const ids = [
+      (await taskIn(story, 'dead_lettered', { queue, payload: 'bad' })).id,
+      (await taskIn(story, 'dead_lettered', { queue, payload: 'bad' })).id,
+    ]
+    return {
+      ask: engine => engine.redrive({ ids, payload: 'mended' }),
+      async check(tasks) {
+        for (const { id, state, round, payload } of tasks) {
+          assert.deepEqual([state, round, payload], ['queued', 2, 'mended'])
+          const { items: events } = await story.engine.taskEvents(id)
+          assert.equal(events.filter(({ type }) => type === 'task.payload_edited').length, 1)
+        }
+      },
+    }
+  },
+
+  rescue: async ({ story, queue }) => {
+    for (const state of both) await taskIn(story, state, { queue })
+    await story.advance(100)
+    return {
+      ask: engine => rescue({ beginsBlind: false }).run(engine.context),
+      againAfterSeconds: 2,
+      check: tasks =>
+        assert.deepEqual(facts(tasks), [
+          ['retrying', 0, 0],
+          ['retrying', 1, 0],
+        ]),
+    }
+  },
+
+  'time out': async ({ story, queue }) => {
+    await taskIn(story, 'running', { queue, timeoutSeconds: 5 })
+    await story.advance(10)
+    return {
+      ask: engine => rescue({ beginsBlind: false }).run(engine.context),
+      againAfterSeconds: 2,
+      check: tasks => assert.deepEqual(facts(tasks), [['retrying', 0, 1]]),
+    }
+  },
+
+  expire: async ({ story, queue }) => {
+    for (const state of ['running', 'queued'] as const) await taskIn(story, state, { queue, expireInSeconds: 5 })
+    await story.advance(10)
+    return {
+      ask: engine => expireTasks.run(engine.context),
+      check: tasks =>
+        assert.deepEqual(facts(tasks), [
+          ['expired', 0, 0],
+          ['expired', 0, 0],
+        ]),
+    }
+  },
+
+  'end a grace': async ({ story, queue }) => {
+    const { id } = await taskIn(story, 'running', { queue, graceSeconds: 5, leaseSeconds: 60, heartbeatSeconds: null })
+    await story.engine.cancel(id)
+    await story.advance(10)
+    return {
+      ask: engine => endGraces.run(engine.context),
+      check: tasks => assert.deepEqual(facts(tasks), [['cancelled', 0, 0]]),
+    }
+  },
+
+  'remove what is old': async ({ story, queue }) => {
+    for (const state of ['succeeded', 'failed'] as const) await taskIn(story, state, { queue, keepSeconds: 5 })
+    await story.advance(10)
+    return { ask: engine => retention().run(engine.context), check: tasks => assert.deepEqual(tasks, []) }
+  },
+}

@@ -1,0 +1,119 @@
+/**
+ * The same random commands, by several workers truly at once, each with an engine of its own. Nobody can foretell what
+ * becomes of a task then; but whatever it is, it must have come about by legal moves, each recorded once.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { newId } from '../../src/kernel/id.ts'
+import { Problem } from '../../src/kernel/problem.ts'
+import { fresh } from '../harness/fresh.ts'
+import { type Command, command, kinds, typed } from './commands.ts'
+import type { Lease } from './model.ts'
+import { checkReplay } from './replay.ts'
+
+const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
+const crowd = 6
+const commandsEach = 150
+
+test('whatever several do at once, histories are legal, the feed is whole and no rule is broken', async t => {
+  t.diagnostic(`seed ${seed}; what runs at once is not replayed exactly`)
+  const { engine, url, schema, advance } = await fresh(t)
+  await engine.putTaskType('typed', typed)
+  const shared: Shared = { ids: [], leases: [], passing: Promise.resolve(), advance }
+  const crowding = Array.from({ length: crowd }, async (_, n) => {
+    const own = await pawl({ database: url!, schema, connections: 3, migrate: false })
+    t.after(() => own.close())
+    const looking = rescue({ now: () => 0, beginsBlind: false })
+    for (const each of fc.sample(command, { seed: seed + n, numRuns: commandsEach })) {
+      await act(shared, { engine: own, name: `worker-${n}`, looking }, each)
+    }
+  })
+  await Promise.all(crowding)
+
+  assert.equal(new Set(shared.leases.map(({ id, epoch }) => `${id} ${epoch}`)).size, shared.leases.length)
+  const events = await checkReplay(engine)
+  assert.equal(events.filter(({ type }) => type === 'task.claimed').length, shared.leases.length)
+})
+
+interface Shared {
+  readonly ids: string[]
+  readonly leases: Lease[]
+  /** The clock is moved by one at a time. */
+  passing: Promise<void>
+  advance(seconds: number): Promise<void>
+}
+
+interface Actor {
+  readonly engine: Pawl
+  readonly name: string
+  readonly looking: ReturnType<typeof rescue>
+}
+
+const refusals = ['MOVE_REFUSED', 'DEDUPE_CONFLICT', 'TASK_NOT_FOUND']
+
+/** Numbers mean what everybody knows by now: an even choice of tasks, and mostly leases that were won lately. */
+async function act(shared: Shared, { engine, name, looking }: Actor, command: Command): Promise<void> {
+  const task = ({ n }: { n: number }) => shared.ids[n % shared.ids.length] ?? newId()
+  const lease = ({ n, fitting }: { n: number; fitting: boolean }) => {
+    const { id, epoch } = shared.leases.at(fitting ? -1 - (n % 20) : n % shared.leases.length) ?? {
+      id: newId(),
+      epoch: 1,
+    }
+    return { id, epoch }
+  }
+  const ask = async (asking: Promise<unknown>) => {
+    await asking.catch(error => {
+      if (!(error instanceof Problem) || !refusals.includes(error.code)) throw error
+    })
+  }
+  switch (command.do) {
+    case 'enqueue': {
+      const made = await engine.enqueueMany(
+        command.items.map(({ kind, queue, priority, key, runInSeconds = 0 }) => ({
+          ...kinds[kind]!,
+          ...{ type: queue, priority, runInSeconds, ...(key !== undefined && { dedupeKey: key }) },
+        })),
+      )
+      shared.ids.push(...made.filter(({ deduplicated }) => !deduplicated).map(({ id }) => id))
+      return
+    }
+    case 'claim': {
+      const { claimed } = await engine.sync({ worker: name, queues: command.queues, claim: command.limit })
+      shared.leases.push(...claimed.map(({ id, epoch }) => ({ id, epoch })))
+      return
+    }
+    case 'report': {
+      const started = command.starts.map(said => ({ ...lease(said), agoMs: said.agoMs }))
+      const beats = command.beats.map(said => ({ ...lease(said), progress: said.progress ?? 0 }))
+      const settled = command.settles.map(said => ({ ...lease(said), ...said.report, ranMs: said.ranMs }))
+      const { refused } = await engine.sync({ worker: name, started, beats, settled })
+      for (const { code, message } of refused) assert.equal(code, 'LEASE_LOST', message)
+      return
+    }
+    case 'cancel':
+      return ask(engine.cancel(task(command.pick), { mode: command.mode }))
+    case 'resume':
+    case 'retry':
+      return ask(engine[command.do](task(command.pick)))
+    case 'dead-letter':
+      return ask(engine.deadLetter(task(command.pick), { reasonCode: command.reasonCode }))
+    case 'redrive': {
+      const ids = command.picks === 'all' ? {} : { ids: command.picks.map(task) }
+      const { payload } = command
+      return ask(engine.redrive({ ...ids, dryRun: command.dryRun, ...(payload !== undefined && { payload }) }))
+    }
+    case 'pass':
+      shared.passing = shared.passing.then(() => shared.advance(command.seconds))
+      return shared.passing
+    case 'rescue':
+    case 'expire':
+    case 'end graces': {
+      const chore = { rescue: looking, expire: expireTasks, 'end graces': endGraces }[command.do]
+      assert.equal((await chore.run(engine.context)).failed, 0)
+    }
+  }
+}
