@@ -36,11 +36,11 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      cross join unnest(r.history) with ordinality as h (ts, epoch, state, type, actor, cause, payload, seq)
      cross join lateral (select (r.history[h.seq - 1]).state, (r.history[h.seq - 1]).epoch, (r.history[h.seq - 1]).ts) as last
      where r.id >= ${from}::uuid
-       and case when h.seq = 1 then h.state not in (${among(table.initial)}) or h.epoch <> 0
+       and (case when h.seq = 1 then h.state not in (${among(table.initial)}) or h.epoch <> 0
                 when h.state = last.state then h.type is null or h.epoch <> last.epoch
                 else (last.state, h.state, h.epoch = last.epoch + 1) not in (${literal(arrows.join(', '))})
                      or h.epoch not in (last.epoch, last.epoch + 1) or h.ts < last.ts
-           end
+            end) is not false
      union all
     select 'I4 events replay to the row', r.id, format('row: %s seq %s round %s epoch %s', r.state, r.seq, r.round, ${epoch})
       from pawl.${literal(table.entity)} r

@@ -13,6 +13,7 @@ import { Problem } from '../../src/kernel/problem.ts'
 import { fresh } from '../harness/fresh.ts'
 import { type Command, command, kinds, typed } from './commands.ts'
 import type { Lease } from './model.ts'
+import { movingClock } from './moving-clock.ts'
 import { checkReplay } from './replay.ts'
 
 const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
@@ -21,9 +22,9 @@ const commandsEach = 150
 
 test('whatever several do at once, histories are legal, the feed is whole and no rule is broken', async t => {
   t.diagnostic(`seed ${seed}; what runs at once is not replayed exactly`)
-  const { engine, url, schema, advance } = await fresh(t)
+  const { engine, sql, url, schema } = await fresh(t)
   await engine.putTaskType('typed', typed)
-  const shared: Shared = { ids: [], leases: [], passing: Promise.resolve(), advance }
+  const shared: Shared = { ids: [], leases: [], advance: await movingClock(sql) }
   const crowding = Array.from({ length: crowd }, async (_, n) => {
     const own = await pawl({ database: url!, schema, connections: 3, migrate: false })
     t.after(() => own.close())
@@ -42,8 +43,6 @@ test('whatever several do at once, histories are legal, the feed is whole and no
 interface Shared {
   readonly ids: string[]
   readonly leases: Lease[]
-  /** The clock is moved by one at a time. */
-  passing: Promise<void>
   advance(seconds: number): Promise<void>
 }
 
@@ -107,8 +106,7 @@ async function act(shared: Shared, { engine, name, looking }: Actor, command: Co
       return ask(engine.redrive({ ...ids, dryRun: command.dryRun, ...(payload !== undefined && { payload }) }))
     }
     case 'pass':
-      shared.passing = shared.passing.then(() => shared.advance(command.seconds))
-      return shared.passing
+      return shared.advance(command.seconds)
     case 'rescue':
     case 'expire':
     case 'end graces': {

@@ -1,5 +1,6 @@
 /**
- * What a task must be by its events alone, told apart from the code that wrote them: only the lifecycle table is shared.
+ * What a task must be by its events alone, told apart from the code that wrote them: only the lifecycle table is
+ * shared.
  */
 import assert from 'node:assert/strict'
 import type { Pawl } from '../../src/engine/engine.ts'

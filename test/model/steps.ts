@@ -99,7 +99,7 @@ async function queue({ engine, model }: World, { items }: Of<'enqueue'>): Promis
   }
 }
 
-/** The task that is meant: one from which the move leads on, if asked for and there is one; a cancel means one in hand. */
+/** The task that is meant: where asked for, one from which the move leads on; a cancel means one in hand. */
 function pickTask({ model }: World, { n, fitting }: Pick, move: TaskMove): string {
   const all = [...model.tasks.values()]
   const legal = fitting ? all.filter(task => mayMove(taskLifecycle, task.state, move)) : []

@@ -122,7 +122,7 @@ function grouped(events: readonly EventView[]): Map<string, PlainEvent[]> {
 
 /**
  * Reads the feed from its start, in pages that cut through statements, until it has so many events. It ends before the
- * oldest transaction that runs, and other tests share the server: so it is asked again for a while, if some are missing.
+ * oldest transaction that runs, and other tests share the server: so it is asked again for a while.
  */
 export async function wholeFeed({ events }: Pick<Pawl, 'events'>, expected: number, limit = 37): Promise<EventView[]> {
   const all: EventView[] = []

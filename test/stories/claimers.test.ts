@@ -27,7 +27,8 @@ for (const database of ['postgres 15', 'postgres 18'] satisfies DatabaseName[]) 
     assert.deepEqual(wins.sort(), queued.map(({ id }) => `${id} 1`).sort(), 'each task was claimed once, and once only')
     assert.deepEqual(await engine.queues(), [{ queue: 'crowd', due: 0, scheduled: 0, held: 0, oldestSeconds: null }])
     const rows = await engine.context.sql`
-      select state, epoch, seq, count(*) as tasks, count(distinct owner) > 1 as shared_out from pawl.task group by 1, 2, 3`
+      select state, epoch, seq, count(*) as tasks, count(distinct owner) > 1 as shared_out
+        from pawl.task group by 1, 2, 3`
     assert.deepEqual(rows, [{ state: 'succeeded', epoch: 1, seq: 4, tasks, sharedOut: true }])
   })
 }
