@@ -73,12 +73,20 @@ async function control(
         return toTaskView((await getTask(tx, taskId))!)
       }),
     )
-  const view = await (sql.isTransaction ? run() : again(run))
+  const view = await (sql.isTransaction ? run() : again(run)).catch(keyTaken(taskId))
   if (view.state === 'queued') {
     if (sql.isTransaction) await context.tellOnCommit(sql, [view.queue])
     else context.wake.tell([view.queue])
   }
   return view
+}
+
+/** Another took the dedupe key between the look and the write. */
+function keyTaken(id: string) {
+  return (error: unknown): never => {
+    const { constraint } = error as { constraint?: unknown }
+    throw constraint === 'task_dedupe' ? new Problem('DEDUPE_CONFLICT', { id }, error) : error
+  }
 }
 
 /** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */

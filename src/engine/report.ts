@@ -1,4 +1,5 @@
 /** What a worker reports, batch by batch. Nothing here throws for an item: it is refused, and says why. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { type ProblemCode, problems } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
@@ -106,8 +107,13 @@ export async function reportBeats(
 ): Promise<Refusal[]> {
   const known = new Set(refused.map(leaseOf))
   const run = async (batch: readonly BeatOfTask[]) => {
-    const { lost } = await beatTasks(sql, batch)
-    return batch.flatMap(item => (lost.has(item.id) ? [refusal(item, 'LEASE_LOST')] : []))
+    const { lost, passedOver } = await beatTasks(sql, batch)
+    const unkept = batch.filter(item => passedOver.has(item.id) && carries(item))
+    const busy = await keepAgain(sql, unkept)
+    return batch.flatMap(item => {
+      if (lost.has(item.id)) return [refusal(item, 'LEASE_LOST')]
+      return busy.has(item) ? [refusal(item, 'TASK_BUSY')] : []
+    })
   }
   const open = items.filter(item => !known.has(leaseOf(item)))
   return inTurn(open, turn => splitting(turn, run, unfit))
@@ -133,6 +139,21 @@ async function inTurn<Item extends HeldTask>(
   }
   const refused = await run([...turn.values()])
   return later.length === 0 ? refused : [...refused, ...(await inTurn(later, run))]
+}
+
+const carries = ({ progress, checkpoint }: BeatOfTask) => progress !== undefined || checkpoint !== undefined
+const lookAgainMs = [10, 20, 40, 80]
+
+/** A beat that is passed over is soon made good by the next one; what it carried is not, so it is tried again. */
+async function keepAgain(sql: Sql, items: readonly BeatOfTask[]): Promise<Set<BeatOfTask>> {
+  let open = items
+  for (const ms of lookAgainMs) {
+    if (open.length === 0) break
+    await sleep(ms)
+    const { passedOver } = await beatTasks(sql, open)
+    open = open.filter(({ id }) => passedOver.has(id))
+  }
+  return new Set(open)
 }
 
 function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {

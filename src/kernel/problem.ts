@@ -19,6 +19,11 @@ export const problems = {
     means: 'The task is not held under this epoch any more.',
     hint: 'Stop working on it: whoever holds it now, or the outcome that was recorded, wins.',
   },
+  TASK_BUSY: {
+    status: 409,
+    means: 'Another transaction holds the task, and nothing was kept.',
+    hint: 'Send it again; the lease is as it was.',
+  },
   DEDUPE_CONFLICT: {
     status: 409,
     means: 'Another task stands for this dedupeKey now.',

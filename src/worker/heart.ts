@@ -27,6 +27,8 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
         // Counted from when it was sent: the engine cannot have renewed it earlier.
         if (!refused.has(keyOf(one.task))) one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
       }
+      const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(keyOf))
+      for (const { one, sent } of carried) if (busy.has(keyOf(one.task))) one.unsent = { ...sent, ...one.unsent }
       hands.heed(answer)
       return answer.refused
     } catch (error) {
@@ -50,7 +52,9 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
       one.unsent.checkpoint = value
       const refused = await line.untilAnswered(async () => {
         while (one.beating !== undefined) await one.beating
-        return beat([one])
+        const refused = await beat([one])
+        if (refused.some(({ code }) => code === 'TASK_BUSY')) throw new Problem('TASK_BUSY', { ...nameOf(one) })
+        return refused
       })
       if (one.interrupted === 'lease-lost') throw new Problem('LEASE_LOST', { ...nameOf(one) })
       if (refused === undefined) throw new Problem('STORE_UNAVAILABLE', { ...nameOf(one) })

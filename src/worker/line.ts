@@ -28,8 +28,9 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
           return await ask()
         } catch (error) {
           log('sync.failed', { worker, tries, error: String(error) })
-          const isAway = error instanceof Problem && error.code === 'STORE_UNAVAILABLE'
-          if (!isAway && tries === triesForBugs) return undefined
+          const willPass =
+            error instanceof Problem && (error.code === 'STORE_UNAVAILABLE' || error.code === 'TASK_BUSY')
+          if (!willPass && tries === triesForBugs) return undefined
           await sleep(backoffMs(tries), undefined, { signal: over.signal }).catch(() => {})
         }
       }

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import type { SyncPort } from '../../src/protocol/sync.ts'
 import {
   defineTask,
   type Interrupted,
@@ -27,12 +28,26 @@ async function ownCluster(t: TestContext) {
     for (const engine of engines) await engine.close()
     await cluster.stop()
   })
-  const open = async () => {
-    const engine = await pawl({ database: cluster.url })
+  const open = async (options: PawlOptions = {}) => {
+    const engine = await pawl({ ...options, database: cluster.url })
     engines.push(engine)
     return engine
   }
   return { cluster, open }
+}
+
+/** A line that can be held: what is said meanwhile waits. */
+function heldLine() {
+  let gate = latch()
+  gate.open()
+  const through = ({ putTaskType, sync }: SyncPort): SyncPort => ({
+    putTaskType,
+    sync: (request, signal) => gate.opened.then(() => sync(request, signal)),
+  })
+  const hold = () => {
+    gate = latch()
+  }
+  return { through, hold, release: () => gate.open() }
 }
 
 /** Leases of two seconds, so that every one of them runs out while the store is away. */
@@ -70,7 +85,9 @@ test(
   async t => {
     const { cluster, open } = await ownCluster(t)
     const { work, isAway, isBack, interrupted, runs, endedMeanwhile } = story()
-    const engine = await open()
+    const looks: Record<string, unknown>[] = []
+    const engine = await open({ log: (word, facts) => void (word === 'chore.done' && looks.push(facts)) })
+    const line = heldLine()
     await engine.register(work)
     const items = Array.from({ length: 30 }, (_, n): { type: string; payload: Kind } => ({
       type: 'work',
@@ -79,8 +96,8 @@ test(
     const ids = (await engine.enqueueMany(items)).map(({ id }) => id)
     const size = { concurrency: 12, buffer: 3, waitSeconds: 1, drainSeconds: 2 }
     await using _babysitter = startBabysitter(engine, [rescue({ heartbeatSeconds: 1, beginsBlind: false })])
-    await using one = startWorker(await open(), [work], size)
-    await using other = startWorker(await open(), [work], size)
+    await using one = startWorker(line.through(await open()), [work], size)
+    await using other = startWorker(line.through(await open()), [work], size)
     await eventually('all is in hand, and twenty-four run on record', async () => {
       const running = await engine.tasks({ state: 'running' })
       return one.inHand() + other.inHand() === 30 && running.items.length === 24
@@ -95,7 +112,12 @@ test(
       () => interrupted.filter(why => why === 'lease-lost').length >= 16,
     )
     await eventually('others end while nobody can be told', () => endedMeanwhile() >= 8)
+    // The babysitter is the first to find the store back, with every lease in it run out.
+    line.hold()
+    looks.length = 0
     await cluster.restart()
+    assert.equal((await eventually('the babysitter looks', () => looks[0])).rescued, 0)
+    line.release()
     isBack.open()
 
     for (const id of ids) {
