@@ -76,11 +76,7 @@ export interface FeedPage {
   readonly next: string
 }
 
-/**
- * Events in the order of their transactions, from a cursor on. It never skips an event that committed late. Of one
- * entity they come by seq, but for a transaction that waited for another's lock after it had begun to write: who must
- * have them in order sorts by seq.
- */
+/** Events from a cursor on, each entity's by seq. It never skips an event that committed late. */
 export async function readEvents(
   { sql }: Context,
   ask: { cursor?: string; limit?: number; types?: readonly string[] } = {},

@@ -92,6 +92,16 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
      where coalesce(t.id, x.task_id) >= ${from}::uuid
        and (case when t.state in (${bad}) then t.state end) is distinct from x.state
      union all
+    select 'a time to live is kept where the chore looks for it', t.id, format('expires at %s', t.expire_at)
+      from pawl.task t
+     where t.id >= ${from}::uuid and t.expire_at is not null and t.ended_at is null
+       and not exists (select from pawl.expiry e where e.at = t.expire_at and e.task_id = t.id)
+     union all
+    select 'a soft cancel is kept where its worker and the chore look for it', t.id, t.state
+      from pawl.task t
+     where t.id >= ${from}::uuid and t.cancel_at is not null and t.state in (${held})
+       and not exists (select from pawl.cancel c where c.task_id = t.id and c.epoch = t.epoch)
+     union all
     select 'every task stands in a lane', t.id, format('lane %s does not exist', t.lane_id)
       from pawl.task t left join pawl.lane l on l.id = t.lane_id
      where t.id >= ${from}::uuid and l.id is null

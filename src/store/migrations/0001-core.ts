@@ -137,9 +137,18 @@ create table pawl.trouble (
 );
 create index trouble_state on pawl.trouble (state, task_id);
 
+-- Where a change stands in the feed. Its own transaction's number alone would not do: one that began early and then
+-- waited for a task's lock writes after, and must stand after, whoever held it. The highest number given out so far is
+-- never below its own and never one that is still to come, so what reads below the oldest running transaction misses
+-- nothing. In PL/pgSQL, which looks anew: as inlined SQL it would see what the statement saw when it began.
+create function pawl.feed_tx() returns bigint language plpgsql as $$
+begin
+  return greatest(pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1);
+end $$;
+
 -- Which entities a statement moved, and to which seq: the order of the feed. The events themselves are in the rows.
 create table pawl.change (
-  tx     bigint not null default (pg_current_xact_id()::text::bigint),
+  tx     bigint not null default pawl.feed_tx(),
   n      bigint generated always as identity (cache 1),
   at     timestamptz not null default now(),
   entity text collate "C" not null,
