@@ -48,7 +48,8 @@ export function retention(): Chore {
       let failed = 0
       const gone = await splitting<string, string | undefined>(
         ids,
-        part => removeTasks(sql, part),
+        // In a transaction, for only its rollback says that the locks of a part that failed are given up.
+        part => sql.begin(tx => removeTasks(tx, part)),
         (id, error) => {
           failed += 1
           log('task.unruly', { id, error: String(error) })

@@ -146,7 +146,9 @@ test('as many transactions as there are connections can each queue the first tas
   assert.equal((await engine.tasks()).items.length, 2)
 })
 
-test('a call inside an open transaction of the embedded store without its handle is refused, and does not hang', async t => {
+test('a call inside an open transaction of the embedded store without its handle is refused, and does not hang', {
+  timeout: 60_000,
+}, async t => {
   const run = await fresh(t, 'embedded')
   const { engine } = run
   const { id } = await taskIn(run, 'queued')

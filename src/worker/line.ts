@@ -19,13 +19,16 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
   const { name: worker, queues, log } = settings
   const session = randomUUID()
   const over = new AbortController()
+  const hungUp = new Promise<undefined>(resolve => {
+    over.signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
   return {
     say: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
     hangUp: () => over.abort(),
     async untilAnswered(ask) {
       for (let tries = 1; !over.signal.aborted; tries++) {
         try {
-          return await ask()
+          return await Promise.race([ask(), hungUp])
         } catch (error) {
           log('sync.failed', { worker, tries, error: String(error) })
           const willPass =

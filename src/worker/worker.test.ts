@@ -193,3 +193,16 @@ test('an idle worker stops at once, however long it would wait for work', bounde
   assert.ok(performance.now() - began < 30_000)
   assert.equal(worker.inHand(), 0)
 })
+
+test('a worker stops soon after its deadline, also when the engine never answers', bounded, async t => {
+  const { engine } = await fresh(t)
+  const port = faultyPort({
+    putTaskType: (type, settings) => engine.putTaskType(type, settings),
+    sync: () => new Promise<never>(() => {}),
+  })
+  const work = defineTask({ type: 'work', handler: () => {} })
+  const worker = startWorker(port, [work], { drainSeconds: 0.1 })
+  await eventually('it asks for work', () => port.asked.length > 0)
+  await worker.stop()
+  assert.equal(worker.inHand(), 0)
+})
