@@ -1,3 +1,4 @@
+import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
 import type { Task } from './define-task.ts'
 
 export interface WorkerOptions {
@@ -16,6 +17,17 @@ export interface WorkerOptions {
   readonly log?: (word: string, facts: Record<string, unknown>) => void
 }
 
+const fields: Fields = {
+  name: text(200),
+  queues: value =>
+    Array.isArray(value) && value.length > 0 ? value.map(text(200)).find(Boolean) : 'be a list of names',
+  concurrency: number({ from: 1, to: 10_000, whole: true }),
+  buffer: number({ from: 0, to: 100_000, whole: true }),
+  waitSeconds: number({ from: 0, to: 60 }),
+  drainSeconds: number({ from: 0, to: 86_400 }),
+  log: value => (typeof value === 'function' ? undefined : 'be a function'),
+}
+
 export type WorkerSettings = Required<WorkerOptions>
 
 /** Most that one sync asks for or reports. */
@@ -31,6 +43,7 @@ export const timings = {
 }
 
 export function workerSettings(tasks: readonly Task[], options: WorkerOptions, name: string): WorkerSettings {
+  checkOptions(options, fields, 'worker')
   const concurrency = options.concurrency ?? 10
   return {
     name: options.name ?? name,
