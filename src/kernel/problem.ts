@@ -58,11 +58,6 @@ export const problems = {
     means: 'This cursor is of an earlier generation of the store.',
     hint: 'The store was restored or moved. Read a snapshot, then follow the feed from its start.',
   },
-  SYNC_IN_FLIGHT: {
-    status: 409,
-    means: 'This session has another claiming sync in flight.',
-    hint: 'Await its answer; several workers use several sessions.',
-  },
   SCHEMA_NEWER: {
     status: 503,
     means: 'The database was migrated by a newer Pawl.',
