@@ -7,7 +7,8 @@ export type Field = (value: unknown) => string | undefined
 export type Fields = Readonly<Record<string, Field>>
 
 export function checkOptions(given: object, fields: Fields, where: string): void {
-  for (const [name, value] of Object.entries(given)) {
+  for (const name of Object.keys(given)) {
+    const value = (given as Record<string, unknown>)[name]
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
     if (field === undefined) {
       const meant = nearest(name, Object.keys(fields))

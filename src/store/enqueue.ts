@@ -1,6 +1,6 @@
 import type { TaskSettings } from '../kernel/settings.ts'
 import type { TaskState } from '../kernel/task.ts'
-import { json, literal, type Sql } from './sql.ts'
+import { json, list, literal, type Sql } from './sql.ts'
 
 /** A task that has been checked and may be written as it is. Times are the database's; the caller sends durations. */
 export interface NewTask {
@@ -131,7 +131,7 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
              pawl.clock() + make_interval(secs =>
                case when i.x->'settings' ? 'expireInSeconds' then (i.x->'settings'->>'expireInSeconds')::float8
                     else kind.expire_in end) as expire_at
-        from unnest(${tasks.map(task => task.id)}::uuid[], ${kindOf}::int[], ${placeOf}::int[],
+        from unnest(${list(tasks.map(task => task.id))}::uuid[], ${list(kindOf)}::int[], ${list(placeOf)}::int[],
                     ${tasks.map(task => task.payload)}::json[], ${rare}::jsonb[]) as i (id, kind, place, payload, x)
         left join kind on kind.n = i.kind
     ), made as (

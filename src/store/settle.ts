@@ -4,7 +4,7 @@
  */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { among, json, type Sql } from './sql.ts'
+import { among, json, list, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
@@ -35,8 +35,8 @@ export async function succeedTasks(
                    'running', null, null, 'implied', null)::pawl.step,
                row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)
                  ::pawl.step]
-        from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
-                    ${items.map(item => json(item.output))}::json[], ${items.map(item => item.ranMs ?? 0)}::float8[])
+        from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
+                    ${items.map(item => json(item.output))}::json[], ${list(items.map(item => item.ranMs ?? 0))}::float8[])
           as said (id, epoch, output, ran_ms)
        where t.id = said.id and t.epoch = said.epoch and t.state = 'assigned'
       returning t.id, t.seq

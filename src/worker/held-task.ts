@@ -67,12 +67,10 @@ export async function attempt(
   try {
     const working = run(held.task.payload, contextOf(held, saveCheckpoint))
     const output = await inTime(held, working)
-    const done = {
-      outcome: 'succeeded',
-      ...(output !== undefined && { output }),
-      ...(held.isPartial && { partial: true }),
-    } as const
-    return { ...nameOf(held), ...done, ranMs: performance.now() - began }
+    const { id, epoch } = held.task
+    const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - began } as const
+    if (output === undefined && !held.isPartial) return done
+    return { ...done, ...(output !== undefined && { output }), ...(held.isPartial && { partial: true }) }
   } catch (error) {
     return { ...nameOf(held), ...reportOf(error, held.interrupted), ranMs: performance.now() - began }
   }
