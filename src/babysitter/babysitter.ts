@@ -3,6 +3,7 @@
  * and that more than one of it runs: no chore keeps anything in memory that another would need, and every change is
  * one guarded transaction.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
@@ -14,13 +15,18 @@ export function allChores({ oneConnection }: Context): Chore[] {
   return oneConnection ? [...chores, tidyEmbedded] : chores
 }
 
+const patienceMs = 10_000
+
 /** Starts the chores; the answer stops them. */
 export function startBabysitter({ context }: { context: Context }, chores = allChores(context)) {
   const ending = new AbortController()
   const done = Promise.all(chores.map(chore => keepDoing(chore, context, ending.signal)))
   const stop = async () => {
     ending.abort()
-    await done
+    // A chore that waits for a store that was closed under it must not keep the process from stopping.
+    const patience = new AbortController()
+    await Promise.race([done, sleep(patienceMs, undefined, { signal: patience.signal }).catch(() => {})])
+    patience.abort()
   }
   return { stop, [Symbol.asyncDispose]: stop }
 }
