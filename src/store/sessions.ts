@@ -20,32 +20,23 @@ export async function seeSession(sql: Sql, session: string): Promise<void> {
 }
 
 /**
- * What an earlier sync of this id won and still holds: the answer that was lost, given again. Leases are renewed, as by
- * a beat, so that what the worker is told is what it has. A task that is locked is renewed by whoever holds it, or soon.
+ * What an earlier sync of this id won and still holds: the answer that was lost, given again. Lease lengths are what
+ * is left of them, so that the worker does not believe in more than it has.
  */
 export function wonBefore(sql: Sql, session: string, syncId: string): Promise<Claimed[]> {
   return sql<Claimed>`
-    with won as materialized (
-      select t.id, tt.settings as typed
-        from pawl.session
-        join pawl.claim on claim.id = session.claim_id
-       cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
-        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
-        left join pawl.task_type tt on tt.type = t.type
-       where session.id = ${session}::uuid and session.sync_id = ${syncId}
-       order by t.id
-         for update of t skip locked
-    )
-    update pawl.task t
-       set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(t.settings, won.typed))
-      from won
-     where t.id = won.id
-    returning t.id, t.lane_id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
-              t.correlation_id, t.traceparent, (date_part('epoch', t.run_at) * 1000000)::bigint as run_at_us,
-              date_part('epoch', t.lease_until - pawl.clock()) as lease_length,
-              pawl.setting(t.settings, won.typed, 'heartbeatSeconds') as heartbeat_seconds,
-              pawl.setting(t.settings, won.typed, 'timeoutSeconds') as timeout_seconds,
-              date_part('epoch', pawl.clock()) * 1000 as now_ms`
+    select t.id, t.lane_id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
+           t.correlation_id, t.traceparent, (date_part('epoch', t.run_at) * 1000000)::bigint as run_at_us,
+           extract(epoch from t.lease_until - pawl.clock())::float8 as lease_length,
+           pawl.setting(t.settings, tt.settings, 'heartbeatSeconds') as heartbeat_seconds,
+           pawl.setting(t.settings, tt.settings, 'timeoutSeconds') as timeout_seconds,
+           extract(epoch from pawl.clock())::float8 * 1000 as now_ms
+      from pawl.session
+      join pawl.claim on claim.id = session.claim_id
+     cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
+      join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
+      left join pawl.task_type tt on tt.type = t.type
+     where session.id = ${session}::uuid and session.sync_id = ${syncId}`
 }
 
 export interface WorkerRow {
