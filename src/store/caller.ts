@@ -1,3 +1,4 @@
+import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
 
 /** The least that a caller's transaction must offer; clients of `pg` and transactions of PGlite do. */
@@ -10,29 +11,12 @@ export interface CallerClient {
  * of ours that fails is undone to a savepoint, so the caller can go on.
  */
 export function callerDriver(client: CallerClient): Driver {
-  let depth = 0
-  const driver: Driver = {
-    isTransaction: true,
+  return withSavepoints({
     async query(text, values) {
       const { rows } = await client.query(text, [...values])
       const fields = Object.keys((rows[0] as object | undefined) ?? {})
       return { fields, rows: rows.map(row => fields.map(field => (row as Record<string, unknown>)[field])) }
     },
-    async script(text) {
-      await client.query(text, [])
-    },
-    async begin(work) {
-      const name = `pawl_${++depth}`
-      await client.query(`savepoint ${name}`, [])
-      try {
-        const result = await work(driver)
-        await client.query(`release savepoint ${name}`, [])
-        return result
-      } catch (error) {
-        await client.query(`rollback to savepoint ${name}`, []).catch(() => {})
-        throw error
-      }
-    },
-  }
-  return driver
+    script: async text => void (await client.query(text, [])),
+  })
 }

@@ -10,6 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { Problem } from '../kernel/problem.ts'
 import { lockFolder } from './folder-lock.ts'
 import { narrowPlans } from './plans.ts'
+import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
 
 export interface Asked {
@@ -121,25 +122,10 @@ function takingTurns(ask: Ask): Driver {
 }
 
 function heldTransaction(ask: Ask): Driver {
-  let depth = 0
-  const driver: Driver = {
-    isTransaction: true,
+  return withSavepoints({
     query: (text, values) => query(ask, text, values),
     script: async text => void (await ask(text, null)),
-    async begin(work) {
-      const name = `pawl_${++depth}`
-      await ask(`savepoint ${name}`, null)
-      try {
-        const result = await work(driver)
-        await ask(`release savepoint ${name}`, null)
-        return result
-      } catch (error) {
-        await ask(`rollback to savepoint ${name}`, null).catch(() => {})
-        throw error
-      }
-    },
-  }
-  return driver
+  })
 }
 
 async function query(ask: Ask, text: string, values: readonly (string | null)[]) {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { Problem } from '../kernel/problem.ts'
 import { narrowPlans } from './plans.ts'
+import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
 
 export interface PostgresOptions {
@@ -71,27 +72,11 @@ async function inTransaction<T>(client: Queryable, nameOf: NameOf, work: (driver
   }
 }
 
-/** Statements inside a transaction that someone holds: our own, or a caller's client. */
-export function transactionDriver(client: Queryable, nameOf: NameOf = () => undefined): Driver {
-  let depth = 0
-  const driver: Driver = {
-    isTransaction: true,
+function transactionDriver(client: Queryable, nameOf: NameOf): Driver {
+  return withSavepoints({
     query: (text, values) => send(client, nameOf, text, values),
     script: text => guarded(async () => void (await client.query({ text }))),
-    async begin(work) {
-      const name = `pawl_${++depth}`
-      await guarded(() => client.query({ text: `savepoint ${name}` }))
-      try {
-        const result = await work(driver)
-        await guarded(() => client.query({ text: `release savepoint ${name}` }))
-        return result
-      } catch (error) {
-        await client.query({ text: `rollback to savepoint ${name}` }).catch(() => {})
-        throw error
-      }
-    },
-  }
-  return driver
+  })
 }
 
 async function send(client: Queryable, nameOf: NameOf, text: string, values: readonly (string | null)[]) {
