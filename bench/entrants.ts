@@ -1,4 +1,4 @@
-// Finds who takes part: a file in contenders/ for each, and its package, which says what Node it needs.
+// Finds who takes part: a file in contenders/ for each, named as its package (`-tuned`: the same, set up otherwise).
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ export function reasonOf(error: unknown): string {
 }
 
 function manifestOf(name: string): { version: string; engines?: { node?: string } } {
-  const folder = name === ours ? join(here, '..') : join(here, 'node_modules', name)
+  const folder = name === ours ? join(here, '..') : join(here, 'node_modules', name.replace(/-tuned$/, ''))
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 }
 

@@ -1,3 +1,5 @@
+import type { Place } from '../store/claim.ts'
+
 /**
  * Where the living part of each lane begins, as far as this process knows.
  *
@@ -6,24 +8,18 @@
  * back by another claim, lies below it. So it is used only where a look from the start is slow, and forgotten after
  * twenty times as long as that look took: at most a twentieth of the time goes into looking.
  */
-export interface Hint {
-  readonly laneId: number
-  readonly runAtUs: number
-  readonly id: string
-}
-
 const slowMs = 50
 const lookShare = 20
 
 export interface ClaimHints {
   /** What to claim with now. Empty: look from the start. */
-  current(): readonly Hint[]
+  current(): readonly Place[]
   /** What a claim has won, and how long it took. */
-  learn(won: readonly Hint[], usedHints: boolean, tookMs: number): void
+  learn(won: readonly Place[], usedHints: boolean, tookMs: number): void
 }
 
 export function claimHints(now: () => number = () => performance.now()): ClaimHints {
-  let known = new Map<number, Hint>()
+  let known = new Map<number, Place>()
   let until = 0
   return {
     current() {
@@ -41,6 +37,6 @@ export function claimHints(now: () => number = () => performance.now()): ClaimHi
   }
 }
 
-function isAfter(one: Hint, other: Hint): boolean {
+function isAfter(one: Place, other: Place): boolean {
   return one.runAtUs === other.runAtUs ? one.id > other.id : one.runAtUs > other.runAtUs
 }

@@ -22,8 +22,8 @@ export async function reportSettled(
 }
 
 async function settleOnce(sql: Sql, items: readonly SettledTask[], worker: string): Promise<Refusal[]> {
-  const quick = items.filter(isPlain)
   const rest = items.filter(item => !isPlain(item))
+  const quick = rest.length === 0 ? items : items.filter(isPlain)
   const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch), bad)
   const slow = [...rest, ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
   const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, worker), bad)
@@ -38,8 +38,7 @@ const isPlain = ({ outcome, partial }: SettledTask) => outcome === 'succeeded' &
 type Miss = { readonly item: SettledTask } | { readonly refusal: Refusal }
 
 async function succeed(sql: Sql, batch: readonly SettledTask[]): Promise<Miss[]> {
-  const done = await succeedTasks(sql, batch)
-  return done.size === batch.length ? [] : batch.flatMap(item => (done.has(item.id) ? [] : [{ item }]))
+  return (await succeedTasks(sql, batch)).map(item => ({ item }))
 }
 
 /** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
@@ -131,14 +130,13 @@ async function inTurn<Item extends HeldTask>(
   run: (turn: readonly Item[]) => Promise<Refusal[]>,
 ): Promise<Refusal[]> {
   if (items.length === 0) return []
-  const turn = new Map<string, Item>()
+  const named = new Set(items.map(({ id }) => id))
+  if (named.size === items.length) return run(items)
+  const turn: Item[] = []
   const later: Item[] = []
-  for (const item of items) {
-    if (turn.has(item.id)) later.push(item)
-    else turn.set(item.id, item)
-  }
-  const refused = await run([...turn.values()])
-  return later.length === 0 ? refused : [...refused, ...(await inTurn(later, run))]
+  for (const item of items) (named.delete(item.id) ? turn : later).push(item)
+  const refused = await run(turn)
+  return [...refused, ...(await inTurn(later, run))]
 }
 
 const carries = ({ progress, checkpoint }: BeatOfTask) => progress !== undefined || checkpoint !== undefined

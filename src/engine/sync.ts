@@ -1,6 +1,7 @@
 import { Problem } from '../kernel/problem.ts'
-import type { ClaimedTask, HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
-import { type Claimed, claimTasks, nextDueSeconds } from '../store/claim.ts'
+import type { HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import { claimTasks, nextDueSeconds } from '../store/claim.ts'
+import type { Claimed } from '../store/claimed.ts'
 import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
 import { checkedJson, checkId, checkOptions, isId, number, text } from './check.ts'
@@ -37,7 +38,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
   ])
   return {
     waitedMs: claimed.at - began,
-    claimed: claimed.tasks.map(toClaimedTask),
+    claimed: claimed.tasks,
     refused: [...refused, ...reports.flat()],
     cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
   }
@@ -46,23 +47,22 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
 function checkRequest(context: Context, request: SyncRequest) {
   checkOptions({ ...request, worker: request.worker ?? null }, requestFields, 'sync')
   const refused: Refusal[] = []
-  const sound = <Item extends { id: string; epoch: number }>(
-    items: readonly Item[] = [],
-    check: (item: Item) => void,
-  ) =>
-    items.flatMap(item => {
+  const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
+    const good: Item[] = []
+    for (const item of items) {
       try {
         const id = checkId(item.id)
         const fault = epochField(item.epoch)
         if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
         check(item)
-        return id === item.id ? item : { ...item, id }
+        good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
         if (!(error instanceof Problem)) throw error
         refused.push({ id: item.id, epoch: item.epoch, code: error.code, message: error.message })
-        return []
       }
-    })
+    }
+    return good
+  }
   const settled = sound(request.settled, item => {
     checkOptions(item, settledFields, 'settled')
     if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
@@ -128,9 +128,11 @@ async function claimOnce(context: Context, request: SyncRequest): Promise<Claime
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
-  const claimed = await again(() => claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }))
-  context.hints.learn(claimed, hints.length > 0, performance.now() - began)
-  if (claimed.length > 0 || session === null || syncId === null) return claimed
+  const { tasks, places } = await again(() =>
+    claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }),
+  )
+  context.hints.learn(places, hints.length > 0, performance.now() - began)
+  if (tasks.length > 0 || session === null || syncId === null) return tasks
   return wonBefore(context.sql, session, syncId)
 }
 
@@ -141,34 +143,4 @@ function checkContents<Item extends object>(
   names: readonly (keyof Item)[],
 ): void {
   for (const name of names) if (item[name] !== undefined) checkedJson(item[name], maxPayloadBytes, String(name))
-}
-
-function toClaimedTask(row: Claimed): ClaimedTask {
-  return {
-    id: row.id,
-    epoch: row.epoch,
-    type: row.type,
-    payload: row.payload,
-    attempt: row.attempt,
-    checkpoint: row.checkpoint,
-    careful: row.careful,
-    leaseUntil: isoOf(row.nowMs + row.leaseLength * 1000),
-    leaseSeconds: row.leaseLength,
-    heartbeatSeconds: row.heartbeatSeconds,
-    timeoutSeconds: row.timeoutSeconds,
-    correlationId: row.correlationId,
-    traceparent: row.traceparent,
-  }
-}
-
-let lastMs = Number.NaN
-let lastIso = ''
-
-/** Most tasks of a claim have the same lease, and to write a date down is slow. */
-function isoOf(ms: number): string {
-  if (ms !== lastMs) {
-    lastMs = ms
-    lastIso = new Date(ms).toISOString()
-  }
-  return lastIso
 }

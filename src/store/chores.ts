@@ -26,7 +26,7 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
         from looked
        cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
-        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), gone as (
       delete from pawl.claim using looked
@@ -103,7 +103,7 @@ export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<str
       select id from pawl.task where id = any(${ids}::uuid[]) and ended_at is not null
        order by id for update skip locked
     ), gone as (
-      delete from pawl.task t using locked where t.id = locked.id returning t.id
+      delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id
     ), mended as (
       delete from pawl.trouble using gone where task_id = gone.id
     )

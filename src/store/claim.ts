@@ -1,24 +1,6 @@
 import { taskLifecycle } from '../kernel/task.ts'
+import { type Claimed, claimedFrom, gathered, sent, type Won, wonColumns } from './claimed.ts'
 import { among, type Sql } from './sql.ts'
-
-export interface Claimed {
-  readonly id: string
-  readonly epoch: number
-  readonly laneId: number
-  readonly type: string
-  readonly payload: unknown
-  readonly attempt: number
-  readonly careful: boolean
-  readonly checkpoint: unknown
-  readonly leaseLength: number
-  readonly heartbeatSeconds: number | null
-  readonly timeoutSeconds: number | null
-  readonly correlationId: string | null
-  readonly traceparent: string | null
-  /** Microseconds since 1970, for it must come back to the database as it was. */
-  readonly runAtUs: number
-  readonly nowMs: number
-}
 
 export interface ClaimAsk {
   readonly queues: readonly string[]
@@ -27,7 +9,14 @@ export interface ClaimAsk {
   readonly session: string | null
   readonly syncId: string | null
   /** Where the living part of a lane begins, as far as this process remembers. */
-  readonly hints: readonly { laneId: number; runAtUs: number; id: string }[]
+  readonly hints: readonly Place[]
+}
+
+/** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */
+export interface Place {
+  readonly laneId: number
+  readonly runAtUs: number
+  readonly id: string
 }
 
 const open = among(taskLifecycle.moves.claim.from)
@@ -42,10 +31,12 @@ const open = among(taskLifecycle.moves.claim.from)
  *
  * The session's row is locked first and remembers what was won: the same syncId again wins nothing more. One that won
  * nothing is not remembered, for it will ask again.
+ *
+ * `places` are the last rows of `due` that it emptied, one for each lane.
  */
-export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
+export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Claimed[]; places: Place[] }> {
   const { hints } = ask
-  const claimed = await sql<Claimed & { turn: number }>`
+  const [won] = await sql<Won & { places: Place[] | null }>`
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
     ), lanes as materialized (
@@ -57,7 +48,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
        where l.queue = any(${ask.queues}::text[]) and l.open
        order by l.priority desc, l.id
     ), found as materialized (
-      select t.place, t.careful, t.type, unnest(t.ids) as id
+      select t.place, t.careful, tt.settings as typed, unnest(t.ids) as id
         from lanes l
        cross join lateral (
                select ctid as place, careful, type, ids
@@ -68,18 +59,20 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
                 order by run_at, id
                 limit ${ask.limit}::int
                   for update skip locked) as t
+        left join pawl.task_type tt on tt.type = t.type
        limit case when (select sync_id from me) = ${ask.syncId} then 0 else ${ask.limit}::int end
-    ), picked as materialized (
-      select place, type, id, row_number() over () as turn from found
+    ), used as materialized (
+      select place, count(*)::int as n from found
        where not careful or place = (select place from found where careful limit 1)
+       group by place
     ), taken as (
-      delete from pawl.due where ctid = any(array(select distinct place from picked))
-      returning ctid as place, lane_id, run_at, type, ids
+      delete from pawl.due where ctid = any(array(select place from used))
+      returning ctid as place, lane_id, run_at, id, type, ids
     ), put_back as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, ids[used.n + 1], ids[used.n + 1:], type
-        from taken join (select place, count(*)::int as n from picked group by place) as used using (place)
-       where cardinality(ids) > used.n
+      select lane_id, run_at, ids[n + 1], ids[n + 1:], type
+        from taken join used using (place)
+       where cardinality(ids) > n
     ), moved as (
       update pawl.task t
          set state       = 'assigned',
@@ -87,24 +80,19 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
              epoch       = t.epoch + 1,
              owner       = ${ask.worker},
              started_at  = null,
-             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(t.settings, tt.settings)),
-             history     = t.history || array[
-               row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned', null,
-                   ${`worker:${ask.worker}`}, null, null)::pawl.step]
-        from picked left join pawl.task_type tt on tt.type = picked.type
-       where t.id = picked.id and t.state in (${open}) and t.run_at <= pawl.clock()
-      returning t.id, t.lane_id, t.epoch, t.seq, t.type, t.payload, t.failures, t.losses, t.careful, t.checkpoint,
-                t.correlation_id, t.traceparent, t.run_at, t.lease_until, picked.turn,
-                pawl.setting(t.settings, tt.settings, 'heartbeatSeconds') as heartbeat_seconds,
-                pawl.setting(t.settings, tt.settings, 'timeoutSeconds') as timeout_seconds
+             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(t.settings, found.typed)),
+             history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
+                                            null, ${`worker:${ask.worker}`}, null, null)::pawl.step
+        from found
+       where (not found.careful or found.place in (select place from used))
+         and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at <= pawl.clock()
+      returning ${wonColumns('found.typed')}, t.seq
+    ), won as materialized (
+      select ${gathered}, array_agg(seq) as seqs from moved
     ), noted as (
-      insert into pawl.change (entity, ids, seqs)
-      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+      insert into pawl.change (entity, ids, seqs) select 'task', ids, seqs from won where ids is not null
     ), watched as (
-      insert into pawl.claim (look_at, ids, epochs)
-      select min(least(lease_until, pawl.clock() + make_interval(secs => timeout_seconds))), array_agg(id),
-             array_agg(epoch)
-        from moved having count(*) > 0
+      insert into pawl.claim (look_at, ids, epochs) select look_at, ids, epochs from won where ids is not null
       returning id
     ), remembered as (
       update pawl.session
@@ -113,12 +101,12 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<Claimed[]> {
              claim_id = coalesce((select id from watched), claim_id)
        where id = ${ask.session}::uuid
     )
-    select id, lane_id, epoch, type, payload, failures + losses + 1 as attempt, careful, checkpoint, correlation_id,
-           traceparent, (date_part('epoch', run_at) * 1000000)::bigint as run_at_us,
-           date_part('epoch', lease_until - pawl.clock()) as lease_length, heartbeat_seconds, timeout_seconds,
-           (select date_part('epoch', pawl.clock()) * 1000) as now_ms, turn
-      from moved`
-  return claimed.sort((one, other) => one.turn - other.turn)
+    select ${sent},
+           (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
+              from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
+                      from taken order by lane_id, run_at desc, id desc) as last) as places
+      from won`
+  return { tasks: claimedFrom(won!), places: won!.places ?? [] }
 }
 
 /** In how many seconds the next task of these queues comes due; null: none waits. */

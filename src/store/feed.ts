@@ -83,7 +83,7 @@ function eventsBetween(sql: Sql, after: Position, until: Position, types: readon
     select e.*, t.job_id, t.correlation_id, t.traceparent
       from pawl.change c
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
-      join pawl.task t on t.id = u.id
+      join pawl.task t on t.id = any(array[u.id])
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
        and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)

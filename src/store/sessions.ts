@@ -1,6 +1,6 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import type { Claimed } from './claim.ts'
+import { type Claimed, claimedFrom, gathered, sent, type Won, wonColumns } from './claimed.ts'
 import { among, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -23,20 +23,21 @@ export async function seeSession(sql: Sql, session: string): Promise<void> {
  * What an earlier sync of this id won and still holds: the answer that was lost, given again. Lease lengths are what
  * is left of them, so that the worker does not believe in more than it has.
  */
-export function wonBefore(sql: Sql, session: string, syncId: string): Promise<Claimed[]> {
-  return sql<Claimed>`
-    select t.id, t.lane_id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
-           t.correlation_id, t.traceparent, (date_part('epoch', t.run_at) * 1000000)::bigint as run_at_us,
-           extract(epoch from t.lease_until - pawl.clock())::float8 as lease_length,
-           pawl.setting(t.settings, tt.settings, 'heartbeatSeconds') as heartbeat_seconds,
-           pawl.setting(t.settings, tt.settings, 'timeoutSeconds') as timeout_seconds,
-           extract(epoch from pawl.clock())::float8 * 1000 as now_ms
-      from pawl.session
-      join pawl.claim on claim.id = session.claim_id
-     cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
-      join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.state in (${held})
-      left join pawl.task_type tt on tt.type = t.type
-     where session.id = ${session}::uuid and session.sync_id = ${syncId}`
+export async function wonBefore(sql: Sql, session: string, syncId: string): Promise<Claimed[]> {
+  const [won] = await sql<Won>`
+    with mine as (
+      select ${wonColumns('tt.settings')}
+        from pawl.session
+        join pawl.claim on claim.id = session.claim_id
+       cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
+        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        left join pawl.task_type tt on tt.type = t.type
+       where session.id = ${session}::uuid and session.sync_id = ${syncId}
+    ), won as (
+      select ${gathered} from mine
+    )
+    select ${sent} from won`
+  return claimedFrom(won!)
 }
 
 export interface WorkerRow {

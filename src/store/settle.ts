@@ -15,13 +15,14 @@ export interface Held {
 
 /**
  * Ends attempts that succeeded and whose start was never reported, which is how short tasks end: both moves at once,
- * two events, seq + 2. Returns the ids that were ended; the others are running, or not held under their epoch.
+ * two events, seq + 2. Returns the items that were not: they are running, or not held under their epoch.
  */
-export async function succeedTasks(
+export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
   sql: Sql,
-  items: readonly (Held & { output?: unknown; ranMs?: number })[],
-): Promise<Set<string>> {
-  const moved = await sql<{ id: string }>`
+  items: readonly Item[],
+): Promise<Item[]> {
+  const outputs = items.some(item => item.output !== undefined) ? items.map(item => json(item.output)) : null
+  const [done] = await sql<{ ids: string[] | null }>`
     with moved as (
       update pawl.task t
          set state       = 'succeeded',
@@ -31,21 +32,24 @@ export async function succeedTasks(
              error       = null,
              output      = said.output,
              history     = t.history || array[
-               row(greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => said.ran_ms / 1000)), t.epoch,
+               row(greatest((t.history[t.seq]).ts, pawl.clock() - said.ran_us * interval '1 microsecond'), t.epoch,
                    'running', null, null, 'implied', null)::pawl.step,
                row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)
                  ::pawl.step]
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
-                    ${items.map(item => json(item.output))}::json[], ${list(items.map(item => item.ranMs ?? 0))}::float8[])
-          as said (id, epoch, output, ran_ms)
-       where t.id = said.id and t.epoch = said.epoch and t.state = 'assigned'
+                    ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
+          as said (id, epoch, output, ran_us)
+       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state = 'assigned'
       returning t.id, t.seq
+    ), done as materialized (
+      select array_agg(id) as ids, array_agg(seq - 1) || array_agg(seq) as seqs from moved
     ), noted as (
-      insert into pawl.change (entity, ids, seqs)
-      select 'task', array_agg(id) || array_agg(id), array_agg(seq - 1) || array_agg(seq) from moved having count(*) > 0
+      insert into pawl.change (entity, ids, seqs) select 'task', ids || ids, seqs from done where ids is not null
     )
-    select id from moved`
-  return new Set(moved.map(({ id }) => id))
+    select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids from done`
+  if (done!.ids === null) return []
+  const ended = new Set(done!.ids)
+  return items.filter(item => !ended.has(item.id))
 }
 
 /**
@@ -63,7 +67,7 @@ export async function startTasks(
       select t.id, t.state, said.ago_ms
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                     ${items.map(item => item.agoMs ?? 0)}::float8[]) as said (id, epoch, ago_ms)
-        join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})
+        join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t
     ), moved as (
@@ -75,7 +79,7 @@ export async function startTasks(
                             greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
                             t.epoch, 'running', null, ${`worker:${worker}`}, 'reported_start', null)::pawl.step
         from mine
-       where t.id = mine.id and mine.state = 'assigned'
+       where t.id = any(array[mine.id]) and mine.state = 'assigned'
       returning t.id, t.seq
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
@@ -107,7 +111,7 @@ export async function beatTasks(
         as s (id, epoch, progress, checkpoint)
     ), mine as materialized (
       select t.id, t.settings, t.type, said.progress, said.checkpoint
-        from said join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})
+        from said join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
     ), renewed as (
@@ -116,7 +120,7 @@ export async function beatTasks(
              progress    = coalesce(mine.progress, t.progress),
              checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
         from mine left join pawl.task_type tt on tt.type = mine.type
-       where t.id = mine.id
+       where t.id = any(array[mine.id])
       returning t.id, t.epoch, mine.progress
     ), noted as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
@@ -127,7 +131,7 @@ export async function beatTasks(
     select said.id, renewed.id is not null as renewed, t.id is not null as held
       from said
       left join renewed on renewed.id = said.id
-      left join pawl.task t on t.id = said.id and t.epoch = said.epoch and t.state in (${held})`
+      left join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})`
   return {
     lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
     passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
@@ -142,7 +146,7 @@ export function endsOf(
   return sql`
     select e.entity_id as id, e.epoch, e.actor, e.cause
       from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
-      join pawl.task t on t.id = s.id
+      join pawl.task t on t.id = any(array[s.id])
      cross join generate_series(1, t.seq) as n
      cross join lateral pawl.event_of(t.id, t.history, n) as e
      where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`

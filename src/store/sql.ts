@@ -32,7 +32,7 @@ export interface Driver {
   begin<T>(work: (driver: Driver) => Promise<T>): Promise<T>
 }
 
-interface Literal {
+export interface Literal {
   readonly literal: string
 }
 

@@ -117,7 +117,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
                           ${actor}::text, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
                  from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
         from ruled r
-       where t.id = r.id and t.seq = r.seq
+       where t.id = any(array[r.id]) and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, r.p, r.steps
     ), waiting as (

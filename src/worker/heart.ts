@@ -40,7 +40,7 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
   }
 
   function look(now: number): InHand[] {
-    const ones = [...hands.held.values()]
+    const ones = [...hands.held]
     // What has not begun may still be regained; it is looked at again before it begins.
     for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
     return ones.filter(one => one.beating === undefined && needsBeat(one, now))

@@ -1,5 +1,6 @@
 import type { Refusal, SettledTask } from '../protocol/sync.ts'
-import type { Hands } from './hands.ts'
+import { type Hands, keyOf } from './hands.ts'
+import type { InHand } from './held-task.ts'
 import type { Line } from './line.ts'
 import { batchSize, type WorkerSettings } from './options.ts'
 
@@ -8,8 +9,8 @@ import { batchSize, type WorkerSettings } from './options.ts'
  * makes large batches by itself. It never rejects.
  */
 export function makeReporter(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
-  const waiting: SettledTask[] = []
-  const secondReports = new WeakSet<SettledTask>()
+  const waiting: InHand[] = []
+  const secondReports = new WeakSet<InHand>()
   let isSending = false
 
   async function send(): Promise<void> {
@@ -18,27 +19,29 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
     await new Promise(setImmediate)
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchSize)
-      const answer = await line.untilAnswered(() => line.say({ settled: batch }))
-      const refusals = new Map(answer?.refused.map(refusal => [refusal.id, refusal]))
-      for (const one of batch) heed(one, refusals.get(one.id))
+      const settled = batch.map(one => one.settled!)
+      const answer = await line.untilAnswered(() => line.say({ settled }))
+      const refusals = new Map(answer?.refused.map(refusal => [keyOf(refusal), refusal]))
+      for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(keyOf(one.task)))
     }
     isSending = false
   }
 
-  function heed(one: SettledTask, refusal: Refusal | undefined): void {
+  function heed(one: InHand, refusal: Refusal | undefined): void {
     if (refusal !== undefined) log('task.refused', { ...refusal, worker })
     if (refusal === undefined || refusal.code === 'LEASE_LOST' || secondReports.has(one)) {
       hands.letGo(one)
       return
     }
-    const second = failedBy(one, refusal)
-    secondReports.add(second)
-    waiting.push(second)
+    one.settled = failedBy(one.settled!, refusal)
+    secondReports.add(one)
+    waiting.push(one)
   }
 
   return {
-    report(settled: SettledTask): void {
-      waiting.push(settled)
+    /** `one` has been settled. */
+    report(one: InHand): void {
+      waiting.push(one)
       if (!isSending) void send()
     },
   }

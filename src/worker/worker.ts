@@ -138,7 +138,7 @@ export class Worker {
 
   /** Not what was called off while it waited here; nor what ran out, for it may be in other hands by now. */
   #mayBegin(one: InHand): boolean {
-    if (!this.#hands.has(one.task)) return false
+    if (!this.#hands.held.has(one)) return false
     if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
     else if (performance.now() >= one.leaseEndsAt) this.#giveBack(one, 'Its lease ran out before it began.')
     return one.settled === undefined
@@ -154,15 +154,16 @@ export class Worker {
     if (this.#buffer.length <= this.#settings.buffer / 2) this.#bell.ring()
   }
 
-  async #work(task: ClaimedTask, payload: unknown, ctx: TaskContext): Promise<unknown> {
+  #work(task: ClaimedTask, payload: unknown, ctx: TaskContext): Promise<unknown> {
     const handler = this.#handlers.get(task.type)
     if (handler === undefined) throw new Error(`This worker has no handler for tasks of type "${task.type}".`)
-    return handler.run(handler.schema === undefined ? payload : await checkPayload(handler, payload, 'payload'), ctx)
+    if (handler.schema === undefined) return handler.run(payload, ctx)
+    return checkPayload(handler, payload, 'payload').then(checked => handler.run(checked, ctx))
   }
 
   /** Until the report of a careful task has been answered: the next may kill this worker, and it would pay for it. */
   #isAlone(): boolean {
-    return this.#alone !== undefined && this.#hands.has(this.#alone.task)
+    return this.#alone !== undefined && this.#hands.held.has(this.#alone)
   }
 
   /** A task that may have killed its worker: its start is acknowledged first, and nothing else is in hand meanwhile. */
@@ -170,7 +171,7 @@ export class Worker {
     this.#alone = one
     if (this.#mayBegin(one)) {
       const answer = await this.#line.untilAnswered(() => this.#line.say({ started: [nameOf(one)] }))
-      if (answer === undefined) this.#hands.letGo(one.task)
+      if (answer === undefined) this.#hands.letGo(one)
       else {
         one.startTold = true
         this.#hands.heed(answer)
@@ -184,7 +185,7 @@ export class Worker {
   #settle(one: InHand, settled: SettledTask): void {
     if (one.settled !== undefined) return
     one.settled = settled
-    if (this.#hands.has(one.task)) this.#reporter.report(settled)
+    if (this.#hands.held.has(one)) this.#reporter.report(one)
   }
 
   #giveBack(one: InHand, reason = 'The worker is shutting down.'): void {
@@ -196,9 +197,9 @@ export class Worker {
     const deadline = this.#deadline!
     const { held } = this.#hands
     while (held.size > 0 && performance.now() < deadline) await this.#bell.wait(timings.tickMs)
-    for (const one of held.values()) interrupt(one, 'shutdown')
+    for (const one of held) interrupt(one, 'shutdown')
     await this.#bell.wait(held.size > 0 ? timings.tickMs : 0)
-    for (const one of held.values()) this.#giveBack(one)
+    for (const one of held) this.#giveBack(one)
     const lastWord = performance.now() + timings.lastWordMs
     while (held.size > 0 && performance.now() < lastWord) await this.#bell.wait(timings.tickMs)
     this.#line.hangUp()
