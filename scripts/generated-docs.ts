@@ -3,9 +3,11 @@ import { edgesOf, type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'
 import { lifecycles } from '../src/kernel/lifecycles.ts'
 import { problems } from '../src/kernel/problem.ts'
 import { guardsSql, migrations } from '../src/store/migrate.ts'
+import { jobSchemaPage } from './job-schema-page.ts'
 
 export function generatedDocs(): Record<string, string> {
   return {
+    'docs/job.schema.json': jobSchemaPage(),
     'docs/lifecycles.md': lifecyclesPage(),
     'docs/problems.md': problemsPage(),
     'docs/schema.sql': schemaPage(),

@@ -3,8 +3,20 @@ import { Problem } from './problem.ts'
 import { nearest } from './suggest.ts'
 
 /** Says what a value must be, or nothing if it is. */
-export type Field = (value: unknown) => string | undefined
+export interface Field {
+  (value: unknown): string | undefined
+  /** The same for machines, as far as JSON Schema can say it. */
+  readonly schema?: Schema
+  /** What an object must hold: for whoever wants every fault in it, and where it is. */
+  readonly shape?: Shape
+}
 export type Fields = Readonly<Record<string, Field>>
+export type Schema = Readonly<Record<string, unknown>>
+
+export interface Shape {
+  readonly fields: Fields
+  readonly required: readonly string[]
+}
 
 export function checkOptions(given: object, fields: Fields, where: string): void {
   for (const name of Object.keys(given)) {
@@ -20,48 +32,67 @@ export function checkOptions(given: object, fields: Fields, where: string): void
   }
 }
 
+export function field(schema: Schema, check: (value: unknown) => string | undefined): Field {
+  return Object.assign(check, { schema })
+}
+
 export function text(longest: number): Field {
-  return value => {
+  return field({ type: 'string', minLength: 1, maxLength: longest, pattern: '^[^\\u0000]*$' }, value => {
     if (typeof value !== 'string' || value.length === 0) return 'be a text that is not empty'
     if (value.length > longest) return `have at most ${longest} characters`
     return /\0/.test(value) || !value.isWellFormed() ? 'hold no NUL and no broken characters' : undefined
-  }
+  })
 }
 
 export function number({ from, to, whole = false }: { from: number; to: number; whole?: boolean }): Field {
-  return value => {
+  return field({ type: whole ? 'integer' : 'number', minimum: from, maximum: to }, value => {
     if (typeof value !== 'number' || !Number.isFinite(value)) return 'be a number'
     if (whole && !Number.isInteger(value)) return 'be a whole number'
     return value < from || value > to ? `be from ${from} to ${to}` : undefined
-  }
+  })
 }
 
 export function oneOf(words: readonly unknown[]): Field {
-  return value =>
-    words.includes(value) ? undefined : `be one of ${words.map(word => JSON.stringify(word)).join(', ')}`
+  return field({ enum: words }, value =>
+    words.includes(value) ? undefined : `be one of ${words.map(word => JSON.stringify(word)).join(', ')}`,
+  )
 }
 
-export function orNull(field: Field): Field {
-  return value => (value === null ? undefined : field(value))
+export function orNull(other: Field): Field {
+  const schema = { anyOf: [other.schema ?? {}, { type: 'null' }] }
+  return field(schema, value => (value === null ? undefined : other(value)))
 }
 
-export function nested(fields: Fields): Field {
-  return value => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'be an object'
+export function nested(fields: Fields, required: readonly string[] = []): Field {
+  const check = field(schemaOf({ fields, required }), value => {
+    if (!isObject(value)) return 'be an object'
     for (const [name, inner] of Object.entries(value)) {
-      const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-      if (field === undefined) {
+      const known = Object.hasOwn(fields, name) ? fields[name] : undefined
+      if (known === undefined) {
         const meant = nearest(name, Object.keys(fields))
         return `not have "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
       }
-      const fault = inner === undefined ? undefined : field(inner)
+      const fault = inner === undefined ? undefined : known(inner)
       if (fault !== undefined) return `have a "${name}" that must ${fault}`
     }
-    return undefined
-  }
+    const missing = required.find(name => value[name] === undefined)
+    return missing === undefined ? undefined : `have a "${missing}"`
+  })
+  return Object.assign(check, { shape: { fields, required } })
 }
 
-export const anything: Field = () => undefined
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function schemaOf({ fields, required }: Shape): Schema {
+  const properties = Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema ?? {}]))
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
+}
+
+export const anything: Field = field({}, () => undefined)
+
+export const object: Field = field({ type: 'object' }, value => (isObject(value) ? undefined : 'be an object'))
 
 export const moment: Field = value => {
   const date = value instanceof Date ? value : typeof value === 'string' ? new Date(value) : undefined

@@ -25,6 +25,17 @@ export interface TaskSettings {
   readonly jitter: boolean
 }
 
+export type RetrySettings = Pick<
+  TaskSettings,
+  'attempts' | 'losses' | 'delaySeconds' | 'factor' | 'maxSeconds' | 'jitter'
+>
+
+/** Settings as people say them: only some of them, and those of retries under one word. */
+export interface SaidSettings extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
+  /** How often a task is tried, and how far apart. */
+  readonly retry?: Partial<RetrySettings>
+}
+
 export const defaultSettings: TaskSettings = Object.freeze({
   leaseSeconds: 60,
   heartbeatSeconds: 10,
@@ -49,4 +60,23 @@ export function leaseLength({ leaseSeconds, heartbeatSeconds }: TaskSettings): n
 
 export function resolveSettings(type: Partial<TaskSettings> | null, task: Partial<TaskSettings> | null): TaskSettings {
   return { ...defaultSettings, ...type, ...task }
+}
+
+/** Settings as they are kept: flat, and only those that were said. */
+export function settingsOf(options: SaidSettings): Partial<TaskSettings> | undefined {
+  const { retry, leaseSeconds, heartbeatSeconds, timeoutSeconds, graceSeconds } = options
+  const { expireInSeconds, keepSeconds, dedupeSeconds, deadLetter } = options
+  const all = {
+    leaseSeconds,
+    heartbeatSeconds,
+    timeoutSeconds,
+    graceSeconds,
+    expireInSeconds,
+    keepSeconds,
+    dedupeSeconds,
+    deadLetter,
+    ...retry,
+  }
+  const said = Object.entries(all).filter(([, value]) => value !== undefined)
+  return said.length === 0 ? undefined : Object.fromEntries(said)
 }

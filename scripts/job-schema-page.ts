@@ -1,0 +1,56 @@
+/** docs/job.schema.json: what src/spec checks, with the comments of its types as descriptions. */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Schema } from '../src/kernel/check.ts'
+import { jobSpecSchema } from '../src/spec/schema.ts'
+
+type Comments = Record<string, string>
+
+export function jobSchemaPage(): string {
+  const spec = commentsIn('src/spec/job-spec.ts')
+  const settings = commentsIn('src/kernel/settings.ts')
+  const schema = jobSpecSchema()
+  const job = described(schema, spec('JobSpec'))
+  const stage = described(at(schema, '$defs', 'stage'), {
+    ...settings('TaskSettings'),
+    ...settings('SaidSettings'),
+    ...spec('StageSpec'),
+  })
+  const { gate, compensate, retry } = stage.properties as Record<string, Schema>
+  const [isTrue, isObject] = gate!.anyOf as Schema[]
+  const properties = {
+    ...(stage.properties as object),
+    gate: { ...gate, anyOf: [isTrue, described(isObject!, spec('GateSpec'))] },
+    compensate: described(compensate!, spec('CompensateSpec')),
+    retry: described(retry!, settings('TaskSettings')),
+  }
+  return `${JSON.stringify({ ...job, $defs: { stage: { ...stage, properties } } }, null, 2)}\n`
+}
+
+function described(schema: Schema, comments: Comments): Schema {
+  const properties = Object.entries(schema.properties as Record<string, Schema>).map(([name, property]) => {
+    const description = comments[name]
+    return [name, description === undefined ? property : { description, ...property }] as const
+  })
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
+/** The comment above each field of an interface. */
+function commentsIn(path: string): (name: string) => Comments {
+  const text = readFileSync(join(findRoot(import.meta.dirname), path), 'utf8')
+  return name => {
+    const [, body = ''] = text.split(new RegExp(`^export interface ${name}\\b`, 'm'))
+    const [fields = ''] = body.split(/^}/m)
+    return Object.fromEntries(
+      [...fields.matchAll(/\/\*\* (.*) \*\/\n\s+readonly (\w+)/g)].map(([, comment, field]) => [field!, comment!]),
+    )
+  }
+}
+
+function at(schema: Schema, ...path: string[]): Schema {
+  return path.reduce((inner, name) => inner[name] as Schema, schema)
+}
+
+function findRoot(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
+}

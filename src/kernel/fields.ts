@@ -1,0 +1,34 @@
+/** Fields that tasks, their types, jobs and stages have in common, each with its range: said once, so that they agree. */
+import { type Fields, field, nested, number, oneOf, orNull, text } from './check.ts'
+
+export const year = 366 * 86_400
+
+export const name = text(200)
+
+export const priority = number({ from: -1_000_000, to: 1_000_000, whole: true })
+
+const w3c = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+export const traceparent = field({ type: 'string', pattern: w3c.source }, value =>
+  typeof value === 'string' && w3c.test(value) ? undefined : 'be a W3C traceparent',
+)
+
+const retryFields: Fields = {
+  attempts: number({ from: 1, to: 1000, whole: true }),
+  losses: number({ from: 1, to: 1000, whole: true }),
+  delaySeconds: number({ from: 0, to: year }),
+  factor: number({ from: 1, to: 100 }),
+  maxSeconds: number({ from: 0, to: year }),
+  jitter: oneOf([true, false]),
+}
+
+/** How tasks are leased, retried and kept, as it may be said of a stage. */
+export const settingFields = {
+  retry: nested(retryFields),
+  leaseSeconds: number({ from: 5, to: 7 * 86_400 }),
+  heartbeatSeconds: orNull(number({ from: 1, to: 86_400 })),
+  timeoutSeconds: orNull(number({ from: 0.001, to: year })),
+  graceSeconds: number({ from: 0, to: 7 * 86_400 }),
+  expireInSeconds: orNull(number({ from: 0.001, to: 10 * year })),
+  keepSeconds: number({ from: 0, to: 100 * year }),
+  deadLetter: oneOf(['exhausted', 'never']),
+} satisfies Fields

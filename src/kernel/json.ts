@@ -1,0 +1,32 @@
+/** JSON as PostgreSQL can keep it. */
+
+const maxDepth = 100
+
+/** The JSON text of a value, or why it has none. */
+export function writeJson(value: unknown): { text: string } | { fault: string } {
+  try {
+    const text = JSON.stringify(value ?? null)
+    return text === undefined ? { fault: `a ${typeof value} is not JSON` } : { text }
+  } catch (error) {
+    return { fault: (error as Error).message.split('\n')[0]! }
+  }
+}
+
+/** Why this JSON text could not be kept, or nothing if it can. */
+export function unkeepable(text: string): string | undefined {
+  if (text.includes('\\u') && /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(text)) {
+    return 'it holds a NUL or half of a surrogate pair'
+  }
+  if (text.length > 2 * maxDepth && depthOf(text) > maxDepth) return `it is more than ${maxDepth} levels deep`
+  return undefined
+}
+
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  for (const [mark] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (mark === '[' || mark === '{') deepest = Math.max(deepest, ++depth)
+    else if (mark === ']' || mark === '}') depth -= 1
+  }
+  return deepest
+}

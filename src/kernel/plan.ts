@@ -1,0 +1,66 @@
+/**
+ * A job as it will be run: its spec, checked and with every default filled in. What reads specs (spec/) makes it, what
+ * submits jobs (engine/) writes it down, and a stage keeps its part as it is.
+ */
+import type { Tolerance } from './rollup.ts'
+import type { TaskSettings } from './settings.ts'
+
+/** Sealed: it ends when its children have. Open: not before it is sealed. Until done: once it has had a child. */
+export type Openness = 'sealed' | 'open' | 'untilDone'
+
+export interface JobPlan {
+  readonly name: string
+  /** Higher first. */
+  readonly priority: number
+  readonly input: unknown
+  readonly metadata: Record<string, unknown> | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  /** False: it stays `created` until somebody starts it. */
+  readonly start: boolean
+  readonly open: Openness
+  readonly deadlineSeconds: number | null
+  readonly staleSeconds: number | null
+  readonly softDeadlineSeconds: number | null
+  readonly hardDeadlineSeconds: number | null
+  readonly stages: readonly StagePlan[]
+}
+
+export type Join = 'all' | 'any' | 'done'
+
+export interface StagePlan {
+  readonly name: string
+  /** The stages before it, by name: as written, or the one before it in the list. */
+  readonly needs: readonly string[]
+  /** The mere order of the list never passes a skip on. */
+  readonly needsWritten: boolean
+  readonly join: Join
+  /** CEL; false: it is skipped. */
+  readonly when: string | null
+  /** CEL; one task for each element of the list. */
+  readonly forEach: string | null
+  /** The type of its tasks; null: it has none of its own, as a mere gate. */
+  readonly task: string | null
+  readonly queue: string | null
+  /** The tasks that it is declared with. */
+  readonly payloads: readonly unknown[]
+  /** Declared with one task: its output is that task's, not a list. */
+  readonly single: boolean
+  readonly open: Openness
+  readonly tolerate: Tolerance
+  readonly failFast: boolean
+  readonly onFailure: 'fail' | 'continue'
+  readonly gate: GatePlan | null
+  readonly parallelism: number | null
+  readonly compensate: { readonly task: string; readonly queue: string | null } | null
+  /** How its tasks are leased, retried and kept. */
+  readonly settings: Partial<TaskSettings>
+  readonly metadata: Record<string, unknown> | null
+}
+
+export interface GatePlan {
+  readonly approvers: number
+  readonly timeoutSeconds: number | null
+  /** What is asked of the approver, for people. */
+  readonly ask: string | null
+}

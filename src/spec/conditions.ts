@@ -1,0 +1,96 @@
+/**
+ * Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. They are bounded in length and
+ * in time, not in memory: one that doubles lists until it is stopped can take some 100 MB meanwhile.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js'
+import { cel, inTime, wordsFor } from './cel.ts'
+import { plainJson } from './plain-json.ts'
+
+export const longestCondition = 2000
+
+/** What an expression is for: to choose (`when`), or to list (`forEach`). */
+export type Gives = 'boolean' | 'list'
+
+export interface Scope {
+  readonly input: unknown
+  readonly stages: Readonly<Record<string, StageResult>>
+}
+
+export interface StageResult {
+  readonly state: string
+  readonly output: unknown
+  readonly [more: string]: unknown
+}
+
+/** Says what is wrong with an expression, or nothing if it can be evaluated. */
+export function checkCondition(text: string, gives?: Gives): string | undefined {
+  if (text.length > longestCondition) return `it has more than ${longestCondition} characters`
+  try {
+    const parsed = cel.parse(text)
+    if (stagesIn(parsed.ast).includes(undefined))
+      return 'write stages.name or stages["name"]; they cannot be gone through'
+    const { valid, type, error } = parsed.check()
+    if (!valid) return wordsFor(error)
+    if (gives === 'boolean' && type !== 'bool' && type !== 'dyn') return `it gives ${type}, not true or false`
+    if (gives === 'list' && !/^(list\b|dyn$)/.test(type!)) return `it gives ${type}, not a list`
+    return undefined
+  } catch (error) {
+    return wordsFor(error)
+  }
+}
+
+/** The stages that an expression looks at: no others need to be known to evaluate it. */
+export function stagesNamedIn(text: string): string[] {
+  const names = stagesIn(cel.parse(text).ast).filter(name => name !== undefined)
+  return [...new Set(names)]
+}
+
+/** The value of an expression, as plain JSON. Throws an Error that says in a few words why it has none. */
+export function evaluate(text: string, scope: Scope): unknown {
+  const fault = checkCondition(text)
+  if (fault !== undefined) throw new Error(fault)
+  try {
+    const run = cel.parse(text)
+    return inTime(() => plainJson(run({ input: scope.input, stages: scope.stages })))
+  } catch (error) {
+    throw new Error(wordsFor(error), { cause: error })
+  }
+}
+
+export function evaluateWhen(text: string, scope: Scope): boolean {
+  const value = evaluate(text, scope)
+  if (typeof value === 'boolean') return value
+  throw new Error(`it must give true or false, not ${kindOf(value)}`)
+}
+
+export function evaluateForEach(text: string, scope: Scope): unknown[] {
+  const value = evaluate(text, scope)
+  if (Array.isArray(value)) return value
+  throw new Error(`it must give a list, not ${kindOf(value)}`)
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || Array.isArray(value)) return value === null ? 'null' : 'a list'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** The name after every `stages`; undefined where it is used without one. */
+function stagesIn(node: unknown): (string | undefined)[] {
+  if (Array.isArray(node)) return node.flatMap(stagesIn)
+  if (!isNode(node)) return []
+  if (node.op === 'id') return node.args === 'stages' ? [undefined] : []
+  if (node.op === '.' && isStages(node.args[0])) return [node.args[1]]
+  if (node.op === '[]' && isStages(node.args[0])) {
+    const { op, args } = node.args[1]
+    if (op === 'value' && typeof args === 'string') return [args]
+  }
+  return stagesIn(node.args)
+}
+
+function isNode(node: unknown): node is ASTNode {
+  return typeof node === 'object' && node !== null && 'op' in node
+}
+
+function isStages(node: ASTNode): boolean {
+  return node.op === 'id' && node.args === 'stages'
+}

@@ -1,0 +1,58 @@
+/** Finds every fault in what was written, each with its place: a spec is mended in one go, not fault by fault. */
+import { type Field, isObject, type Shape } from '../kernel/check.ts'
+import { Problem } from '../kernel/problem.ts'
+import { nearest } from '../kernel/suggest.ts'
+import type { List } from './fields.ts'
+
+export interface Fault {
+  readonly at: string
+  readonly why: string
+  /** A word that is not known, and those that are: the nearest is looked for only in faults that are reported. */
+  readonly unknown?: { readonly word: string; readonly known: readonly string[] }
+}
+
+/** A fault as it is told. */
+export interface Issue {
+  readonly at: string
+  readonly why: string
+  readonly didYouMean?: string
+}
+
+export function faultsIn(value: unknown, field: Field, at: string): Fault[] {
+  if (field.shape !== undefined && isObject(value)) return faultsInObject(value, field.shape, at)
+  const must = field(value)
+  if (must !== undefined) return [{ at: at || 'spec', why: `must ${must}` }]
+  const { items } = field as Partial<List>
+  if (items === undefined) return []
+  return (value as unknown[]).flatMap((item, index) => faultsIn(item, items, `${at}[${index}]`))
+}
+
+function faultsInObject(value: Record<string, unknown>, { fields, required }: Shape, at: string): Fault[] {
+  const place = (name: string) => (at === '' ? name : `${at}.${name}`)
+  const found = Object.entries(value).flatMap(([name, inner]): Fault[] => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+    if (field !== undefined) return inner === undefined ? [] : faultsIn(inner, field, place(name))
+    return [{ at: place(name), why: 'there is no such field', unknown: { word: name, known: Object.keys(fields) } }]
+  })
+  const missing = required.filter(name => value[name] === undefined)
+  return [...found, ...missing.map(name => ({ at: place(name), why: 'must be there' }))]
+}
+
+/** More than anybody reads, and few enough for one answer. */
+const mostIssues = 50
+
+/** Beyond these a suggestion would cost more than it helps. */
+const longestWord = 100
+const mostWords = 1000
+
+export function specInvalid(faults: readonly Fault[]): Problem {
+  const issues = faults.slice(0, mostIssues).map(told)
+  const left = faults.length - issues.length
+  return new Problem('SPEC_INVALID', { issues, ...(left > 0 && { more: left }) })
+}
+
+function told({ at, why, unknown }: Fault): Issue {
+  if (unknown === undefined || unknown.word.length > longestWord) return { at, why }
+  const meant = nearest(unknown.word, unknown.known.slice(0, mostWords))
+  return meant === undefined ? { at, why } : { at, why: `${why}; did you mean '${meant}'?`, didYouMean: meant }
+}

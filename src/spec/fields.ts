@@ -1,0 +1,104 @@
+/** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
+import { type Field, field, isObject, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
+import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { unkeepable, writeJson } from '../kernel/json.ts'
+import { checkCondition, type Gives, longestCondition } from './conditions.ts'
+import type { JobSpec, StageSpec } from './job-spec.ts'
+
+export const mostStages = 10_000
+
+/** A list. It looks at no element itself: whoever does can then say which one is at fault. */
+export interface List extends Field {
+  readonly items: Field
+}
+
+function listOf(items: Field, most: number, more: object = {}): List {
+  const schema = { type: 'array', items: items.schema ?? {}, maxItems: most, ...more }
+  const check = field(schema, value => {
+    if (!Array.isArray(value)) return 'be a list'
+    return value.length > most ? `have at most ${most} elements, not ${value.length}` : undefined
+  })
+  return Object.assign(check, { items })
+}
+
+const json = field({}, value => {
+  const made = writeJson(value)
+  const why = 'fault' in made ? made.fault : unkeepable(made.text)
+  return why && `be JSON that can be kept: ${why}`
+})
+
+const metadata = field(object.schema!, value => object(value) ?? json(value))
+
+function condition(gives: Gives): Field {
+  const short = text(longestCondition)
+  return field(short.schema!, value => {
+    const must = short(value)
+    const why = must === undefined ? checkCondition(value as string, gives) : undefined
+    return why === undefined ? must : `be CEL: ${why}`
+  })
+}
+
+const flag = oneOf([true, false])
+const openness = oneOf([true, false, 'untilDone'])
+const span = number({ from: 0.001, to: 10 * year })
+
+const gateFields = {
+  approvers: number({ from: 1, to: 100, whole: true }),
+  timeoutSeconds: orNull(span),
+  ask: text(10_000),
+}
+
+const toleranceFields = {
+  count: number({ from: 0, to: 1_000_000_000, whole: true }),
+  percent: number({ from: 0, to: 100 }),
+}
+
+/** An object of its own fields, or `true` for all of its defaults. */
+function orTrue(other: Field): Field {
+  const schema = { anyOf: [{ const: true }, other.schema ?? {}] }
+  const check = field(schema, value =>
+    value === true ? undefined : isObject(value) ? other(value) : 'be true or an object',
+  )
+  return Object.assign(check, { shape: other.shape })
+}
+
+const stageFields = {
+  name,
+  needs: listOf(name, mostStages, { uniqueItems: true }),
+  join: oneOf(['all', 'any', 'done']),
+  when: condition('boolean'),
+  forEach: condition('list'),
+  task: name,
+  queue: name,
+  payload: json,
+  payloads: listOf(json, 1_000_000),
+  open: openness,
+  tolerate: nested(toleranceFields),
+  failFast: flag,
+  onFailure: oneOf(['fail', 'continue']),
+  gate: orTrue(nested(gateFields)),
+  parallelism: number({ from: 1, to: 1_000_000, whole: true }),
+  compensate: nested({ task: name, queue: name }, ['task']),
+  metadata,
+  ...settingFields,
+} satisfies Record<keyof StageSpec, Field>
+
+export const stageField = nested(stageFields, ['name'])
+
+const jobFields = {
+  name,
+  priority,
+  input: json,
+  metadata,
+  correlationId: name,
+  traceparent,
+  start: flag,
+  open: openness,
+  deadlineSeconds: orNull(span),
+  staleSeconds: orNull(span),
+  softDeadlineSeconds: orNull(span),
+  hardDeadlineSeconds: orNull(span),
+  stages: listOf(stageField, mostStages),
+} satisfies Record<keyof JobSpec, Field>
+
+export const jobField = nested(jobFields, ['name'])

@@ -1,0 +1,90 @@
+/**
+ * A job as people write it: in TypeScript, JSON or YAML. The comments here are also the descriptions in
+ * docs/job.schema.json. What may be written is checked by the tables in fields.ts, which must have these names.
+ */
+import type { Join } from '../kernel/plan.ts'
+import type { Tolerance } from '../kernel/rollup.ts'
+import type { SaidSettings } from '../kernel/settings.ts'
+
+export interface JobSpec {
+  /** What the job is called; many jobs may have the same name. */
+  readonly name: string
+  /** Higher first. Default 0. */
+  readonly priority?: number
+  /** Any JSON; conditions read it as `input`. Default null. */
+  readonly input?: unknown
+  /** For people and their tools; the engine does not look at it. */
+  readonly metadata?: Record<string, unknown>
+  /** Ties the job to whatever asked for it. */
+  readonly correlationId?: string
+  /** W3C trace context. */
+  readonly traceparent?: string
+  /** False: it waits until somebody starts it. Default true. */
+  readonly start?: boolean
+  /** True: stages can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */
+  readonly open?: boolean | 'untilDone'
+  /** Not ended so long after its start: it is stopped, and expires. Default: no limit. */
+  readonly deadlineSeconds?: number | null
+  /** Without progress and with nothing in hand for so long: it fails. Default: off. */
+  readonly staleSeconds?: number | null
+  /** When it should have ended: its priority rises as the moment nears. */
+  readonly softDeadlineSeconds?: number | null
+  /** When it must have ended: its priority rises more. */
+  readonly hardDeadlineSeconds?: number | null
+  /** In order: each follows the one before it, unless it says what it needs. Only an open job goes without. */
+  readonly stages?: readonly StageSpec[]
+}
+
+/** What is said about its tasks (retry, leaseSeconds, …) goes before what their type says. */
+export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds'> {
+  /** Unique in its job. */
+  readonly name: string
+  /** The stages before it, by name. Default: the one before it in the list. []: none, it opens at once. */
+  readonly needs?: readonly string[]
+  /** `all` of its needs are met; `any` one of them; or all are `done`, whatever the outcome. Default all. */
+  readonly join?: Join
+  /** CEL over `input` and `stages`; false: the stage is skipped. */
+  readonly when?: string
+  /** CEL that gives a list: one task for each element, which is its payload. */
+  readonly forEach?: string
+  /** The type of its tasks. A mere gate has none, and the tasks of an open stage may bring their own. */
+  readonly task?: string
+  /** Default: the type of the task. */
+  readonly queue?: string
+  /** The payload of its only task. Default null. */
+  readonly payload?: unknown
+  /** One task for each. */
+  readonly payloads?: readonly unknown[]
+  /** True: tasks can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */
+  readonly open?: boolean | 'untilDone'
+  /** Tasks that may end badly, as a count or in percent: the stage is then partial, not failed. Default none. */
+  readonly tolerate?: Tolerance
+  /** False: it lets every task end by itself, though too many are bad already. Default true. */
+  readonly failFast?: boolean
+  /** `continue`: when it ends badly the job goes on, and ends as partial. Default fail. */
+  readonly onFailure?: 'fail' | 'continue'
+  /** Somebody must approve before it opens. True: one approver, and no limit. */
+  readonly gate?: true | GateSpec
+  /** At most so many of its tasks are held at once. Default: no limit. */
+  readonly parallelism?: number
+  /** Undoes what one of its tasks did, if the job fails or is cancelled later. */
+  readonly compensate?: CompensateSpec
+  /** For people and their tools; the engine does not look at it. */
+  readonly metadata?: Record<string, unknown>
+}
+
+export interface GateSpec {
+  /** How many must approve. Default 1. */
+  readonly approvers?: number
+  /** Not approved by then: the stage fails. Default: no limit. */
+  readonly timeoutSeconds?: number | null
+  /** What the approver is asked, for people. */
+  readonly ask?: string
+}
+
+export interface CompensateSpec {
+  /** The type of the task that undoes; it gets the payload and the output of the one that it undoes. */
+  readonly task: string
+  /** Default: the type of that task. */
+  readonly queue?: string
+}

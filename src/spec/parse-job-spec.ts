@@ -1,0 +1,65 @@
+import { isObject } from '../kernel/check.ts'
+import type { JobPlan } from '../kernel/plan.ts'
+import { checkCondition, stagesNamedIn } from './conditions.ts'
+import { type Fault, faultsIn, specInvalid } from './faults.ts'
+import { jobField, mostStages } from './fields.ts'
+import { type Graph, graphOf, type Node } from './graph.ts'
+import type { JobSpec } from './job-spec.ts'
+import { planOf } from './plan.ts'
+import { readYaml } from './read-yaml.ts'
+import { jobRules, type Rule, stageRules } from './rules.ts'
+
+/**
+ * Turns a spec into what will be run, with every default filled in; a text is YAML, or JSON. What is wrong with it
+ * is told in one problem, all of it. The plan holds payloads as they were given, not copies.
+ */
+export function parseJobSpec(spec: JobSpec | string): JobPlan {
+  const written = typeof spec === 'string' ? readYaml(spec) : { value: spec }
+  const faults = 'faults' in written ? written.faults : faultsInSpec(written.value)
+  if ('faults' in written || faults.length > 0) throw specInvalid(faults)
+  return planOf(written.value as JobSpec)
+}
+
+function faultsInSpec(spec: unknown): Fault[] {
+  const faults = faultsIn(spec, jobField, '')
+  if (!isObject(spec)) return faults
+  const ofJob = [...faults, ...broken(spec, jobRules, '')]
+  if (!Array.isArray(spec.stages) || spec.stages.length > mostStages) return ofJob
+  const stages = spec.stages.map(stage => (isObject(stage) ? stage : {}))
+  const ofStages = stages.flatMap((stage, index) => broken(stage, stageRules, `stages[${index}].`))
+  const graph = graphOf(stages.map(outline))
+  // Only in a sound graph is there an above and a below.
+  const isSound = graph.faults.length === 0
+  const ofConditions = isSound ? stages.flatMap((stage, index) => foreign(stage, index, graph)) : []
+  return [...ofJob, ...ofStages, ...graph.faults, ...ofConditions]
+}
+
+function broken(written: Record<string, unknown>, rules: readonly Rule[], before: string): Fault[] {
+  return rules.filter(rule => !rule.holds(written)).map(({ at, why }) => ({ at: `${before}${at}`, why }))
+}
+
+function outline({ name, needs, join }: Record<string, unknown>): Node {
+  return {
+    name: isText(name) ? name : undefined,
+    needs: needs === undefined ? undefined : Array.isArray(needs) ? needs.filter(isText) : [],
+    join,
+  }
+}
+
+/** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
+function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
+  return ['when', 'forEach'].flatMap(field => {
+    const text = stage[field]
+    if (!isText(text) || checkCondition(text) !== undefined) return []
+    return stagesNamedIn(text)
+      .filter(name => !graph.isAbove(index, name))
+      .map(name => ({
+        at: `stages[${index}].${field}`,
+        why: `it looks at '${name}', which is not among the stages before it`,
+      }))
+  })
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}

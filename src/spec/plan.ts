@@ -1,0 +1,67 @@
+import type { GatePlan, JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
+import { settingsOf } from '../kernel/settings.ts'
+import { needsOf } from './graph.ts'
+import type { JobSpec, StageSpec } from './job-spec.ts'
+
+/** A spec without faults, with its defaults. */
+export function planOf(spec: JobSpec): JobPlan {
+  const { stages = [] } = spec
+  const nodes = stages.map(({ name, needs, join }) => ({ name, needs, join }))
+  return {
+    name: spec.name,
+    priority: spec.priority ?? 0,
+    input: spec.input ?? null,
+    metadata: spec.metadata ?? null,
+    correlationId: spec.correlationId ?? null,
+    traceparent: spec.traceparent ?? null,
+    start: spec.start ?? true,
+    open: opennessOf(spec.open),
+    deadlineSeconds: spec.deadlineSeconds ?? null,
+    staleSeconds: spec.staleSeconds ?? null,
+    softDeadlineSeconds: spec.softDeadlineSeconds ?? null,
+    hardDeadlineSeconds: spec.hardDeadlineSeconds ?? null,
+    stages: stages.map((stage, index) => stagePlanOf(stage, needsOf(nodes, index))),
+  }
+}
+
+function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
+  const { compensate } = stage
+  return {
+    name: stage.name,
+    needs: [...needs],
+    needsWritten: stage.needs !== undefined,
+    join: stage.join ?? 'all',
+    when: stage.when ?? null,
+    forEach: stage.forEach ?? null,
+    task: stage.task ?? null,
+    queue: stage.queue ?? null,
+    ...tasksOf(stage),
+    open: opennessOf(stage.open),
+    tolerate: { ...stage.tolerate },
+    failFast: stage.failFast ?? true,
+    onFailure: stage.onFailure ?? 'fail',
+    gate: gateOf(stage.gate),
+    parallelism: stage.parallelism ?? null,
+    compensate: compensate === undefined ? null : { task: compensate.task, queue: compensate.queue ?? null },
+    settings: settingsOf(stage) ?? {},
+    metadata: stage.metadata ?? null,
+  }
+}
+
+function opennessOf(open: JobSpec['open'] = false): Openness {
+  if (open === 'untilDone') return open
+  return open ? 'open' : 'sealed'
+}
+
+function tasksOf({ task, payload, payloads, forEach, open }: StageSpec): Pick<StagePlan, 'payloads' | 'single'> {
+  if (payloads !== undefined) return { payloads: payloads.map(one => one ?? null), single: false }
+  if (payload !== undefined) return { payloads: [payload], single: true }
+  const hasNone = task === undefined || forEach !== undefined || opennessOf(open) !== 'sealed'
+  return hasNone ? { payloads: [], single: false } : { payloads: [null], single: true }
+}
+
+function gateOf(gate: StageSpec['gate']): GatePlan | null {
+  if (gate === undefined) return null
+  const { approvers = 1, timeoutSeconds = null, ask = null } = gate === true ? {} : gate
+  return { approvers, timeoutSeconds, ask }
+}

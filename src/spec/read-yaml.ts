@@ -1,0 +1,100 @@
+/**
+ * The text of a spec, in YAML. JSON is YAML too, but a hundred times slower to read as such; so it is read as JSON,
+ * where of a key that stands twice the last one counts, as in JSON everywhere. In YAML it is refused.
+ */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import type { Fault } from './faults.ts'
+
+/** A second or two of reading. */
+const longestYaml = 2 * 1024 * 1024
+
+/** A handful of aliases of aliases can stand for billions of values. */
+const mostValues = 10_000_000
+
+export function readYaml(text: string): { value: unknown } | { faults: Fault[] } {
+  if (/^\s*\{/.test(text)) {
+    try {
+      return { value: JSON.parse(text) }
+    } catch {
+      // The YAML reader says where it goes wrong, or that it is YAML after all.
+    }
+  }
+  if (text.length > longestYaml)
+    return refused(`must have at most ${longestYaml} characters as YAML; JSON may have more`)
+  try {
+    return parsed(text)
+  } catch (error) {
+    if (error instanceof RangeError) return refused('is nested too deeply')
+    throw error
+  }
+}
+
+function refused(why: string) {
+  return { faults: [{ at: 'spec', why }] }
+}
+
+function parsed(text: string): { value: unknown } | { faults: Fault[] } {
+  const lines = new LineCounter()
+  const faults: Fault[] = []
+  const refuse = (offset: number, why: string) => {
+    const { line, col } = lines.linePos(offset)
+    faults.push({ at: `line ${line}, column ${col}`, why })
+  }
+  // The library would compare each key with each, and look through everything for every alias: read does not.
+  const written = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
+  for (const { message, pos } of [...written.errors, ...written.warnings]) refuse(pos[0], message)
+  if (faults.length > 0) return { faults }
+  const value = read(written.contents, { anchors: new Map(), refuse })
+  if (faults.length > 0) return { faults }
+  return sizeOf(value) > mostValues ? refused(`stands for more than ${mostValues} values`) : { value }
+}
+
+interface Reading {
+  /** What has been named so far, and may be meant by an alias. */
+  readonly anchors: Map<string, unknown>
+  refuse(offset: number, why: string): void
+}
+
+function read(node: unknown, reading: Reading): unknown {
+  if (isAlias(node)) {
+    if (!reading.anchors.has(node.source)) reading.refuse(startOf(node), `*${node.source} stands inside what it names`)
+    return reading.anchors.get(node.source)
+  }
+  const value = isMap(node)
+    ? objectOf(node, reading)
+    : isSeq(node)
+      ? node.items.map(one => read(one, reading))
+      : plain(node)
+  const anchor = (node as Partial<YAMLMap> | null)?.anchor
+  if (anchor !== undefined) reading.anchors.set(anchor, value)
+  return value
+}
+
+function objectOf({ items }: YAMLMap, reading: Reading): Record<string, unknown> {
+  const found = new Map<string, unknown>()
+  for (const { key, value } of items as Pair<Node, unknown>[]) {
+    const name = String(read(key, reading))
+    if (!isScalar(key)) reading.refuse(startOf(key), 'a key must be a text')
+    else if (found.has(name)) reading.refuse(startOf(key), `the key '${name}' stands twice`)
+    found.set(name, read(value, reading))
+  }
+  return Object.fromEntries(found)
+}
+
+function plain(node: unknown): unknown {
+  return isScalar(node) ? node.value : null
+}
+
+function startOf(node: Node | null): number {
+  return node?.range?.[0] ?? 0
+}
+
+/** How many values it stands for, what an alias means counted each time. */
+function sizeOf(value: unknown, known = new Map<object, number>()): number {
+  if (typeof value !== 'object' || value === null) return 1
+  const counted = known.get(value)
+  if (counted !== undefined) return counted
+  const size = Object.values(value).reduce((sum: number, inner) => sum + sizeOf(inner, known), 1)
+  known.set(value, size)
+  return size
+}

@@ -1,0 +1,20 @@
+/** docs/job.schema.json, read off the tables: what an editor marks, parseJobSpec refuses. Graphs and CEL only the latter knows. */
+import type { Field, Schema } from '../kernel/check.ts'
+import { jobField, stageField } from './fields.ts'
+import { jobRules, type Rule, stageRules } from './rules.ts'
+
+export function jobSpecSchema(): Schema {
+  const job = withRules(jobField, jobRules)
+  const properties = job.properties as Record<string, Schema>
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'A job of Pawl',
+    ...job,
+    properties: { ...properties, stages: { ...properties.stages, items: { $ref: '#/$defs/stage' } } },
+    $defs: { stage: withRules(stageField, stageRules) },
+  }
+}
+
+function withRules({ schema }: Field, rules: readonly Rule[]): Schema {
+  return { ...schema, allOf: rules.map(rule => rule.schema) }
+}
