@@ -11,13 +11,14 @@ const root = findRoot(import.meta.dirname)
 /** The architecture, as data. A folder may import from itself and from what is listed, nothing else. */
 const mayImport: Record<string, readonly string[]> = {
   kernel: [],
+  spec: ['kernel'],
   protocol: ['kernel'],
   worker: ['kernel', 'protocol'],
   store: ['kernel'],
-  engine: ['kernel', 'protocol', 'store'],
+  engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
   cli: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
-  '.': ['kernel', 'protocol', 'engine', 'babysitter', 'worker'],
+  '.': ['kernel', 'spec', 'protocol', 'engine', 'babysitter', 'worker'],
 }
 
 /** Packages from outside, and the folders that may use them. */
@@ -25,6 +26,8 @@ const mayUse: Record<string, readonly string[]> = {
   pg: ['store'],
   '@electric-sql/pglite': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
+  yaml: ['spec'],
+  '@marcbachmann/cel-js': ['spec'],
 }
 
 const sources = listFiles('src').filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))

@@ -1,34 +1,71 @@
 import type { Measure } from '../contender.ts'
-import { openOwnStore } from '../own-store.ts'
+import { type OwnStore, openOwnStore } from '../own-store.ts'
 import { milliseconds, table, whole } from '../report.ts'
 import { median } from '../statistics.ts'
 
 const claims = 40
 
-/** What one claim of 100 tasks costs, whatever lies behind them. */
+/** What one claim of 100 tasks costs, whatever lies behind them, in one lane or in many. */
 export const measure: Measure = {
   name: 'claim-depth',
   async run({ cluster, quick }) {
-    const store = await openOwnStore(cluster, 'claim-depth')
-    const rows: string[][] = []
+    const depths = await openOwnStore(cluster, 'claim-depth')
+    const byDepth: string[][] = []
     let queued = 0
     let first = 0
     for (const depth of quick ? [1_000, 20_000] : [1_000, 100_000, 1_000_000]) {
-      await store.fill(depth + claims * 100 - queued)
+      await depths.fill(depth + claims * 100 - queued)
       queued = depth
-      await store.tidy()
-      const took: number[] = []
-      for (let claim = 0; claim < claims; claim++) {
-        const began = performance.now()
-        const { claimed } = await store.engine.sync({ worker: 'bench', queues: ['noop'], claim: 100 })
-        took.push(performance.now() - began)
-        if (claimed.length !== 100) throw new Error(`a claim of 100 won ${claimed.length}`)
-      }
-      first ||= median(took)
-      rows.push([whole(depth), milliseconds(median(took)), `${(median(took) / first).toFixed(2)}x`])
+      const took = await medianClaim(depths)
+      first ||= took
+      byDepth.push([whole(depth), milliseconds(took), `${(took / first).toFixed(2)}x`])
     }
-    await store.close()
-    const markdown = table(['queued', 'a claim of 100, median', 'vs 1,000 queued'], rows)
-    return { title: 'Claim cost by depth of the queue', markdown }
+    await depths.close()
+
+    const byLanes: string[][] = []
+    const tasks = quick ? 20_000 : 100_000
+    let oneLane = 0
+    for (const lanes of [1, quick ? 2_000 : 10_000]) {
+      const store = await openOwnStore(cluster, `claim-lanes-${lanes}`)
+      await store.fill(tasks)
+      if (lanes > 1) await spread(store, lanes)
+      const took = await medianClaim(store)
+      oneLane ||= took
+      byLanes.push([whole(lanes), milliseconds(took), `${(took / oneLane).toFixed(2)}x`])
+      await store.close()
+    }
+    const markdown = [
+      table(['queued', 'a claim of 100, median', 'vs 1,000 queued'], byDepth),
+      table([`open lanes of ${whole(tasks)} queued`, 'a claim of 100, median', 'vs 1 lane'], byLanes),
+    ].join('\n\n')
+    return { title: 'Claim cost by depth of the queue, and by its lanes', markdown }
   },
+}
+
+async function medianClaim(store: OwnStore): Promise<number> {
+  await store.tidy()
+  const took: number[] = []
+  for (let claim = 0; claim < claims; claim++) {
+    const began = performance.now()
+    const { claimed } = await store.engine.sync({ worker: 'bench', queues: ['noop'], claim: 100 })
+    took.push(performance.now() - began)
+    if (claimed.length !== 100) throw new Error(`a claim of 100 won ${claimed.length}`)
+  }
+  return median(took)
+}
+
+/** Deals the tasks out to so many lanes of the same queue and rank, as jobs with as many stages would. */
+async function spread({ client }: OwnStore, lanes: number): Promise<void> {
+  await client.query(`
+    insert into pawl.lane (queue, stage_id, priority)
+    select 'noop', gen_random_uuid(), 0 from generate_series(1, ${lanes});
+    create temp table dealt as
+      select t.id, t.run_at, t.type, l.id as lane_id
+        from (select id, run_at, type, row_number() over (order by id) % ${lanes} as n from pawl.task) as t
+        join (select id, row_number() over (order by id) % ${lanes} as n from pawl.lane where stage_id is not null) as l
+       using (n);
+    truncate pawl.due;
+    insert into pawl.due (lane_id, run_at, id, ids, type)
+      select lane_id, min(run_at), min(id::text)::uuid, array_agg(id order by id), type from dealt group by lane_id, type;
+    update pawl.task t set lane_id = dealt.lane_id from dealt where t.id = dealt.id`)
 }

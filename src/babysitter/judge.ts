@@ -1,17 +1,19 @@
 import type { Context } from '../engine/context.ts'
+import { rollUp } from '../engine/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
-import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 
 /**
  * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
  * locked are left to them, and one that cannot be written is counted and never holds up the others.
  */
 export async function judge(
-  { sql, wake, log }: Context,
+  context: Context,
   ids: readonly string[],
   decide: (task: LockedTask) => Verdict | undefined,
 ): Promise<{ moved: number; failed: number }> {
+  const { sql, wake, log } = context
   let failed = 0
   const run = (batch: readonly string[]) =>
     sql.begin(async tx => {
@@ -30,5 +32,6 @@ export async function judge(
   })
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
+  await rollUp(context, stagesOf(written))
   return { moved: written.length, failed }
 }

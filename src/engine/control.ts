@@ -7,9 +7,11 @@ import type { Sql } from '../store/sql.ts'
 import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
+import { finishErrands } from './drive.ts'
 import { type Idempotency, once } from './once.ts'
 import { cancelFields, controlFields, deadLetterFields, redriveFields } from './options.ts'
 import { again } from './split.ts'
+import { placed, withItsJob } from './task-of-job.ts'
 import { toTaskView } from './view.ts'
 
 export interface ControlCall extends Idempotency {
@@ -64,12 +66,16 @@ async function control(
 ): Promise<TaskView> {
   const taskId = checkId(id)
   const sql = context.within(call.tx)
+  const actor = call.actor ?? 'operator'
   const run = () =>
     once(sql, call, [taskId, ...request], outer =>
       outer.begin(async tx => {
-        const [task] = await lockTasks(tx, [taskId])
-        if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-        await writeRulings(tx, [await rule(tx, task, decide(task))], call.actor ?? 'operator')
+        await withItsJob(context, tx, taskId, actor, async book => {
+          const [task] = await lockTasks(tx, [taskId])
+          if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+          const ruling = await rule(tx, task, decide(task))
+          await writeRulings(tx, [placed(book, ruling)], actor)
+        })
         return toTaskView((await getTask(tx, taskId))!)
       }),
     )
@@ -78,6 +84,7 @@ async function control(
     if (sql.isTransaction) await context.tellOnCommit(sql, [view.queue])
     else context.wake.tell([view.queue])
   }
+  if (view.jobId !== null && !sql.isTransaction) await finishErrands(context, view.jobId)
   return view
 }
 
@@ -125,7 +132,7 @@ export async function redrive(
   const asked = { dryRun: false, ...why(call), ...request, payload, actor: call.actor ?? 'operator' }
   const sql = context.within(call.tx)
   const queues = new Set<string>()
-  const answer = await once(sql, call, ['redrive', request], inner => redriveAll(inner, asked, queues))
+  const answer = await once(sql, call, ['redrive', request], inner => redriveAll(context, inner, asked, queues))
   if (sql.isTransaction) await context.tellOnCommit(sql, [...queues])
   else context.wake.tell([...queues])
   return answer
@@ -138,13 +145,13 @@ interface Redrive extends Omit<RedriveRequest, 'payload'> {
   readonly actor: string
 }
 
-async function redriveAll(sql: Sql, asked: Redrive, queues: Set<string>): Promise<RedriveAnswer> {
+async function redriveAll(context: Context, sql: Sql, asked: Redrive, queues: Set<string>): Promise<RedriveAnswer> {
   const everySeconds = asked.ratePerSecond === undefined ? 0 : 1 / asked.ratePerSecond
   const answer: RedriveAnswer = { dryRun: asked.dryRun, redriven: [], refused: [] }
   for (const id of await lettersFor(sql, asked)) {
     const runInSeconds = answer.redriven.length * everySeconds
     try {
-      queues.add(await again(() => redriveOne(sql, id, asked, runInSeconds)))
+      queues.add(await again(() => redriveOne(context, sql, id, asked, runInSeconds)))
       answer.redriven.push(id)
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
@@ -169,20 +176,24 @@ async function lettersFor(sql: Sql, asked: Redrive): Promise<string[]> {
 }
 
 /** Returns the queue that the task came back to, or, in a dry run, would come back to. */
-function redriveOne(sql: Sql, id: string, asked: Redrive, runInSeconds: number): Promise<string> {
+function redriveOne(context: Context, sql: Sql, id: string, asked: Redrive, runInSeconds: number): Promise<string> {
   const { payload, actor, reason } = asked
-  return sql.begin(async tx => {
-    const [task] = await lockTasks(tx, [id])
-    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-    const ruling = await rule(tx, task, revive(task, 'redrive', reason === undefined ? {} : { reason }))
-    if (asked.dryRun) return task.queue
-    let { seq } = task
-    if (payload !== undefined) {
-      const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
-      await writeRulings(tx, [{ task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }], actor)
-      seq += 1
-    }
-    await writeRulings(tx, [{ ...ruling, task: { ...task, seq }, patch: { ...ruling.patch, runInSeconds } }], actor)
-    return task.queue
-  })
+  return sql.begin(tx =>
+    withItsJob(context, tx, id, actor, async book => {
+      const [task] = await lockTasks(tx, [id])
+      if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+      const ruling = await rule(tx, task, revive(task, 'redrive', reason === undefined ? {} : { reason }))
+      if (asked.dryRun) return task.queue
+      let { seq } = task
+      if (payload !== undefined) {
+        const before = { before: task.payload }
+        const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: before }
+        await writeRulings(tx, [{ task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }], actor)
+        seq += 1
+      }
+      const again = { ...ruling, task: { ...task, seq }, patch: { ...ruling.patch, runInSeconds } }
+      await writeRulings(tx, [placed(book, again)], actor)
+      return task.queue
+    }),
+  )
 }

@@ -1,7 +1,9 @@
 import type { TaskSettings } from '../kernel/settings.ts'
+import type { JobQuery } from '../protocol/jobs.ts'
 import type { SyncPort } from '../protocol/sync.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions, TaskTypeOptions } from '../protocol/tasks.ts'
+import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -17,8 +19,13 @@ import * as control from './control.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { claimHints } from './hints.ts'
+import * as jobControl from './job-control.ts'
+import { deleteJob, retryJob } from './job-ends.ts'
+import * as jobRead from './job-read.ts'
 import { settingsOf, taskTypeFields } from './options.ts'
 import * as read from './read.ts'
+import * as stageControl from './stage-control.ts'
+import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
 import { type Messenger, wakeBoard } from './wake.ts'
 
@@ -123,6 +130,36 @@ function engineOf(context: Context, close: () => Promise<void>) {
     deadLetter: (id: string, call: control.DeadLetterCall) => control.deadLetterTask(context, id, call),
     redrive: (request: Parameters<typeof control.redrive>[1], call?: control.ControlCall) =>
       control.redrive(context, request, call),
+    /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
+    submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
+    job: (id: string) => jobRead.readJob(context, id),
+    jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
+    stage: (id: string) => jobRead.readStage(context, id),
+    stages: (query: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),
+    pauseJob: (id: string, call?: control.ControlCall) => jobControl.pause(context, id, call),
+    resumeJob: (id: string, call?: control.ControlCall) => jobControl.resume(context, id, call),
+    cancelJob: (id: string, call?: Parameters<typeof jobControl.cancel>[2]) => jobControl.cancel(context, id, call),
+    retryJob: (id: string, call?: control.ControlCall & { clone?: boolean }) => retryJob(context, id, call),
+    deleteJob: (id: string, call?: control.ControlCall) => deleteJob(context, id, call),
+    setJobPriority: (id: string, priority: number, call?: control.ControlCall) =>
+      jobControl.setPriority(context, id, priority, call),
+    sealJob: (id: string, call?: control.ControlCall) => jobControl.seal(context, id, call),
+    addStages: (id: string, stages: readonly StageSpec[], call?: control.ControlCall) =>
+      jobControl.addStages(context, id, stages, call),
+    approve: (id: string, call?: stageControl.ApproveCall) => stageControl.approve(context, id, call),
+    reject: (id: string, call?: stageControl.ApproveCall) => stageControl.reject(context, id, call),
+    hold: (id: string, call?: control.ControlCall) => stageControl.hold(context, id, call),
+    cancelStage: (id: string, call?: Parameters<typeof stageControl.cancelStage>[2]) =>
+      stageControl.cancelStage(context, id, call),
+    retryStage: (id: string, call?: control.ControlCall) => stageControl.retryStage(context, id, call),
+    sealStage: (id: string, call?: control.ControlCall) => stageControl.sealStage(context, id, call),
+    addTasks: (id: string, tasks: readonly stageControl.NewStageTask[], call?: control.ControlCall) =>
+      stageControl.addTasks(context, id, tasks, call),
+    jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
+      read.readEntityEvents(context, 'job', id, ask),
+    stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
+      read.readEntityEvents(context, 'stage', id, ask),
     task: (id: string) => read.readTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
     taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readTaskEvents(context, id, ask),

@@ -1,7 +1,7 @@
 import { Problem } from '../kernel/problem.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import type { AttemptView, EventView, Page, TaskQuery, TaskView } from '../protocol/tasks.ts'
-import { eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
+import { eventsOfEntity, eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
 import { getTask, listTasks } from '../store/read.ts'
 import { checkId, checkOptions, number, oneOf, text } from './check.ts'
 import type { Context } from './context.ts'
@@ -19,6 +19,8 @@ const queryFields = {
   type: text(200),
   state: (value: unknown) =>
     Array.isArray(value) ? value.map(state).find(fault => fault !== undefined) : state(value),
+  jobId: text(200),
+  stageId: text(200),
   correlationId: text(200),
   reasonCode: text(100),
   limit: number({ from: 1, to: 1000, whole: true }),
@@ -30,6 +32,8 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
   checkOptions(query, queryFields, 'query')
   const { limit = 100 } = query
   const rows = await listTasks(sql, {
+    jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
+    stageId: query.stageId === undefined ? null : checkId(query.stageId, 'STAGE_NOT_FOUND'),
     queue: query.queue ?? null,
     type: query.type ?? null,
     states: query.state === undefined ? [] : [query.state].flat(),
@@ -43,6 +47,24 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
   })
   const items = rows.slice(0, limit).map(toTaskView)
   return { items, next: rows.length > limit ? encode({ before: items.at(-1)!.id }) : null }
+}
+
+/** Events of a job or stage, oldest first. */
+export async function readEntityEvents(
+  { sql }: Context,
+  entity: 'job' | 'stage',
+  id: string,
+  ask: { limit?: number; cursor?: string } = {},
+): Promise<Page<EventView>> {
+  checkOptions(ask, { cursor: text(500), limit: number({ from: 1, to: 1000, whole: true }) }, 'events')
+  const { limit = 1000 } = ask
+  const notFound = entity === 'job' ? 'JOB_NOT_FOUND' : 'STAGE_NOT_FOUND'
+  const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
+  if (!Number.isInteger(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
+  const rows = await eventsOfEntity(sql, entity, checkId(id, notFound), after, limit + 1)
+  if (rows.length === 0 && after === 0) throw new Problem(notFound, { id })
+  const items = rows.slice(0, limit).map(toEventView)
+  return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
 }
 
 export async function readTaskEvents(

@@ -1,77 +1,118 @@
 /** What a worker reports, batch by batch. Nothing here throws for an item: it is refused, and says why. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
-import { type ProblemCode, problems } from '../kernel/problem.ts'
+import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import { jobOf } from '../store/job-read.ts'
 import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
-import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
+import { driveJob } from './drive.ts'
+import { rollUp } from './roll-up.ts'
+import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
 
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
  * kernel decides. One that was settled before with the same outcome is as good as settled now: its answer was lost.
+ * What their ends make of stages and jobs is done before the answer.
  */
 export async function reportSettled(
-  { sql }: Context,
+  context: Context,
   items: readonly SettledTask[],
   worker: string,
 ): Promise<Refusal[]> {
-  return inTurn(items, turn => settleOnce(sql, turn, worker))
+  const stageIds = new Set<string>()
+  const refused = await inTurn(items, turn => settleOnce(context, turn, worker, stageIds))
+  await rollUp(context, [...stageIds])
+  return refused
 }
 
-async function settleOnce(sql: Sql, items: readonly SettledTask[], worker: string): Promise<Refusal[]> {
+async function settleOnce(
+  context: Context,
+  items: readonly SettledTask[],
+  worker: string,
+  stageIds: Set<string>,
+): Promise<Refusal[]> {
+  const { sql } = context
   const rest = items.filter(item => !isPlain(item))
   const quick = rest.length === 0 ? items : items.filter(isPlain)
-  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch), bad)
-  const slow = [...rest, ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
-  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, worker), bad)
+  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad)
+  const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
+  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, worker, stageIds), bad)
+  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, worker)))
   const refusals = [...left, ...missed].flatMap(miss => ('refusal' in miss ? [miss.refusal] : []))
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
   return [...refusals, ...(await settledBefore(sql, unknown))]
 }
 
-const isPlain = ({ outcome, partial }: SettledTask) => outcome === 'succeeded' && partial !== true
+const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
+const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
 
 /** An item that a statement did not find held, or that the database cannot take. */
 type Miss = { readonly item: SettledTask } | { readonly refusal: Refusal }
 
-async function succeed(sql: Sql, batch: readonly SettledTask[]): Promise<Miss[]> {
-  return (await succeedTasks(sql, batch)).map(item => ({ item }))
+async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Miss[]> {
+  const { missed, stageIds } = await succeedTasks(sql, batch)
+  for (const id of stageIds) touched.add(id)
+  return missed.map(item => ({ item }))
 }
 
 /** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
-function decideAndWrite(sql: Sql, batch: readonly SettledTask[], worker: string): Promise<Miss[]> {
-  return sql.begin(async tx => {
-    const locked = new Map(
-      (
-        await lockTasks(
-          tx,
-          batch.map(({ id }) => id),
-        )
-      ).map(task => [task.id, task]),
-    )
-    const missed: Miss[] = []
-    const rulings: Ruling[] = []
-    for (const item of batch) {
-      const task = locked.get(item.id)
-      if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
-      else {
-        const verdict = settle(task, toReport(item), Math.random())
-        if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
-      }
-      // A second word on the same task in one batch finds it settled.
-      locked.delete(item.id)
+async function decideAndWrite(
+  sql: Sql,
+  batch: readonly SettledTask[],
+  worker: string,
+  touched: Set<string>,
+): Promise<Miss[]> {
+  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, worker))
+  for (const id of stagesOf(rulings)) touched.add(id)
+  return missed
+}
+
+async function ruleOn(tx: Sql, batch: readonly SettledTask[], worker: string) {
+  const ids = batch.map(({ id }) => id)
+  const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
+  const missed: Miss[] = []
+  const rulings: Ruling[] = []
+  for (const item of batch) {
+    const task = locked.get(item.id)
+    if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
+    else {
+      const verdict = settle(task, toReport(item), Math.random())
+      if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
     }
-    await writeRulings(tx, rulings, `worker:${worker}`)
-    return missed
-  })
+    // A second word on the same task in one batch finds it settled.
+    locked.delete(item.id)
+  }
+  await writeRulings(tx, rulings, `worker:${worker}`)
+  return { missed, rulings }
+}
+
+/** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
+async function settleAndSpawn(context: Context, item: SettledTask, worker: string): Promise<Miss[]> {
+  const { spawn: spawned = [], ...report } = item
+  const jobId = await jobOf(context.sql, 'task', item.id)
+  if (jobId === undefined) return [{ item }]
+  try {
+    if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
+    return await driveJob(context, jobId, `worker:${worker}`, async (book, tx) => {
+      const { missed, rulings } = await ruleOn(tx, [report], worker)
+      if (missed.length > 0) return [{ item }]
+      await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
+      await book.recount(tx)
+      return []
+    })
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
+    return [{ refusal: { ...refusal(item, error.code), message: error.message } }]
+  }
 }
 
 const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
 
-function toReport({ id: _id, epoch: _epoch, ranMs: _ranMs, ...report }: SettledTask): Report {
+function toReport({ id: _id, epoch: _epoch, ranMs: _ranMs, spawn: _spawn, ...report }: SettledTask): Report {
   return report
 }
 
@@ -88,15 +129,19 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[]): Promise<R
 }
 
 export async function reportStarts(
-  { sql }: Context,
+  context: Context,
   items: readonly StartedTask[],
   worker: string,
 ): Promise<Refusal[]> {
+  const touched = new Set<string>()
   const run = async (batch: readonly StartedTask[]) => {
-    const started = await startTasks(sql, batch, worker)
+    const { started, stageIds } = await startTasks(context.sql, batch, worker)
+    for (const id of stageIds) touched.add(id)
     return batch.flatMap(item => (started.has(item.id) ? [] : [refusal(item, 'LEASE_LOST')]))
   }
-  return inTurn(items, turn => splitting(turn, run, unfit))
+  const refused = await inTurn(items, turn => splitting(turn, run, unfit))
+  await rollUp(context, [...touched])
+  return refused
 }
 
 export async function reportBeats(

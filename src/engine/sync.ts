@@ -12,6 +12,7 @@ import { again } from './split.ts'
 
 export const maxClaim = 1000
 const pollSeconds = 2
+const lookAgainSeconds = 0.001
 
 /**
  * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
@@ -66,7 +67,7 @@ function checkRequest(context: Context, request: SyncRequest) {
   const settled = sound(request.settled, item => {
     checkOptions(item, settledFields, 'settled')
     if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
-    checkContents(context, item, ['output', 'error', 'reason'])
+    checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
   })
   const beats = sound(request.beats, item => {
     checkOptions(item, beatFields, 'beats')
@@ -111,6 +112,7 @@ async function claim(
     context.knownSessions.add(request.session)
   }
   const until = performance.now() + (request.waitSeconds ?? 0) * 1000
+  let pauseSeconds = lookAgainSeconds
   for (;;) {
     const at = performance.now()
     const heard = context.wake.heard()
@@ -119,7 +121,15 @@ async function claim(
     if (tasks.length > 0 || leftSeconds <= 0 || signal?.aborted) return { tasks, at }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
-    await context.wake.wait(queues, heard, Math.min(leftSeconds, pollSeconds, due ?? pollSeconds), signal)
+    // Another claim has its lane just now, or what was settled above has only now freed its slot.
+    const isNear = due === 0
+    await context.wake.wait(
+      queues,
+      heard,
+      Math.min(leftSeconds, pollSeconds, isNear ? pauseSeconds : (due ?? pollSeconds)),
+      signal,
+    )
+    pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
 }

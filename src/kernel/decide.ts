@@ -50,6 +50,8 @@ export interface TaskFacts {
   readonly losses: number
   /** A soft cancel was asked for, and the task is held. */
   readonly cancelling: boolean
+  /** It undoes what another task did: what sets it aside is a reason of its own. */
+  readonly undoes?: boolean
   readonly settings: TaskSettings
 }
 
@@ -112,7 +114,12 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
       return fail(facts, error, cause, random)
     case 'dead_lettered':
       if (facts.cancelling) return calledOff(error, cause)
-      return deadLettered(error.reasonCode ?? 'policy_violation', error, cause, {})
+      return deadLettered(
+        facts.undoes ? 'compensation_failed' : (error.reasonCode ?? 'policy_violation'),
+        error,
+        cause,
+        {},
+      )
   }
 }
 
@@ -121,15 +128,18 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
   const { settings } = facts
   const failures = facts.failures + 1
   if (facts.cancelling) return calledOff(error, cause, { failures })
-  if (error.permanent === true) return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
-  if (failures < settings.attempts) {
+  if (error.permanent === true && !facts.undoes) {
+    return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
+  }
+  if (failures < settings.attempts && error.permanent !== true) {
     const runInSeconds = error.retryInSeconds ?? backoffSeconds(settings, facts.failures, random)
     return verdict({ to: 'retrying', cause, payload: { error } }, { failures, error, runInSeconds, careful: false })
   }
-  if (settings.deadLetter === 'never') {
+  if (settings.deadLetter === 'never' && !facts.undoes) {
     return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
   }
-  return deadLettered(error.reasonCode ?? 'exhausted_retries', error, cause, { failures })
+  const reasonCode = facts.undoes ? 'compensation_failed' : (error.reasonCode ?? 'exhausted_retries')
+  return deadLettered(reasonCode, error, cause, { failures })
 }
 
 /**
@@ -142,10 +152,10 @@ export function loseLease(facts: TaskFacts, { charged }: { charged: boolean }): 
   const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
   if (facts.cancelling) return calledOff(error, cause, { losses })
   if (losses > facts.losses && losses >= facts.settings.losses) {
-    if (facts.settings.deadLetter === 'never') {
+    if (facts.settings.deadLetter === 'never' && !facts.undoes) {
       return verdict({ to: 'failed', cause, payload: { error } }, { losses, error })
     }
-    return deadLettered('infrastructure_failure', error, cause, { losses })
+    return deadLettered(facts.undoes ? 'compensation_failed' : 'infrastructure_failure', error, cause, { losses })
   }
   const careful = facts.state === 'assigned'
   return verdict(
@@ -188,18 +198,26 @@ export function deadLetter(facts: TaskFacts, said: { reasonCode: ReasonCode; ste
   )
 }
 
-/** An operator opens the next round: fresh budgets, a fresh time to live. */
+export type Revival = 'resume' | 'retry' | 'redrive' | 'reopen'
+
+/** An operator opens the next round: fresh budgets, a fresh time to live. Blocked, while its stage is not open. */
 export function revive(
   facts: TaskFacts,
-  move: 'resume' | 'retry' | 'redrive',
+  move: Revival,
   payload: Record<string, unknown>,
+  to: 'queued' | 'blocked' = 'queued',
 ): Verdict {
   return ask(facts, move, () =>
     verdict(
-      { to: 'queued', cause: move, payload },
+      { to, cause: move, payload },
       { failures: 0, losses: 0, careful: false, runInSeconds: 0, error: null, deadLetter: null, opensRound: true },
     ),
   )
+}
+
+/** How a task that ended so comes back; undefined: it does not. */
+export function revivalOf(state: TaskState): Revival | undefined {
+  return (['resume', 'retry', 'redrive', 'reopen'] as const).find(move => mayMove(taskLifecycle, state, move))
 }
 
 function calledOff(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {

@@ -33,7 +33,7 @@ export const jobLifecycle = defineLifecycle({
     stop: {
       from: ['created', 'pending', 'running', 'paused'],
       to: 'stopping',
-      by: ['operator', 'engine', 'babysitter'],
+      by: ['engine', 'babysitter'],
       when: 'its end is decided while work is in hand',
     },
     compensate: { from: ['stopping'], to: 'compensating', by: ['engine'], when: 'there is something to undo' },

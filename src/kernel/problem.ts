@@ -4,6 +4,27 @@
  */
 export const problems = {
   TASK_NOT_FOUND: { status: 404, means: 'No task has this id.', hint: 'It may have been removed by retention.' },
+  JOB_NOT_FOUND: {
+    status: 404,
+    means: 'No job has this id.',
+    hint: 'It may have been deleted, or removed by retention.',
+  },
+  STAGE_NOT_FOUND: { status: 404, means: 'No stage has this id.', hint: 'It may have been removed with its job.' },
+  SEALED: {
+    status: 409,
+    means: 'It is sealed: nothing can be added.',
+    hint: 'Submit the job or the stage with `open: true`, and seal it when all is added.',
+  },
+  JOB_COMPENSATED: {
+    status: 409,
+    means: 'What the job had done has been undone, so it cannot go on.',
+    hint: 'Clone it: a new job does the work again.',
+  },
+  SPAWN_REFUSED: {
+    status: 409,
+    means: 'A task cannot be made there.',
+    hint: 'A task of a job may make tasks in its own stage, or in a later one that is open; the details say why not.',
+  },
   TASK_TYPE_UNKNOWN: {
     status: 404,
     means: 'No task type has this name.',
@@ -11,7 +32,7 @@ export const problems = {
   },
   MOVE_REFUSED: {
     status: 409,
-    means: 'The task is not in a state that this move starts from.',
+    means: 'It is not in a state that this move starts from.',
     hint: 'The details name the state it is in and the moves that exist from there.',
   },
   LEASE_LOST: {
@@ -52,6 +73,11 @@ export const problems = {
     hint: 'Keep large data in a file or an object store, and queue its address.',
   },
   TOO_MANY_TASKS: { status: 413, means: 'Too many tasks in one call.', hint: 'Send at most 10,000 at a time.' },
+  SPEC_INVALID: {
+    status: 422,
+    means: 'The job spec cannot be run as it is written.',
+    hint: 'Nothing was submitted; the details say what is wrong, and where.',
+  },
   CURSOR_INVALID: { status: 400, means: 'This cursor was not made by this API.', hint: 'Start without one.' },
   CURSOR_GONE: {
     status: 410,

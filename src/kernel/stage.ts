@@ -37,14 +37,15 @@ export const stageLifecycle = defineLifecycle({
     fail: {
       from: ['created', 'pending', 'waiting', 'running', 'stopping'],
       to: 'failed',
-      by: ['engine', 'babysitter', 'operator'],
-      when: 'too many tasks are bad, its condition is in error, or its gate is refused or timed out',
+      by: ['engine', 'babysitter'],
+      when: 'too many tasks are bad, its condition is in error, or its gate timed out',
     },
+    reject: { from: ['waiting'], to: 'failed', by: ['operator'], when: 'its gate is refused' },
     skip: { from: ['created', 'pending'], to: 'skipped', by: ['engine'], when: 'its branch is not taken' },
     stop: {
       from: ['pending', 'waiting', 'running'],
       to: 'stopping',
-      by: ['engine', 'operator', 'babysitter'],
+      by: ['engine', 'babysitter'],
       when: 'its end is decided while work is in hand',
     },
     cancel: {

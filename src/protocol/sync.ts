@@ -18,6 +18,14 @@ export interface BeatOfTask extends HeldTask {
   readonly checkpoint?: unknown
 }
 
+export interface SpawnedTask {
+  /** A later stage of the job that is open. Default: the task's own. */
+  readonly stage?: string
+  /** Default: the type of that stage. */
+  readonly type?: string
+  readonly payload?: unknown
+}
+
 export interface SettledTask extends HeldTask {
   readonly outcome: ReportedOutcome
   readonly output?: unknown
@@ -25,6 +33,8 @@ export interface SettledTask extends HeldTask {
   /** It succeeded, but did only some of its work. */
   readonly partial?: boolean
   readonly reason?: string
+  /** More tasks of the same job, written with this report or not at all. */
+  readonly spawn?: readonly SpawnedTask[]
   /** How long the handler ran; tells when a task began whose start was never reported. */
   readonly ranMs?: number
 }

@@ -146,6 +146,8 @@ export interface AttemptView {
 }
 
 export interface TaskQuery {
+  readonly jobId?: string
+  readonly stageId?: string
   readonly queue?: string
   readonly type?: string
   readonly state?: TaskState | readonly TaskState[]

@@ -89,7 +89,7 @@ export async function oldTasks(
                    and coalesce(t.keep_until, t.ended_at + make_interval(secs =>
                          pawl.setting(t.settings, tt.settings, 'keepSeconds'))) <= pawl.clock() as old
         from pawl.task t left join pawl.task_type tt using (type)
-       where t.id > ${after}::uuid
+       where t.id > ${after}::uuid and t.job_id is null
        order by t.id limit ${stretch}::int
     )
     select array_agg(id) filter (where old) as ids, count(*) as seen, max(id::text)::uuid as next from stretch`
@@ -124,7 +124,9 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), changes as (
       delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
        where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
-         and not exists (select from pawl.task where id = any(oldest.ids)) returning 1
+         and not exists (select from pawl.task where id = any(oldest.ids))
+         and not exists (select from pawl.stage where id = any(oldest.ids))
+         and not exists (select from pawl.job where id = any(oldest.ids)) returning 1
     )
     select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
            (select count(*) from sessions) as sessions, (select count(*) from changes) as changes`

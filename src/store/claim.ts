@@ -21,13 +21,23 @@ export interface Place {
 
 const open = among(taskLifecycle.moves.claim.from)
 
+/** So many lanes a claim looks through at least, for others may have taken what the first ones had. */
+const lanesAtLeast = 200
+
 /**
  * Claims up to `limit` due tasks, best lane first, oldest first within a lane.
  *
  * Two workers never get the same task: SKIP LOCKED hands them different rows of `due`, and taking a row out of it and
  * moving its tasks is one statement. Rows are pulled lane by lane, and only as far as the limit, so nothing is locked
  * in vain; what the last one holds beyond the limit is put back. Of tasks to be handled with care it gives out one at
- * a time. A task in `due` that is not open any more, or not yet again, is a leftover: it goes, and wins nothing.
+ * a time. A task in `due` that is not open any more, or not yet again, is a leftover: it goes, and wins nothing. Only
+ * what was really taken out is moved: a place that another wrote to just before it was locked is one that this
+ * statement can lock but not delete, and it is left to the next claim. (`is true` has it looked up in a hash; as a join
+ * it would be a loop over all places for every task.)
+ *
+ * `lanes` are those with something due, each with the place where that begins; the index gives them in order, so of
+ * many only the first are read. A lane that is full is passed over before it counts. One with `parallelism` is locked
+ * when it is reached, so that only one claim at a time gives out its slots; another passes it over.
  *
  * The session's row is locked first and remembers what was won: the same syncId again wins nothing more. One that won
  * nothing is not remembered, for it will ask again.
@@ -40,26 +50,52 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
     ), lanes as materialized (
-      select l.id, coalesce('epoch'::timestamptz + h.us * interval '1 microsecond', '-infinity') as run_at,
-             coalesce(h.id, '00000000-0000-0000-0000-000000000000') as after_id
-        from pawl.lane l
-        left join unnest(${hints.map(h => h.laneId)}::int[], ${hints.map(h => h.runAtUs)}::bigint[],
-                         ${hints.map(h => h.id)}::uuid[]) as h (lane_id, us, id) on h.lane_id = l.id
-       where l.queue = any(${ask.queues}::text[]) and l.open
-       order by l.priority desc, l.id
-    ), found as materialized (
-      select t.place, t.careful, tt.settings as typed, unnest(t.ids) as id
-        from lanes l
+      select l.*
+        from unnest(${[...new Set(ask.queues)]}::text[]) as q (queue)
        cross join lateral (
-               select ctid as place, careful, type, ids
-                 from pawl.due
-                where lane_id = l.id
-                  and run_at <= pawl.clock()
-                  and (run_at, id) > (l.run_at, l.after_id)
-                order by run_at, id
-                limit ${ask.limit}::int
-                  for update skip locked) as t
-        left join pawl.task_type tt on tt.type = t.type
+               select l.id, l.rank, l.parallelism, front.run_at, front.id as front_id
+                 from pawl.lane l
+                 left join unnest(${hints.map(h => h.laneId)}::int[], ${hints.map(h => h.runAtUs)}::bigint[],
+                                  ${hints.map(h => h.id)}::uuid[]) as h (lane_id, us, id) on h.lane_id = l.id
+                cross join lateral (
+                        select run_at, id
+                          from pawl.due
+                         where lane_id = l.id
+                           and run_at <= pawl.clock()
+                           and (run_at, id) > (coalesce('epoch'::timestamptz + h.us * interval '1 microsecond', '-infinity'),
+                                               coalesce(h.id, '00000000-0000-0000-0000-000000000000'))
+                         order by run_at, id
+                         limit 1) as front
+                where l.queue = q.queue and l.open
+                  and (l.parallelism is null
+                       or l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs)
+                                            where front.id is not null))
+                order by l.rank desc, l.id
+                limit greatest(${ask.limit}::int, ${lanesAtLeast}::int)) as l
+       order by l.rank desc, l.id
+    ), found as materialized (
+      select t.place, t.careful, t.typed, t.id, slots.lane_id as limited
+        from lanes l
+        left join lateral (
+               select id as lane_id,
+                      greatest(0, parallelism - (select count(*) from pawl.held_slots_now(slots, slot_epochs))) as free
+                 from (select id, parallelism, slots, slot_epochs
+                         from pawl.lane
+                        where id = l.id and l.parallelism is not null and open
+                          for update skip locked) as locked) as slots on true
+       cross join lateral (
+               select d.place, d.careful, tt.settings as typed, unnest(d.ids) as id
+                 from (select ctid as place, careful, type, ids
+                         from pawl.due
+                        where lane_id = l.id
+                          and run_at <= pawl.clock()
+                          and (run_at, id) >= (l.run_at, l.front_id)
+                        order by run_at, id
+                        limit ${ask.limit}::int
+                          for update skip locked) as d
+                 left join pawl.task_type tt on tt.type = d.type
+                limit least(${ask.limit}::int, slots.free)) as t
+       where l.parallelism is null or slots.lane_id is not null
        limit case when (select sync_id from me) = ${ask.syncId} then 0 else ${ask.limit}::int end
     ), used as materialized (
       select place, count(*)::int as n from found
@@ -68,11 +104,11 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
     ), taken as (
       delete from pawl.due where ctid = any(array(select place from used))
       returning ctid as place, lane_id, run_at, id, type, ids
+    ), broached as materialized (
+      select * from taken where (place, cardinality(ids)) not in (select place, n from used)
     ), put_back as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, ids[n + 1], ids[n + 1:], type
-        from taken join used using (place)
-       where cardinality(ids) > n
+      select lane_id, run_at, ids[n + 1], ids[n + 1:], type from broached join used using (place)
     ), moved as (
       update pawl.task t
          set state       = 'assigned',
@@ -84,9 +120,9 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
              history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
                                             null, ${`worker:${ask.worker}`}, null, null)::pawl.step
         from found
-       where (not found.careful or found.place in (select place from used))
+       where (found.place in (select place from taken)) is true
          and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at <= pawl.clock()
-      returning ${wonColumns('found.typed')}, t.seq
+      returning ${wonColumns('found.typed')}, t.seq, found.limited
     ), won as materialized (
       select ${gathered}, array_agg(seq) as seqs from moved
     ), noted as (
@@ -94,6 +130,18 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
     ), watched as (
       insert into pawl.claim (look_at, ids, epochs) select look_at, ids, epochs from won where ids is not null
       returning id
+    ), slotted as (
+      update pawl.lane l
+         set (slots, slot_epochs) = (
+               select array_agg(id), array_agg(epoch)
+                 from (select * from pawl.held_slots_now(l.slots, l.slot_epochs)
+                        union all
+                       select * from unnest(w.ids, w.epochs)) as s (id, epoch))
+        from (select limited, array_agg(id) as ids, array_agg(epoch) as epochs
+                from moved
+               where (select bool_or(parallelism is not null) from lanes) and limited is not null
+               group by limited) as w
+       where l.id = w.limited
     ), remembered as (
       update pawl.session
          set seen_at  = pawl.clock(),
@@ -109,15 +157,24 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
   return { tasks: claimedFrom(won!), places: won!.places ?? [] }
 }
 
-/** In how many seconds the next task of these queues comes due; null: none waits. */
+/**
+ * In how many seconds the next task of these queues comes due; null: none waits. 0: one is due in a lane that has a
+ * slot for it, so a claim that did not win it only came while another had the lane. Tasks that lack a slot do not count.
+ */
 export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promise<number | null> {
   const [row] = await sql<{ seconds: number | null }>`
     select extract(epoch from min(next.run_at) - pawl.clock())::float8 as seconds
       from pawl.lane l
      cross join lateral (
+             select case when l.parallelism is not null
+                          and l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs))
+                         then '-infinity' else pawl.clock() end as after) as look
+     cross join lateral (
              select run_at from pawl.due
-              where lane_id = l.id and run_at > pawl.clock()
+              where lane_id = l.id and run_at > look.after
               order by run_at limit 1) as next
      where l.queue = any(${queues}::text[]) and l.open`
-  return row!.seconds === null ? null : Math.max(0.001, row!.seconds)
+  const { seconds } = row!
+  if (seconds === null) return null
+  return seconds > 0 ? Math.max(0.001, seconds) : 0
 }

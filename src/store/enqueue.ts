@@ -30,8 +30,8 @@ export interface Enqueued {
 /** Makes the lanes that are missing. Two that make the same one at once: the second finds it made. */
 export async function makeLanes(sql: Sql, lanes: readonly { queue: string; priority: number }[]): Promise<void> {
   await sql`
-    insert into pawl.lane (queue, priority)
-    select w.queue, w.priority
+    insert into pawl.lane (queue, priority, rank)
+    select w.queue, w.priority, w.priority
       from unnest(${lanes.map(lane => lane.queue)}::text[], ${lanes.map(lane => lane.priority)}::int[])
         as w (queue, priority)
      where not exists (select from pawl.lane l

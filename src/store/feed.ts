@@ -2,7 +2,7 @@
  * The feed of events. Its position is (transaction, statement, place), and it reads only below the oldest transaction
  * that still runs: whatever commits late has a higher number and is still to come, so nothing is ever skipped.
  */
-import type { Sql } from './sql.ts'
+import { literal, type Sql } from './sql.ts'
 
 export interface Position {
   readonly tx: number
@@ -83,7 +83,16 @@ function eventsBetween(sql: Sql, after: Position, until: Position, types: readon
     select e.*, t.job_id, t.correlation_id, t.traceparent
       from pawl.change c
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
-      join pawl.task t on t.id = any(array[u.id])
+     cross join lateral (
+             select id, history, job_id, correlation_id, traceparent from pawl.task
+              where c.entity = 'task' and id = any(array[u.id])
+              union all
+             select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
+               from pawl.stage s join pawl.job j on j.id = any(array[s.job_id])
+              where c.entity = 'stage' and s.id = any(array[u.id])
+              union all
+             select id, history, id, correlation_id, traceparent from pawl.job
+              where c.entity = 'job' and id = any(array[u.id])) as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
        and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
@@ -101,6 +110,24 @@ export function eventsOfTask(sql: Sql, id: string, afterSeq: number, limit: numb
      cross join generate_series(${afterSeq}::int + 1, least(t.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
      cross join lateral pawl.event_of(t.id, t.history, s.seq) as e
      where t.id = ${id}::uuid
+     order by e.seq`
+}
+
+/** Events of one job or stage, oldest first. */
+export function eventsOfEntity(
+  sql: Sql,
+  entity: 'job' | 'stage',
+  id: string,
+  afterSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return sql<EventRow>`
+    select e.*, j.id as job_id, j.correlation_id, j.traceparent
+      from pawl.${literal(entity)} x
+      join pawl.job j on j.id = x.${literal(entity === 'job' ? 'id' : 'job_id')} and j.visible
+     cross join generate_series(${afterSeq}::int + 1, least(x.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
+     cross join lateral pawl.event_of(x.id, x.history, s.seq) as e
+     where x.id = ${id}::uuid
      order by e.seq`
 }
 

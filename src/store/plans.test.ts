@@ -1,15 +1,16 @@
 /** A plan that was made while the store was empty must be good when it is full. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { DatabaseName } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import type { Sql } from './sql.ts'
 
-/** Rows of `task` that were read so far, by index or otherwise. */
-async function rowsRead(sql: Sql): Promise<number> {
+/** Rows of a table that were read so far, by index or otherwise. */
+async function rowsRead(sql: Sql, table = 'task'): Promise<number> {
   await sql`select pg_stat_force_next_flush()`
   const [row] = await sql<{ read: number }>`
     select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read
-      from pg_stat_user_tables where schemaname = ${sql.schema} and relname = 'task'`
+      from pg_stat_user_tables where schemaname = ${sql.schema} and relname = ${table}`
   return row!.read
 }
 
@@ -33,3 +34,31 @@ test('a worker that began on an empty store reads what it claims and settles, an
   // Each row is looked up a few times: by the claim, by the settle, by the guards.
   assert.ok(read <= 20 * 10, `${read} rows were read to claim and settle 20`)
 })
+
+for (const database of ['postgres 15', 'postgres 18'] satisfies DatabaseName[]) {
+  for (const open of [true, false]) {
+    const many = open ? 'open' : 'closed'
+    test(`a claim reads few lanes, though thousands are ${many} that were not when it was planned (${database})`, async t => {
+      const { engine, sql } = await fresh(t, database, { connections: 1, rules: 'broken on purpose' })
+      const claim = (limit: number) => engine.sync({ worker: 'w', queues: ['work', 'other'], claim: limit })
+      await claim(10)
+      await engine.enqueue('work', null)
+      assert.equal((await claim(10)).claimed.length, 1)
+      // Each lane has its place in the queue, which leads to no task: what is counted is how many are looked at.
+      await sql`
+        with made as (
+          insert into pawl.lane (queue, stage_id, priority, rank, open)
+          select 'work', gen_random_uuid(), 5, n % 7, ${open} from generate_series(1, 5000) as n returning id
+        )
+        insert into pawl.due (lane_id, run_at, id, ids, type)
+        select id, pawl.clock(), gen_random_uuid(), array[gen_random_uuid()], 'work' from made`
+      await engine.enqueue('work', null, { priority: open ? 9 : 0 })
+      const before = [await rowsRead(sql, 'lane'), await rowsRead(sql, 'due')]
+      assert.equal((await claim(1)).claimed.length, 1)
+      const lanes = (await rowsRead(sql, 'lane')) - before[0]!
+      const places = (await rowsRead(sql, 'due')) - before[1]!
+      const most = open ? 450 : 20
+      assert.ok(lanes <= most && places <= most, `${lanes} lanes and ${places} places were read to claim one task`)
+    })
+  }
+}

@@ -48,6 +48,8 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
 }
 
 export interface TaskFilter {
+  readonly jobId?: string | null
+  readonly stageId?: string | null
   readonly queue: string | null
   readonly type: string | null
   readonly states: readonly TaskState[]
@@ -70,7 +72,10 @@ export function listTasks(sql: Sql, filter: TaskFilter): Promise<TaskRow[]> {
     tx => tx<TaskRow>`
     select *
       from ${literal(source)} as v
-     where (${filter.queue}::text is null or queue = ${filter.queue})
+     where (${filter.stageId ?? null}::uuid is null or stage_id = ${filter.stageId ?? null}::uuid)
+       and (${filter.jobId ?? null}::uuid is null or stage_id = any(array(
+              select id from pawl.stage where job_id = ${filter.jobId ?? null}::uuid)))
+       and (${filter.queue}::text is null or queue = ${filter.queue})
        and (${filter.type}::text is null or type = ${filter.type})
        and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
        and (${filter.correlationId}::text is null or correlation_id = ${filter.correlationId})

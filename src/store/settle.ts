@@ -20,9 +20,9 @@ export interface Held {
 export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
   sql: Sql,
   items: readonly Item[],
-): Promise<Item[]> {
+): Promise<{ missed: Item[]; stageIds: string[] }> {
   const outputs = items.some(item => item.output !== undefined) ? items.map(item => json(item.output)) : null
-  const [done] = await sql<{ ids: string[] | null }>`
+  const [done] = await sql<{ ids: string[] | null; stageIds: string[] | null }>`
     with moved as (
       update pawl.task t
          set state       = 'succeeded',
@@ -40,16 +40,23 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as said (id, epoch, output, ran_us)
        where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state = 'assigned'
-      returning t.id, t.seq
+      returning t.id, t.seq, t.job_id, t.stage_id
     ), done as materialized (
       select array_agg(id) as ids, array_agg(seq - 1) || array_agg(seq) as seqs from moved
     ), noted as (
       insert into pawl.change (entity, ids, seqs) select 'task', ids || ids, seqs from done where ids is not null
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, good, begun)
+      select job_id, stage_id, count(*), count(*) from moved where stage_id is not null group by job_id, stage_id
+      returning stage_id
     )
-    select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids from done`
-  if (done!.ids === null) return []
+    select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids,
+           (select array_agg(stage_id) from tallied) as stage_ids
+      from done`
+  const stageIds = done!.stageIds ?? []
+  if (done!.ids === null) return { missed: [], stageIds }
   const ended = new Set(done!.ids)
-  return items.filter(item => !ended.has(item.id))
+  return { missed: items.filter(item => !ended.has(item.id)), stageIds }
 }
 
 /**
@@ -61,8 +68,8 @@ export async function startTasks(
   sql: Sql,
   items: readonly (Held & { agoMs?: number })[],
   worker: string,
-): Promise<Set<string>> {
-  const started = await sql<{ id: string }>`
+): Promise<{ started: Set<string>; stageIds: string[] }> {
+  const started = await sql<{ id: string; stageId: string | null }>`
     with mine as materialized (
       select t.id, t.state, said.ago_ms
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
@@ -80,13 +87,17 @@ export async function startTasks(
                             t.epoch, 'running', null, ${`worker:${worker}`}, 'reported_start', null)::pawl.step
         from mine
        where t.id = any(array[mine.id]) and mine.state = 'assigned'
-      returning t.id, t.seq
+      returning t.id, t.seq, t.job_id, t.stage_id
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, begun)
+      select job_id, stage_id, count(*) from moved where stage_id is not null group by job_id, stage_id
     )
-    select id from mine`
-  return new Set(started.map(({ id }) => id))
+    select mine.id, moved.stage_id from mine left join moved on moved.id = mine.id`
+  const stageIds = new Set(started.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
+  return { started: new Set(started.map(({ id }) => id)), stageIds: [...stageIds] }
 }
 
 export interface Beat extends Held {

@@ -7,6 +7,7 @@ import { mayMove, statesOf } from '../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import { among, json, literal, type Sql } from './sql.ts'
+import { appendTally, deltasOf } from './tally.ts'
 
 const heldStates = among(statesOf(taskLifecycle, 'held'))
 const claimable = among(taskLifecycle.moves.claim.from)
@@ -20,6 +21,8 @@ export interface LockedTask extends TaskFacts {
   readonly seq: number
   readonly epoch: number
   readonly jobId: string | null
+  readonly stageId: string | null
+  readonly partial: boolean
   readonly dedupeKey: string | null
   readonly payload: unknown
   /** How long ago the lease ran out; null: it has not. */
@@ -41,7 +44,8 @@ export type LockMode = 'wait' | 'pass over'
 
 export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
   const rows = await sql<LockedRow>`
-    select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.dedupe_key, t.lease_until,
+    select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.stage_id, t.partial,
+           t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
            t.payload, t.settings, tt.settings as type_settings,
            case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
              as lapsed_for_seconds,
@@ -51,6 +55,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
       from pawl.task t
       join pawl.lane l on l.id = t.lane_id
       left join pawl.task_type tt on tt.type = t.type
+      left join pawl.stage s on s.id = t.stage_id
      where t.id = any(${ids}::uuid[])
      order by t.id
        for update of t ${literal(mode === 'wait' ? '' : 'skip locked')}`
@@ -147,6 +152,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     )
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
+  await appendTally(sql, moving.flatMap(deltasOf))
 }
 
 /**
@@ -177,6 +183,15 @@ function patchJson(task: LockedTask, patch: Ruling['patch']) {
     ...(cancelRequested === true && { cancelRequested, graceSeconds: task.settings.graceSeconds }),
     ...(rest.deadLetter && { leaseUntil: task.leaseUntil }),
   }
+}
+
+/** The stages that these rulings have changed the counts of: who writes them drives their jobs on. */
+export function stagesOf(rulings: readonly Ruling[]): string[] {
+  return [
+    ...new Set(
+      rulings.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
+    ),
+  ]
 }
 
 function endState({ steps }: Ruling): TaskState {

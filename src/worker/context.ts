@@ -1,3 +1,5 @@
+import type { SpawnedTask } from '../protocol/sync.ts'
+
 /** What a handler is given beside its payload. */
 export interface TaskContext {
   readonly id: string
@@ -15,6 +17,8 @@ export interface TaskContext {
   progress(value: unknown): void
   /** Keeps a value for the next attempt; resolves when the store has it, rejects if the lease is lost. */
   checkpoint(value: unknown): Promise<void>
+  /** Makes more tasks of the same job, in its own stage or in a later one that is open; written if the handler returns. */
+  spawn(...tasks: SpawnedTask[]): void
   /** Says that only some of the work could be done; counts if the handler then returns. */
   partial(): void
 }

@@ -1,4 +1,4 @@
-import type { ClaimedTask, HeldTask, SettledTask } from '../protocol/sync.ts'
+import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 
@@ -16,6 +16,7 @@ export interface InHand {
   /** The beat that is under way. Of two at once the store would pass one over. */
   beating: Promise<unknown> | undefined
   isPartial: boolean
+  spawned: SpawnedTask[] | undefined
   interrupted: InterruptReason | undefined
 }
 
@@ -31,6 +32,7 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
     unsent: {},
     beating: undefined,
     isPartial: false,
+    spawned: undefined,
     interrupted: undefined,
   }
 }
@@ -69,8 +71,13 @@ export async function attempt(
     const output = await inTime(held, working)
     const { id, epoch } = held.task
     const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - began } as const
-    if (output === undefined && !held.isPartial) return done
-    return { ...done, ...(output !== undefined && { output }), ...(held.isPartial && { partial: true }) }
+    if (output === undefined && !held.isPartial && held.spawned === undefined) return done
+    return {
+      ...done,
+      ...(output !== undefined && { output }),
+      ...(held.isPartial && { partial: true }),
+      ...(held.spawned !== undefined && { spawn: held.spawned }),
+    }
   } catch (error) {
     return { ...nameOf(held), ...reportOf(error, held.interrupted), ranMs: performance.now() - began }
   }
@@ -106,6 +113,9 @@ function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) 
       held.unsent.progress = value
     },
     checkpoint: value => saveCheckpoint(held, value),
+    spawn(...tasks) {
+      held.spawned = [...(held.spawned ?? []), ...tasks]
+    },
     partial() {
       held.isPartial = true
     },

@@ -1,0 +1,234 @@
+/**
+ * Drives a job: asks the kernel what comes next, does it, and asks again until there is nothing. All of it under the
+ * job's lock. What concerns many tasks is done in batches, each a transaction of its own; if whoever drives dies
+ * between two, the babysitter goes on (`pawl.errand`).
+ *
+ * Locks are taken in the order job, task; a settle takes tasks only, and drives the job afterwards. So the two cannot
+ * wait for each other.
+ */
+import { type Act, nextAct } from '../kernel/advance.ts'
+import { cancel } from '../kernel/decide.ts'
+import { newId } from '../kernel/id.ts'
+import { isFinal } from '../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import { type Batch, fanSlice, releaseBlocked, skipBlocked, tasksAfter } from '../store/errands.ts'
+import { clearLanes, type Errand, hasErrand, keepErrand, type StageRow, setLanes } from '../store/jobs.ts'
+import type { Sql } from '../store/sql.ts'
+import { insertStageTasks } from '../store/stage-tasks.ts'
+import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import type { Context } from './context.ts'
+import { JobBook } from './job-book.ts'
+import { lookAt } from './look.ts'
+import { reviveBatch } from './revive.ts'
+import { again } from './split.ts'
+import { planUndoing } from './undo.ts'
+
+/** Most tasks that one transaction touches. */
+export const errandSize = 1000
+/** Most batches that a caller waits for; the rest is done after its answer. */
+const batchesAwaited = 20
+
+/**
+ * Drives a job in transactions of its own, after `change` has been made to it. Answers when all is done, or, where very
+ * many tasks are concerned, when it is decided and under way.
+ */
+export async function driveJob<T = void>(
+  context: Context,
+  jobId: string,
+  actor: string,
+  change?: (book: JobBook, tx: Sql) => Promise<T> | T,
+): Promise<T> {
+  const first = await again(() => context.sql.begin(tx => driveOnce(tx, jobId, actor, change)))
+  context.wake.tell(first.queues)
+  if (first.isUnfinished) await goOn(context, jobId, batchesAwaited)
+  return first.result
+}
+
+/** Goes on with what a transaction of its own has left to do. */
+export async function finishErrands(context: Context, jobId: string): Promise<void> {
+  if (await hasErrand(context.sql, jobId)) await goOn(context, jobId, batchesAwaited)
+}
+
+/** One more batch and one more, until the job has no errand left. */
+async function goOn(context: Context, jobId: string, batches: number): Promise<void> {
+  for (let batch = 0; batch < batches; batch++) {
+    const { queues, isUnfinished } = await again(() =>
+      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined)),
+    )
+    context.wake.tell(queues)
+    if (!isUnfinished) return
+  }
+  // Nobody waits for these; what fails is taken up by the babysitter.
+  void goOn(context, jobId, Number.POSITIVE_INFINITY).catch(error => {
+    context.log('errand.failed', { jobId, error: String(error) })
+  })
+}
+
+export interface Driven<T> {
+  readonly result: T
+  readonly queues: string[]
+  readonly isUnfinished: boolean
+}
+
+/** One transaction's worth. */
+export async function driveOnce<T>(
+  tx: Sql,
+  jobId: string,
+  actor: string,
+  change: ((book: JobBook, tx: Sql) => Promise<T> | T) | undefined,
+): Promise<Driven<T>> {
+  const book = await JobBook.open(tx, jobId, actor)
+  const result = (await change?.(book, tx)) as T
+  const run = new Run(tx, book, actor)
+  await run.toTheEnd()
+  await book.write(tx)
+  const isUnfinished = book.stages.some(stage => stage.busy)
+  if (isUnfinished || book.job.hasErrand) await keepErrand(tx, jobId, isUnfinished)
+  const ended = [...book.touched].filter(({ state }) => isFinal(stageLifecycle, state))
+  await clearLanes(
+    tx,
+    ended.flatMap(({ laneId }) => (laneId === null ? [] : [laneId])),
+  )
+  const opened = await setLanes(
+    tx,
+    [...book.touched].flatMap(stage => laneOf(book, stage)),
+  )
+  return { result, queues: [...new Set([...opened, ...book.told])], isUnfinished }
+}
+
+/** A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. */
+function laneOf({ job }: JobBook, { laneId, state, kind }: StageRow): { id: number; open: boolean }[] {
+  if (laneId === null) return []
+  const runs = kind === 'undo' ? job.state === 'compensating' : job.state === 'pending' || job.state === 'running'
+  return [{ id: laneId, open: runs && job.visible && (state === 'pending' || state === 'running') }]
+}
+
+class Run {
+  #room = errandSize
+  readonly #tx
+  readonly #book
+  readonly #actor
+
+  constructor(tx: Sql, book: JobBook, actor: string) {
+    this.#tx = tx
+    this.#book = book
+    this.#actor = actor
+  }
+
+  async toTheEnd(): Promise<void> {
+    for (const stage of this.#book.stages) {
+      // An errand is taken up where it was left: the kernel asks for it again. A revival it does not know of.
+      if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
+      else if (stage.busy) Object.assign(stage, { busy: false })
+    }
+    for (;;) {
+      const act = nextAct(this.#book.job, this.#book.stages)
+      if (act === undefined) return
+      await this.#do(act)
+    }
+  }
+
+  async #do(act: Act): Promise<void> {
+    const book = this.#book
+    switch (act.act) {
+      case 'move stage':
+        return this.#moveStage(act.stage as StageRow, act.to, act.cause)
+      case 'intend stage':
+        return book.intendStage(act.stage as StageRow, act.endsAs, act.cause)
+      case 'look':
+        return lookAt(this.#tx, book, act.stage as StageRow)
+      case 'intend job':
+        return book.setJob({ endsAs: act.endsAs, endsCause: act.cause })
+      case 'move job':
+        return this.#moveJob(act.to, act.cause)
+      case 'plan undoing':
+        return planUndoing(this.#tx, book)
+      default:
+        return this.#errand(act.act, act.stage as StageRow)
+    }
+  }
+
+  #moveStage(stage: StageRow, to: StageState, cause: string): void {
+    const seconds = stage.plan.gate?.timeoutSeconds ?? null
+    const isGate = to === 'waiting' && seconds !== null && stage.state === 'created'
+    const gateUntil = isGate ? new Date(this.#book.job.now.getTime() + seconds * 1000).toISOString() : null
+    // A hold ends what was being done to its tasks; it begins anew behind the hold, for some may have come back.
+    const afresh = to === 'waiting' ? { errand: null, errandAt: null } : {}
+    const ended = isFinal(stageLifecycle, to) ? { endedIn: this.#book.job.round } : {}
+    this.#book.moveStage(stage, { to, cause, actor: 'engine' }, { gateUntil, ...afresh, ...ended })
+  }
+
+  #moveJob(to: JobBook['job']['state'], cause: string): void {
+    const book = this.#book
+    if (book.job.state !== 'compensating') {
+      book.moveJob({ to, cause, actor: 'engine' })
+      return
+    }
+    const undo = book.stages.filter(({ kind }) => kind === 'undo')
+    const payload = {
+      undone: undo.reduce((sum, { good }) => sum + good, 0),
+      failed: undo.reduce((sum, { bad }) => sum + bad, 0),
+    }
+    book.moveJob({ to: 'compensating', type: 'job.compensated', cause: 'compensated', actor: 'engine', payload })
+    book.moveJob({ to, cause, actor: 'engine' }, { compensated: true })
+  }
+
+  /** A batch of what concerns a stage's tasks; without room for one, it is left to the next transaction. */
+  async #errand(errand: Errand, stage: StageRow): Promise<void> {
+    const book = this.#book
+    if (this.#room === 0) return book.setStage(stage, { errand })
+    const limit = this.#room
+    await book.write(this.#tx)
+    const { last, seen } = await this.#batch(errand, stage, limit)
+    this.#room -= Math.min(limit, seen)
+    await book.recount(this.#tx)
+    if (seen >= limit) return book.setStage(stage, { errand, errandAt: last })
+    // It has been through all of them, so none is left to wait for it.
+    const done = errand === 'call off' ? { calledOff: true, blocked: 0 } : errand === 'fan out' ? {} : { blocked: 0 }
+    book.setStage(stage, { ...done, errand: null, errandAt: null })
+  }
+
+  #batch(errand: Errand, stage: StageRow, limit: number): Promise<Batch> {
+    const ask = { jobId: stage.jobId, stageId: stage.id, after: stage.errandAt, limit }
+    this.#book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
+    if (errand === 'release') return releaseBlocked(this.#tx, ask)
+    if (errand === 'pass over') return skipBlocked(this.#tx, { ...ask, cause: stage.endsCause ?? 'skipped' })
+    if (errand === 'fan out') return this.#fanOut(stage, limit)
+    return this.#callOff(stage, limit)
+  }
+
+  async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
+    const { job } = this.#book
+    const elements = await fanSlice(this.#tx, stage.id, stage.fanned, limit)
+    const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
+    const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
+    await insertStageTasks(this.#tx, job, [batch], 'engine')
+    const fanned = stage.fanned + elements.length
+    this.#book.setStage(stage, { fanned, unfanned: stage.unfanned - elements.length })
+    await this.#book.write(this.#tx)
+    return { last: null, seen: elements.length, moved: elements.length }
+  }
+
+  async #callOff(stage: StageRow, limit: number): Promise<Batch> {
+    const tasks = await tasksAfter(this.#tx, { stageId: stage.id, after: stage.errandAt, limit })
+    const open = tasks.flatMap(({ id, isEnded }) => (isEnded ? [] : [id]))
+    const mode = stage.endsHard ? 'hard' : 'soft'
+    const rulings = (await lockTasks(this.#tx, open)).flatMap((task): Ruling[] => {
+      const verdict = cancel(task, mode, stage.endsCause ?? undefined)
+      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+    })
+    await writeRulings(this.#tx, rulings, this.#actor)
+    return { last: tasks.at(-1)?.id ?? null, seen: tasks.length, moved: rulings.length }
+  }
+
+  async #revive(stage: StageRow, errand: 'revive' | 'reopen'): Promise<void> {
+    if (this.#room === 0) return
+    const limit = this.#room
+    await this.#book.write(this.#tx)
+    const { last, seen } = await reviveBatch(this.#tx, stage, limit, this.#actor)
+    this.#room -= Math.min(limit, seen)
+    await this.#book.recount(this.#tx)
+    if (seen >= limit) this.#book.setStage(stage, { errand, errandAt: last })
+    else this.#book.setStage(stage, { errand: null, errandAt: null, badBefore: stage.bad })
+  }
+}

@@ -1,0 +1,198 @@
+/** What people ask of a job. Each request is one transaction under the job's lock, and the job is driven on in it. */
+import { type JobMove, jobLifecycle } from '../kernel/job.ts'
+import { isFinal, mayMove, movesOpenTo } from '../kernel/lifecycle.ts'
+import { Problem } from '../kernel/problem.ts'
+import { stageLifecycle } from '../kernel/stage.ts'
+import type { JobView } from '../protocol/jobs.ts'
+import type { StageSpec } from '../spec/job-spec.ts'
+import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import { readStages } from '../store/jobs.ts'
+import { setLanePriority } from '../store/lanes.ts'
+import { insertStages } from '../store/new-job.ts'
+import type { Sql } from '../store/sql.ts'
+import { checkId, checkOptions, number, oneOf } from './check.ts'
+import type { Context } from './context.ts'
+import type { ControlCall } from './control.ts'
+import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import type { JobBook } from './job-book.ts'
+import { readJob } from './job-read.ts'
+import { once } from './once.ts'
+import { cancelFields, controlFields } from './options.ts'
+import { canRevive, reviveStages } from './revive.ts'
+import { again } from './split.ts'
+import { checkPayloads, newStage, startJob, writeTasks } from './submit.ts'
+
+/** Starts a job that was submitted with `start: false`. */
+export function start(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'start')
+  return request(context, id, call, ['start'], book => {
+    demand(book, 'submit')
+    startJob(book, 'started')
+  })
+}
+
+/** Nothing more of it is claimed; what is in hand may finish, and is recorded. */
+export function pause(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'pause')
+  return request(context, id, call, ['pause'], book => {
+    demand(book, 'pause')
+    book.moveJob({ to: 'paused', cause: 'pause', payload: why(call) })
+  })
+}
+
+/** Lets a paused job go on, or opens the next round of one that ended badly. */
+export function resume(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'resume')
+  return request(context, id, call, ['resume'], book => {
+    if (book.job.state !== 'paused') return reviveAll(book, 'resume')
+    book.moveJob({ to: book.job.begun ? 'running' : 'pending', cause: 'resume', payload: why(call) })
+  })
+}
+
+/** Calls a job off. Soft: what is in hand is told, and may finish. Hard: it is fenced off at once. */
+export function cancel(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
+  checkOptions(call, cancelFields, 'cancel')
+  const { mode = 'soft', reason } = call
+  return request(context, id, call, ['cancel', mode, reason], book => {
+    demand(book, 'cancel')
+    const { state } = book.job
+    book.moveJob({ to: state, type: 'job.cancel_requested', cause: 'cancel', payload: { mode, ...why(call) } })
+    if (book.job.endsAs === null) book.setJob({ endsAs: 'cancelled', endsCause: reason ?? 'cancel' })
+    if (mode === 'hard') callOffHard(book)
+  })
+}
+
+/** What was told to stop softly is now made to. */
+function callOffHard(book: JobBook): void {
+  for (const stage of book.stages) {
+    if (isFinal(stageLifecycle, stage.state) || stage.kind === 'undo') continue
+    book.intendStage(stage, stage.endsAs ?? 'cancelled', stage.endsCause ?? book.job.endsCause ?? 'cancel', {
+      endsHard: true,
+    })
+  }
+}
+
+export interface RetryCall extends ControlCall {
+  /** Not in place, but as a new job with just the tasks that did not succeed. */
+  readonly clone?: boolean
+}
+
+/** Opens the next round: what did not succeed is done again, what did is kept. */
+export function retry(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'retry')
+  return request(context, id, call, ['retry'], book => reviveAll(book, 'retry'))
+}
+
+function reviveAll(book: JobBook, cause: string): void {
+  demand(book, 'revive')
+  reviveStages(book, book.stages.filter(canRevive), cause)
+}
+
+/** Changes the order among jobs; what is queued moves with it. */
+export function setPriority(context: Context, id: string, priority: number, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'priority')
+  checkOptions({ priority }, { priority: number({ from: -1_000_000, to: 1_000_000, whole: true }) }, 'priority')
+  return request(context, id, call, ['priority', priority], async (book, tx) => {
+    const before = book.job.priority
+    const { state } = book.job
+    const payload = { before, priority }
+    book.moveJob({ to: state, type: 'job.priority_changed', cause: 'priority', payload }, { priority })
+    await setLanePriority(tx, book.job.id, priority)
+  })
+}
+
+/** Nothing more will be added: it ends when what it has has ended. */
+export function seal(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'seal')
+  return request(context, id, call, ['seal'], book => {
+    if (book.job.open === 'sealed') return
+    book.moveJob({ to: book.job.state, type: 'job.sealed', cause: 'seal', payload: why(call) }, { open: 'sealed' })
+  })
+}
+
+/** Adds stages to an open job. They may need stages that are there; by default, the last one. */
+export function addStages(context: Context, id: string, specs: readonly StageSpec[], call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'stages')
+  return request(context, id, call, ['stages', specs], async (book, tx) => {
+    const { job } = book
+    if (job.endsAs !== null || isFinal(jobLifecycle, job.state)) throw refused(book, 'stages')
+    if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
+    const known = book.stages.filter(({ kind }) => kind === 'work')
+    const outline = known.map(({ name, plan }) => ({ name, task: plan.task ?? name, needs: [...plan.needs] }))
+    const plan = parseAdded(job.name, outline, specs)
+    const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
+    const added = plan.stages.slice(known.length)
+    const actor = call.actor ?? 'operator'
+    const made = added.map((stage, index) => {
+      const payloads = checkPayloads(context, stage)
+      return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
+    })
+    await insertStages(tx, job, made, actor)
+    await writeTasks(tx, job, made, actor)
+    const ids = new Set(made.map(stage => stage.id))
+    const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
+    book.stages.push(...rows)
+  })
+}
+
+/** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */
+function parseAdded(name: string, known: readonly StageSpec[], added: readonly StageSpec[]) {
+  try {
+    return parseJobSpec({ name, stages: [...known, ...added] })
+  } catch (error) {
+    if (!(error instanceof Problem) || !Array.isArray(error.details.issues)) throw error
+    const issues = error.details.issues.map((issue: { at: string }) => ({
+      ...issue,
+      at: issue.at.replace(/^stages\[(\d+)\]/, (_, index) => `stages[${Number(index) - known.length}]`),
+    }))
+    throw new Problem('SPEC_INVALID', { ...error.details, issues })
+  }
+}
+
+export const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+
+/** One request on one job: all or nothing, once per idempotency key, answered with the job as it then is. */
+export async function request(
+  context: Context,
+  id: string,
+  call: ControlCall,
+  what: readonly unknown[],
+  change: (book: JobBook, tx: Sql) => Promise<void> | void,
+): Promise<JobView> {
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const actor = call.actor ?? 'operator'
+  const sql = context.within(call.tx)
+  const checked = async (book: JobBook, tx: Sql) => {
+    if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id })
+    await change(book, tx)
+  }
+  if (!sql.isTransaction && call.idempotencyKey === undefined) {
+    await driveJob(context, jobId, actor, checked)
+    return readJob(context, jobId)
+  }
+  const run = () =>
+    once(sql, call, [jobId, ...what], outer =>
+      outer.begin(async tx => {
+        const { queues } = await driveOnce(tx, jobId, actor, checked)
+        return { view: await readJob({ sql: tx }, jobId), queues }
+      }),
+    )
+  const { view, queues } = await (sql.isTransaction ? run() : again(run))
+  if (sql.isTransaction) await context.tellOnCommit(sql, queues)
+  else {
+    context.wake.tell(queues)
+    await finishErrands(context, jobId)
+  }
+  return view
+}
+
+function demand(book: JobBook, move: JobMove): void {
+  if (!mayMove(jobLifecycle, book.job.state, move)) throw refused(book, move)
+}
+
+function refused({ job }: JobBook, move: string): Problem {
+  const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
+  return new Problem('MOVE_REFUSED', { job: job.id, state: job.state, move, possible })
+}
+
+export const retryFields = { ...controlFields, clone: oneOf([true, false]) }

@@ -1,0 +1,63 @@
+/** What is done with a job that has ended: it is tried again as a new one, or deleted. */
+import { jobLifecycle } from '../kernel/job.ts'
+import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
+import type { JobPlan, StagePlan } from '../kernel/plan.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { JobView } from '../protocol/jobs.ts'
+import { removeJob, unfinishedPayloads } from '../store/job-ends.ts'
+import { getJob } from '../store/job-read.ts'
+import { readStages } from '../store/jobs.ts'
+import { checkId, checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import type { ControlCall } from './control.ts'
+import * as jobControl from './job-control.ts'
+import { readJob } from './job-read.ts'
+import { controlFields } from './options.ts'
+import { writeJob } from './submit.ts'
+
+/** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
+export async function retryJob(context: Context, id: string, call: jobControl.RetryCall = {}): Promise<JobView> {
+  checkOptions(call, jobControl.retryFields, 'retry')
+  const { clone = false, ...rest } = call
+  return clone ? cloneJob(context, id, rest) : jobControl.retry(context, id, rest)
+}
+
+async function cloneJob(context: Context, id: string, call: ControlCall): Promise<JobView> {
+  const sql = context.within(call.tx)
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const job = await getJob(sql, jobId)
+  if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id })
+  if (!isFinal(jobLifecycle, job.state)) {
+    const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
+    throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'clone', possible })
+  }
+  const stages = (await readStages(sql, jobId)).filter(({ kind }) => kind === 'work')
+  const payloads = await unfinishedPayloads(sql, jobId, job.compensated)
+  // What was looked at has become tasks, and these are what is done again.
+  const seen = { when: null, forEach: null }
+  const plans = stages.map(({ id, plan, opening }) => ({
+    plan: { ...plan, ...(opening === 'yes' && seen), payloads: [] } as StagePlan,
+    payloads: payloads.get(id) ?? [],
+  }))
+  const plan: JobPlan = {
+    ...job.plan,
+    priority: job.priority,
+    input: job.input,
+    stages: plans.map(stage => stage.plan),
+  }
+  const { reason: _, ...submit } = call
+  return writeJob(context, plan, plans, submit, ['clone', jobId], jobId)
+}
+
+/** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
+export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {
+  checkOptions(call, controlFields, 'delete')
+  let job = await readJob({ sql: context.within(call.tx) }, id)
+  if (job.state === 'stopping') job = await jobControl.cancel(context, id, { ...call, mode: 'hard' })
+  if (!isFinal(jobLifecycle, job.state)) {
+    const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
+    throw new Problem('MOVE_REFUSED', { job: id, state: job.state, move: 'delete', possible })
+  }
+  const sql = context.within(call.tx)
+  for (let gone = false; !gone; ) gone = await sql.begin(tx => removeJob(tx, job.id, 1000))
+}

@@ -1,0 +1,43 @@
+import type { StageFacts } from '../kernel/advance.ts'
+import { evaluateForEach, evaluateWhen, stagesNamedIn } from '../spec/conditions.ts'
+import { outputsOf } from '../store/errands.ts'
+import type { StageRow } from '../store/jobs.ts'
+import type { Sql } from '../store/sql.ts'
+import type { JobBook } from './job-book.ts'
+
+/** Looks at a stage's condition and list, at the moment it would open. What goes wrong here fails the stage. */
+export async function lookAt(tx: Sql, book: JobBook, stage: StageRow): Promise<void> {
+  const { when, forEach } = stage.plan
+  try {
+    const seen = await visible(tx, book, [when, forEach])
+    if (when !== null && !evaluateWhen(when, seen)) return book.setStage(stage, { opening: 'no' })
+    if (forEach === null) return book.setStage(stage, { opening: 'yes' })
+    const list = evaluateForEach(forEach, seen)
+    book.setStage(stage, {
+      opening: 'yes',
+      fan: list,
+      fanned: 0,
+      unfanned: list.length,
+      total: stage.total + list.length,
+    })
+  } catch (error) {
+    book.setStage(stage, { opening: 'error', error: { message: (error as Error).message } })
+  }
+}
+
+/** What a condition can see: the job's input, and of the stages that it names their states, outputs and approvals. */
+async function visible(tx: Sql, book: JobBook, texts: readonly (string | null)[]) {
+  const names = new Set(texts.flatMap(text => (text === null ? [] : stagesNamedIn(text))))
+  const named = book.stages.filter(({ kind, name }) => kind === 'work' && names.has(name))
+  const outputs = await outputsOf(
+    tx,
+    named.map(({ id }) => id),
+  )
+  const stages = Object.fromEntries(named.map(stage => [stage.name, seenStage(stage, outputs.get(stage.id) ?? [])]))
+  return { input: book.job.input, stages }
+}
+
+function seenStage(stage: StageFacts & Pick<StageRow, 'given'>, outputs: unknown[]) {
+  const { state, total, good, bad, given: approvals } = stage
+  return { state, output: stage.plan.single ? (outputs[0] ?? null) : outputs, total, good, bad, approvals }
+}

@@ -1,0 +1,35 @@
+/** What the end of a task makes of its stage and job: done right after it, and before its answer. */
+import { isFinal } from '../kernel/lifecycle.ts'
+import { tolerated } from '../kernel/rollup.ts'
+import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import { countsNow, type StageCount } from '../store/tally.ts'
+import type { Context } from './context.ts'
+import { driveJob } from './drive.ts'
+
+/** So many appended counts are added up, even if nothing else is to be done. */
+const mostAppended = 50
+const drivenAtOnce = 4
+
+/**
+ * Drives the jobs of these stages on, where there is something to do. Whoever settles looks after its own commit; of
+ * two that settle the last two tasks at once, the later one sees both. If it dies before it looks, the babysitter
+ * finds what it appended.
+ */
+export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
+  if (stageIds.length === 0) return
+  const counts = await countsNow(context.sql, stageIds)
+  const jobs = new Set(counts.filter(isWorthDriving).map(({ jobId }) => jobId))
+  const ids = [...jobs]
+  // Several at once, so that they share the waiting for the disk.
+  for (let from = 0; from < ids.length; from += drivenAtOnce) {
+    await Promise.all(ids.slice(from, from + drivenAtOnce).map(id => driveJob(context, id, 'engine')))
+  }
+}
+
+function isWorthDriving(stage: StageCount): boolean {
+  if (stage.appended > mostAppended || stage.beginsJob) return true
+  if (isFinal(stageLifecycle, stage.state as StageState)) return stage.appended > 0
+  const left = stage.total - stage.good - stage.bad
+  if (left === 0 || (stage.state === 'pending' && stage.begun)) return true
+  return stage.failFast && stage.bad - stage.badBefore > tolerated(stage.tolerate, stage.total)
+}

@@ -1,0 +1,172 @@
+/** What people ask of a stage: gates, holds, ends, and more tasks. */
+import { newId } from '../kernel/id.ts'
+import { jobLifecycle } from '../kernel/job.ts'
+import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
+import { Problem } from '../kernel/problem.ts'
+import { stageLifecycle } from '../kernel/stage.ts'
+import type { StageView } from '../protocol/jobs.ts'
+import { jobOf } from '../store/job-read.ts'
+import type { StageRow } from '../store/jobs.ts'
+import type { Sql } from '../store/sql.ts'
+import { insertStageTasks } from '../store/stage-tasks.ts'
+import { anything, checkedJson, checkId, checkOptions, text } from './check.ts'
+import type { Context } from './context.ts'
+import type { ControlCall } from './control.ts'
+import { maxTasksPerCall } from './enqueue.ts'
+import type { JobBook } from './job-book.ts'
+import { request, why } from './job-control.ts'
+import { readStage } from './job-read.ts'
+import { cancelFields, controlFields } from './options.ts'
+import { canRevive, reviveStages } from './revive.ts'
+
+export interface ApproveCall extends ControlCall {
+  readonly comment?: string
+  /** What the approver filled in: later stages can read it. */
+  readonly data?: unknown
+}
+
+/** Approves a stage that waits: at its gate, as one of those that must, or after a hold. */
+export function approve(context: Context, id: string, call: ApproveCall = {}) {
+  checkOptions(call, { ...controlFields, comment: text(10_000), data: anything }, 'approve')
+  if (call.data !== undefined) checkedJson(call.data, context.maxPayloadBytes, 'data')
+  return onStage(context, id, call, ['approve', call.comment, call.data], (book, stage) => {
+    demand(stage, stage.state === 'waiting', 'approve')
+    const { comment, data, actor: by = 'operator' } = call
+    const approval = { by, ...(comment !== undefined && { comment }), ...(data !== undefined && { data }) }
+    // The same person twice is one approver.
+    if (stage.given.some(given => given.by === by) && !stage.held) return
+    const given = [...stage.given.filter(earlier => earlier.by !== by), approval]
+    book.moveStage(
+      stage,
+      { to: 'waiting', type: 'stage.approved', cause: 'approve', payload: approval },
+      { given, held: false },
+    )
+  })
+}
+
+/** Refuses a stage that waits: it fails, and what it holds is called off. */
+export function reject(context: Context, id: string, call: ApproveCall = {}) {
+  checkOptions(call, { ...controlFields, comment: text(10_000), data: anything }, 'reject')
+  return onStage(context, id, call, ['reject', call.comment], (book, stage) => {
+    demand(stage, stage.state === 'waiting', 'reject')
+    const { comment, actor: by = 'operator' } = call
+    const payload = { by, ...(comment !== undefined && { comment }), ...why(call) }
+    book.moveStage(stage, { to: 'waiting', type: 'stage.rejected', cause: 'reject', payload }, { held: false })
+    book.intendStage(stage, 'failed', 'rejected', { error: { message: comment ?? `Rejected by ${by}.` } })
+  })
+}
+
+/** Holds a stage for an outside condition: nothing of it is claimed until it is approved. */
+export function hold(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'hold')
+  return onStage(context, id, call, ['hold'], (book, stage) => {
+    const isOpen = stage.state === 'created' || stage.state === 'pending' || stage.state === 'running'
+    demand(stage, isOpen && stage.endsAs === null, 'hold')
+    const { state } = stage
+    book.moveStage(
+      stage,
+      { to: state, type: 'stage.hold_requested', cause: 'hold', payload: why(call) },
+      { held: true },
+    )
+  })
+}
+
+export function cancelStage(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
+  checkOptions(call, cancelFields, 'cancel')
+  const { mode = 'soft', reason } = call
+  return onStage(context, id, call, ['cancel stage', mode], (book, stage) => {
+    demand(stage, !isFinal(stageLifecycle, stage.state), 'cancel')
+    const payload = { mode, ...why(call) }
+    book.moveStage(stage, { to: stage.state, type: 'stage.cancel_requested', cause: 'cancel', payload })
+    const endsHard = stage.endsHard || mode === 'hard'
+    if (stage.endsAs === null || (endsHard && !stage.endsHard)) {
+      book.intendStage(stage, stage.endsAs ?? 'cancelled', stage.endsCause ?? reason ?? 'cancel', { endsHard })
+    }
+  })
+}
+
+/** Opens the next round of a stage that ended badly, and of its job if that has ended. */
+export function retryStage(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'retry')
+  return onStage(context, id, call, ['retry stage'], (book, stage) => {
+    demand(stage, canRevive(stage) && (book.job.endsAs === null || isFinal(jobLifecycle, book.job.state)), 'revive')
+    reviveStages(book, [stage], 'retry')
+  })
+}
+
+export function sealStage(context: Context, id: string, call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'seal')
+  return onStage(context, id, call, ['seal stage'], (book, stage) => {
+    if (stage.open === 'sealed') return
+    book.moveStage(
+      stage,
+      { to: stage.state, type: 'stage.sealed', cause: 'seal', payload: why(call) },
+      { open: 'sealed' },
+    )
+  })
+}
+
+export interface NewStageTask {
+  /** Default: the type of the stage. */
+  readonly type?: string
+  readonly payload?: unknown
+}
+
+/** Adds tasks to an open stage that has not ended. */
+export function addTasks(context: Context, id: string, tasks: readonly NewStageTask[], call: ControlCall = {}) {
+  checkOptions(call, controlFields, 'tasks')
+  if (tasks.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: tasks.length })
+  return onStage(context, id, call, ['tasks', tasks], async (book, stage, tx) => {
+    demand(stage, !isFinal(stageLifecycle, stage.state) && stage.endsAs === null, 'tasks')
+    if (stage.open === 'sealed') throw new Problem('SEALED', { stage: stage.id })
+    await addTasksTo(context, tx, book, stage, tasks, call.actor ?? 'operator')
+  })
+}
+
+export async function addTasksTo(
+  context: Context,
+  tx: Sql,
+  book: JobBook,
+  stage: StageRow,
+  tasks: readonly NewStageTask[],
+  actor: string,
+): Promise<void> {
+  const made = tasks.map((task, index) => {
+    const at = `tasks[${index}]`
+    checkOptions(task, { type: text(200), payload: anything }, at)
+    const type = task.type ?? stage.plan.task
+    if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
+    return { id: newId(), type, payload: checkedJson(task.payload, context.maxPayloadBytes, `${at}.payload`) }
+  })
+  const isOpen = stage.state === 'pending' || stage.state === 'running'
+  const batch = { stageId: stage.id, settings: stage.plan.settings, tasks: made }
+  await insertStageTasks(tx, book.job, [{ ...batch, state: isOpen ? 'queued' : 'blocked' }], actor)
+  book.setStage(stage, { total: stage.total + made.length, blocked: stage.blocked + (isOpen ? 0 : made.length) })
+  book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
+}
+
+/** One request on one stage, under the lock of its job. */
+async function onStage(
+  context: Context,
+  id: string,
+  call: ControlCall,
+  what: readonly unknown[],
+  change: (book: JobBook, stage: StageRow, tx: Sql) => Promise<void> | void,
+): Promise<StageView> {
+  const stageId = checkId(id, 'STAGE_NOT_FOUND')
+  const sql = context.within(call.tx)
+  const jobId = await jobOf(sql, 'stage', stageId)
+  if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
+  const view = await request(context, jobId, call, [stageId, ...what], (book, tx) => {
+    const stage = book.stages.find(each => each.id === stageId)
+    if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
+    return change(book, stage, tx)
+  })
+  return view.stages.find(stage => stage.id === stageId) ?? readStage({ sql }, stageId)
+}
+
+function demand(stage: StageRow, isAllowed: boolean, move: string): void {
+  if (isAllowed) return
+  const possible = movesOpenTo(stageLifecycle, stage.state, 'operator')
+  throw new Problem('MOVE_REFUSED', { stage: stage.id, state: stage.state, move, possible })
+}

@@ -1,0 +1,141 @@
+/** Submits jobs. A job is written under `created`, in batches where it is large, and becomes visible by one statement. */
+import { newId } from '../kernel/id.ts'
+import type { JobPlan, StagePlan } from '../kernel/plan.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { JobView } from '../protocol/jobs.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
+import type { Sql } from '../store/sql.ts'
+import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/stage-tasks.ts'
+import { checkedJson, checkOptions } from './check.ts'
+import type { CallerTransaction, Context } from './context.ts'
+import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import type { JobBook } from './job-book.ts'
+import { readJob } from './job-read.ts'
+import { type Idempotency, once } from './once.ts'
+import { callFields } from './options.ts'
+
+export interface SubmitCall extends Idempotency {
+  /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
+  readonly tx?: CallerTransaction
+  readonly actor?: string
+}
+
+const tasksPerBatch = 5000
+
+/** Submits a job: all of it or nothing. */
+export async function submitJob(context: Context, spec: JobSpec | string, call: SubmitCall = {}): Promise<JobView> {
+  checkOptions(call, callFields, 'call')
+  const plan = parseJobSpec(spec)
+  const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
+  return writeJob(context, plan, stages, call, ['submit', spec], null)
+}
+
+export interface StageToWrite {
+  readonly plan: StagePlan
+  /** JSON texts. */
+  readonly payloads: readonly string[]
+}
+
+/** Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. */
+export async function writeJob(
+  context: Context,
+  plan: JobPlan,
+  stages: readonly StageToWrite[],
+  call: SubmitCall,
+  request: unknown,
+  clonedFrom: string | null,
+): Promise<JobView> {
+  const actor = call.actor ?? 'producer'
+  const sql = context.within(call.tx)
+  const id = newId()
+  const size = stages.reduce((sum, { payloads }) => sum + payloads.length, 0)
+  const write = async (tx: Sql) => {
+    await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor)
+    const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.payloads.length, plan.start))
+    await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
+    return made.map((stage, index) => ({ ...stage, payloads: stages[index]!.payloads }))
+  }
+  if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined) {
+    const { view, queues } = await once(sql, call, request, outer =>
+      outer.begin(async tx => {
+        await writeTasks(tx, { ...plan, id }, await write(tx), actor)
+        const { queues } = await driveOnce(tx, id, actor, book => show(book, plan))
+        return { view: await readJob({ ...context, sql: tx }, id), queues }
+      }),
+    )
+    if (sql.isTransaction) await context.tellOnCommit(sql, queues)
+    else {
+      context.wake.tell(queues)
+      await finishErrands(context, view.id)
+    }
+    return view
+  }
+  const made = await sql.begin(write)
+  await writeTasks(sql, { ...plan, id }, made, actor)
+  await driveJob(context, id, actor, book => show(book, plan))
+  return readJob(context, id)
+}
+
+/** From now on it is seen, and runs if it is to start at once. */
+function show(book: JobBook, plan: JobPlan): void {
+  book.setJob({ visible: true })
+  for (const stage of book.stages) book.touched.add(stage)
+  if (plan.start) startJob(book, 'submitted')
+}
+
+/** Created → pending. Its deadline counts from here. */
+export function startJob(book: JobBook, cause: string): void {
+  book.moveJob({ to: 'pending', cause }, { deadlineAt: deadlineOf(book) })
+}
+
+export function deadlineOf({ job }: JobBook): string | null {
+  const { deadlineSeconds } = job.plan
+  return deadlineSeconds === null ? null : new Date(job.now.getTime() + deadlineSeconds * 1000).toISOString()
+}
+
+/** The tasks that stages are declared with, in batches; the stages were written with their number. */
+export async function writeTasks(
+  sql: Sql,
+  job: JobOfTasks,
+  stages: readonly (NewStage & { payloads: readonly string[] })[],
+  actor: string,
+): Promise<void> {
+  let batch: StageTasks[] = []
+  let size = 0
+  const write = async () => {
+    await insertStageTasks(sql, job, batch, actor)
+    batch = []
+    size = 0
+  }
+  for (const { id: stageId, plan, payloads, blocked } of stages) {
+    for (let from = 0; from < payloads.length; ) {
+      const some = payloads.slice(from, from + tasksPerBatch - size)
+      const tasks = some.map(payload => ({ id: newId(), type: plan.task!, payload }))
+      batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
+      size += some.length
+      from += some.length
+      if (size === tasksPerBatch) await write()
+    }
+  }
+  await write()
+}
+
+/** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
+export function newStage(plan: StagePlan, ordinal: number, tasks: number, startsNow: boolean): NewStage {
+  const isReady = startsNow && plan.needs.length === 0 && plan.when === null && plan.gate === null
+  const counts = { total: tasks, blocked: isReady ? 0 : tasks }
+  return { id: newId(), ordinal, kind: 'work', undoes: null, plan, open: plan.open, fan: null, ...counts }
+}
+
+export function checkPayloads(context: Context, { payloads, name }: StagePlan): string[] {
+  return payloads.map((payload, index) =>
+    checkedJson(payload, context.maxPayloadBytes, `stages.${name}.payloads[${index}]`),
+  )
+}
+
+function withoutStages({ stages: _, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {
+  if (JSON.stringify(plan.input ?? null).length > 10_000_000) throw new Problem('PAYLOAD_TOO_LARGE', { at: 'input' })
+  return plan
+}

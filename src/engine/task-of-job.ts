@@ -1,0 +1,56 @@
+/** A task that belongs to a job is changed under the job's lock, and the job is driven on in the same transaction. */
+import { jobLifecycle } from '../kernel/job.ts'
+import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
+import { Problem } from '../kernel/problem.ts'
+import { stageLifecycle } from '../kernel/stage.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { jobOf } from '../store/job-read.ts'
+import type { Sql } from '../store/sql.ts'
+import type { Ruling } from '../store/verdicts.ts'
+import type { Context } from './context.ts'
+import { driveOnce } from './drive.ts'
+import type { JobBook } from './job-book.ts'
+import { canRevive, reviveStageOf } from './revive.ts'
+
+/** Does `work` on a task; if it is of a job, with the job locked before it. What follows for the job is done at once. */
+export async function withItsJob<T>(
+  context: Context,
+  tx: Sql,
+  taskId: string,
+  actor: string,
+  work: (book: JobBook | undefined) => Promise<T>,
+): Promise<T> {
+  const jobId = await jobOf(tx, 'task', taskId)
+  if (jobId === undefined || jobId === null) return work(undefined)
+  const { result, queues } = await driveOnce(tx, jobId, actor, async book => {
+    const done = await work(book)
+    await book.recount(tx)
+    for (const stage of book.stages) {
+      if (stage.badBefore > stage.bad) book.setStage(stage, { badBefore: stage.bad })
+    }
+    return done
+  })
+  if (queues.length > 0) await context.tellOnCommit(tx, queues)
+  return result
+}
+
+/** A task that comes back brings back its stage and job, if they have ended; until its stage is open it is blocked. */
+export function placed(book: JobBook | undefined, ruling: Ruling): Ruling {
+  const { task, steps, patch } = ruling
+  const stage = book?.stages.find(({ id }) => id === task.stageId)
+  if (book === undefined || stage === undefined || patch.opensRound !== true) return ruling
+  if (book.job.compensated) throw new Problem('JOB_COMPENSATED', { id: book.job.id })
+  const isStopping = book.job.endsAs !== null && !isFinal(jobLifecycle, book.job.state)
+  if (isStopping) throw refused(ruling)
+  if (isFinal(stageLifecycle, stage.state)) {
+    if (!canRevive(stage)) throw refused(ruling)
+    reviveStageOf(book, stage, steps[0]!.cause)
+  } else if (stage.endsAs !== null) throw refused(ruling)
+  if (stage.state === 'pending' || stage.state === 'running') return ruling
+  return { ...ruling, steps: [{ ...steps[0]!, to: 'blocked' }] }
+}
+
+function refused({ task }: Ruling): Problem {
+  const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
+  return new Problem('MOVE_REFUSED', { id: task.id, state: task.state, why: 'its stage is being stopped', possible })
+}

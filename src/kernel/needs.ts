@@ -1,0 +1,36 @@
+/** Whether what a stage needs has been met. Pure, and total: every mixture of states has an answer. */
+import { isFinal } from './lifecycle.ts'
+import type { Join } from './plan.ts'
+import { type StageState, stageLifecycle } from './stage.ts'
+
+export interface Need {
+  readonly state: StageState
+  readonly onFailure: 'fail' | 'continue'
+}
+
+export interface Dependent {
+  readonly join: Join
+  /** Only needs that were written down pass a skip on; the mere order of a list does not. */
+  readonly needsWritten: boolean
+}
+
+export type NeedsVerdict = 'wait' | 'met' | 'skip'
+
+/** Ended well enough for what comes after. */
+export function isMet({ state, onFailure }: Need): boolean {
+  const { outcome } = stageLifecycle.states[state]
+  return outcome !== undefined && (outcome !== 'bad' || onFailure === 'continue')
+}
+
+export function needsOf({ join, needsWritten }: Dependent, needs: readonly Need[]): NeedsVerdict {
+  const ended = needs.filter(({ state }) => isFinal(stageLifecycle, state))
+  const allEnded = ended.length === needs.length
+  if (join === 'done') return allEnded ? 'met' : 'wait'
+  const allSkipped = needs.length > 0 && needs.every(({ state }) => state === 'skipped')
+  if (needsWritten && allSkipped) return 'skip'
+  if (join === 'any') {
+    if (needs.some(need => isMet(need) && need.state !== 'skipped')) return 'met'
+    return allEnded ? 'skip' : 'wait'
+  }
+  return needs.every(isMet) ? 'met' : 'wait'
+}

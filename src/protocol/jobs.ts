@@ -1,0 +1,75 @@
+/** Jobs and stages as they are read, in process and over HTTP. */
+import type { JobState } from '../kernel/job.ts'
+import type { Openness } from '../kernel/plan.ts'
+import type { StageState } from '../kernel/stage.ts'
+
+/** What the tasks of a stage, or of a whole job, have come to. */
+export interface Progress {
+  readonly total: number
+  readonly good: number
+  readonly bad: number
+  readonly partial: number
+  readonly skipped: number
+  /** Ended, of all there are, in whole percent. */
+  readonly percent: number
+}
+
+export interface StageView {
+  readonly id: string
+  readonly jobId: string
+  readonly name: string
+  readonly ordinal: number
+  /** Its own work, or the undoing of another stage. */
+  readonly kind: 'work' | 'undo'
+  readonly state: StageState
+  readonly round: number
+  readonly seq: number
+  readonly task: string | null
+  readonly queue: string
+  readonly needs: readonly string[]
+  readonly open: Openness
+  readonly progress: Progress
+  /** How it will end, once that is decided, and why; after its end, why it ended so. */
+  readonly endsAs: string | null
+  readonly cause: string | null
+  readonly error: { readonly message: string } | null
+  readonly held: boolean
+  readonly gate: { readonly approvers: number; readonly ask: string | null; readonly until: string | null } | null
+  readonly approvals: readonly { readonly by: string; readonly comment?: string; readonly data?: unknown }[]
+  readonly metadata: Record<string, unknown>
+  readonly createdAt: string
+  readonly changedAt: string
+  readonly endedAt: string | null
+}
+
+export interface JobView {
+  readonly id: string
+  readonly name: string
+  readonly state: JobState
+  readonly round: number
+  readonly seq: number
+  readonly priority: number
+  readonly open: Openness
+  readonly input: unknown
+  readonly progress: Progress
+  readonly endsAs: string | null
+  readonly cause: string | null
+  readonly compensated: boolean
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  readonly metadata: Record<string, unknown>
+  readonly clonedFrom: string | null
+  readonly deadlineAt: string | null
+  readonly createdAt: string
+  readonly changedAt: string
+  readonly endedAt: string | null
+  readonly stages: readonly StageView[]
+}
+
+export interface JobQuery {
+  readonly name?: string
+  readonly state?: JobState | readonly JobState[]
+  readonly correlationId?: string
+  readonly limit?: number
+  readonly cursor?: string
+}

@@ -1,0 +1,120 @@
+/**
+ * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
+ * task where the one before it stopped, so no task is looked at twice.
+ */
+import type { Sql } from './sql.ts'
+
+/** How far a batch came: the last task that it looked at, and how many it looked at and changed. */
+export interface Batch {
+  readonly last: string | null
+  readonly seen: number
+  readonly moved: number
+}
+
+const start = '00000000-0000-0000-0000-000000000000'
+const tasksPerPlace = 50
+
+/** Lets the next blocked tasks be claimed. They lie together in the queue, as tasks that were queued together do. */
+export async function releaseBlocked(
+  sql: Sql,
+  { jobId, stageId, after, limit }: { jobId: string; stageId: string; after: string | null; limit: number },
+): Promise<Batch> {
+  const [batch] = await sql<Batch>`
+    with batch as materialized (
+      select id from pawl.task where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
+       order by id limit ${limit}::int
+    ), moved as (
+      update pawl.task t
+         set state   = 'queued',
+             seq     = t.seq + 1,
+             run_at  = pawl.clock(),
+             history = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'queued', null,
+                                        'engine', 'stage_opened', null)::pawl.step
+        from batch where t.id = any(array[batch.id]) and t.state = 'blocked'
+      returning t.id, t.lane_id, t.run_at, t.type, t.seq
+    ), numbered as (
+      select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place from moved
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, type)
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+        from numbered group by lane_id, run_at, type, place
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, blocked)
+      select ${jobId}::uuid, ${stageId}::uuid, -count(*) from moved having count(*) > 0
+    )
+    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen,
+           (select count(*)::int from moved) as moved`
+  return batch!
+}
+
+/** Passes the next blocked tasks over: their branch is not taken. */
+export async function skipBlocked(
+  sql: Sql,
+  ask: { jobId: string; stageId: string; after: string | null; limit: number; cause: string },
+): Promise<Batch> {
+  const { jobId, stageId, after, limit, cause } = ask
+  const [batch] = await sql<Batch>`
+    with batch as materialized (
+      select id from pawl.task where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
+       order by id limit ${limit}::int
+    ), moved as (
+      update pawl.task t
+         set state    = 'skipped',
+             seq      = t.seq + 1,
+             ended_at = greatest(pawl.clock(), (t.history[t.seq]).ts),
+             history  = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'skipped', null,
+                                         'engine', ${cause}::text, null)::pawl.step
+        from batch where t.id = any(array[batch.id]) and t.state = 'blocked'
+      returning t.id, t.seq
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, good, skipped, blocked)
+      select ${jobId}::uuid, ${stageId}::uuid, count(*), count(*), -count(*) from moved having count(*) > 0
+    )
+    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen,
+           (select count(*)::int from moved) as moved`
+  return batch!
+}
+
+/** The next tasks of a stage, in the order of their ids. */
+export function tasksAfter(
+  sql: Sql,
+  { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
+): Promise<{ id: string; isEnded: boolean }[]> {
+  return sql<{ id: string; isEnded: boolean }>`
+    select id, ended_at is not null as is_ended from pawl.task
+     where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
+     order by id limit ${limit}::int`
+}
+
+/** What later stages can read: the outputs of a stage's tasks, in their order; null where there is none. */
+export async function outputsOf(sql: Sql, stageIds: readonly string[]): Promise<Map<string, unknown[]>> {
+  const rows = await sql<{ stageId: string; outputs: unknown[] }>`
+    select s.id as stage_id, coalesce(o.outputs, '[]'::json) as outputs
+      from unnest(${stageIds}::uuid[]) as s (id)
+     cross join lateral (
+             select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
+               from pawl.task t where t.stage_id = any(array[s.id])) as o`
+  return new Map(rows.map(({ stageId, outputs }) => [stageId, outputs]))
+}
+
+/** Tasks of a stage that succeeded, with what they were given and gave: what there is to undo. */
+export function succeededIn(sql: Sql, stageId: string): Promise<{ id: string; payload: unknown; output: unknown }[]> {
+  return sql`
+    select id, payload, output from pawl.task
+     where stage_id = ${stageId}::uuid and state = 'succeeded' order by id desc`
+}
+
+/** The next elements of the list that a stage keeps. */
+export async function fanSlice(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
+  const [row] = await sql<{ slice: unknown[] }>`
+    select coalesce(json_agg(e.value order by e.n), '[]'::json) as slice
+      from pawl.stage s cross join lateral json_array_elements(s.fan) with ordinality as e (value, n)
+     where s.id = ${stageId}::uuid and e.n > ${from}::int and e.n <= ${from + limit}::int`
+  return row!.slice
+}

@@ -1,0 +1,38 @@
+/** Ended jobs: what is left of them to be done again, and their removal. */
+import type { Sql } from './sql.ts'
+
+/** Payloads, as JSON texts, of the tasks of each stage that did not end well; of all, where what was done is undone. */
+export async function unfinishedPayloads(sql: Sql, jobId: string, all: boolean): Promise<Map<string, string[]>> {
+  const rows = await sql<{ stageId: string; payload: string }>`
+    select t.stage_id, t.payload::text as payload
+      from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
+     where s.job_id = ${jobId}::uuid and s.kind = 'work'
+       and (${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped')
+     order by t.id`
+  const found = new Map<string, string[]>()
+  for (const { stageId, payload } of rows) found.set(stageId, [...(found.get(stageId) ?? []), payload])
+  return found
+}
+
+/** Removes some of an ended job's tasks; when there are none left, the job. True: it is gone. */
+export async function removeJob(sql: Sql, id: string, limit: number): Promise<boolean> {
+  const [job] = await sql`select id from pawl.job where id = ${id}::uuid and ended_at is not null for update`
+  if (job === undefined) return true
+  const [row] = await sql<{ gone: number }>`
+    with chosen as materialized (
+      select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
+       where s.job_id = ${id}::uuid limit ${limit}::int
+    ), gone as (
+      delete from pawl.task t using chosen where t.id = any(array[chosen.id]) returning t.id
+    ), mended as (
+      delete from pawl.trouble using gone where task_id = any(array[gone.id])
+    )
+    select count(*)::int as gone from gone`
+  if (row!.gone === limit) return false
+  await sql`delete from pawl.tally where job_id = ${id}::uuid`
+  await sql`delete from pawl.lane where job_id = ${id}::uuid`
+  await sql`delete from pawl.stage where job_id = ${id}::uuid`
+  await sql`delete from pawl.errand where job_id = ${id}::uuid`
+  await sql`delete from pawl.job where id = ${id}::uuid`
+  return true
+}

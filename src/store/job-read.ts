@@ -1,0 +1,143 @@
+/** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
+import type { JobState } from '../kernel/job.ts'
+import type { JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
+import type { StageState } from '../kernel/stage.ts'
+import type { Approval } from './jobs.ts'
+import { widely } from './plans.ts'
+import { literal, type Sql } from './sql.ts'
+
+export interface JobReadRow {
+  readonly id: string
+  readonly name: string
+  readonly state: JobState
+  readonly round: number
+  readonly seq: number
+  readonly priority: number
+  readonly open: Openness
+  readonly input: unknown
+  readonly plan: Omit<JobPlan, 'stages' | 'input'>
+  readonly endsAs: string | null
+  readonly endsCause: string | null
+  readonly compensated: boolean
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  readonly metadata: Record<string, unknown> | null
+  readonly clonedFrom: string | null
+  readonly deadlineAt: Date | null
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly endedAt: Date | null
+}
+
+export interface StageReadRow {
+  readonly id: string
+  readonly jobId: string
+  readonly name: string
+  readonly ordinal: number
+  readonly kind: 'work' | 'undo'
+  readonly state: StageState
+  readonly round: number
+  readonly seq: number
+  readonly queue: string
+  readonly plan: Omit<StagePlan, 'payloads'>
+  readonly open: Openness
+  readonly total: number
+  readonly good: number
+  readonly bad: number
+  readonly partial: number
+  readonly skipped: number
+  readonly endsAs: string | null
+  readonly endsCause: string | null
+  readonly error: { message: string } | null
+  readonly held: boolean
+  readonly gateUntil: Date | null
+  readonly given: readonly Approval[]
+  readonly metadata: Record<string, unknown> | null
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly endedAt: Date | null
+}
+
+const jobColumns = literal(`
+  j.id, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
+  j.correlation_id, j.traceparent, j.metadata, j.cloned_from, j.deadline_at, (j.history[1]).ts as created_at,
+  (j.history[j.seq]).ts as changed_at, j.ended_at`)
+
+export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefined> {
+  const [row] = await sql<JobReadRow>`select ${jobColumns} from pawl.job j where j.id = ${id}::uuid and j.visible`
+  return row
+}
+
+export interface JobFilter {
+  readonly name: string | null
+  readonly states: readonly string[]
+  readonly correlationId: string | null
+  readonly before: string | null
+  readonly limit: number
+}
+
+/** Newest first. */
+export function listJobs(sql: Sql, filter: JobFilter): Promise<JobReadRow[]> {
+  const { states } = filter
+  return widely(
+    sql,
+    tx => tx<JobReadRow>`
+      select ${jobColumns} from pawl.job j
+       where j.visible
+         and (${filter.before}::uuid is null or j.id < ${filter.before}::uuid)
+         and (${filter.name}::text is null or j.name = ${filter.name}::text)
+         and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
+         and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
+       order by j.id desc limit ${filter.limit}::int`,
+  )
+}
+
+const stageColumns = literal(`
+  s.id, s.job_id, s.name, s.ordinal, s.kind, s.state, s.round, s.seq, l.queue, s.plan, s.open,
+  s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
+  s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
+  s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
+  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at, s.ended_at`)
+
+const counted = literal(`
+  left join lateral (
+    select sum(total) as total, sum(good) as good, sum(bad) as bad, sum(partial) as partial, sum(skipped) as skipped
+      from pawl.tally where job_id = s.job_id and stage_id = s.id) as t on true
+  join pawl.lane l on l.id = s.lane_id`)
+
+export function stagesOf(sql: Sql, jobIds: readonly string[]): Promise<StageReadRow[]> {
+  return sql<StageReadRow>`
+    select ${stageColumns} from pawl.stage s ${counted}
+     where s.job_id = any(${jobIds}::uuid[]) order by s.job_id, s.ordinal`
+}
+
+export async function getStage(sql: Sql, id: string): Promise<StageReadRow | undefined> {
+  const [row] = await sql<StageReadRow>`
+    select ${stageColumns} from pawl.stage s ${counted}
+      join pawl.job j on j.id = s.job_id and j.visible where s.id = ${id}::uuid`
+  return row
+}
+
+/** Oldest first: what has waited longest is to be seen first. */
+export function listStages(
+  sql: Sql,
+  states: readonly string[],
+  after: string | null,
+  limit: number,
+): Promise<StageReadRow[]> {
+  return widely(
+    sql,
+    tx => tx<StageReadRow>`
+      select ${stageColumns} from pawl.stage s ${counted}
+        join pawl.job j on j.id = s.job_id and j.visible
+       where s.state = any(${states}::text[]) and (${after}::uuid is null or s.id > ${after}::uuid)
+       order by s.id limit ${limit}::int`,
+  )
+}
+
+/** The job of a stage or of a task; null: there is none. */
+export async function jobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
+  const [row] = await sql<{ jobId: string | null }>`
+    select job_id from pawl.${literal(entity)} where id = ${id}::uuid`
+  return row === undefined ? undefined : row.jobId
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bothKinds } from '../../test/harness/databases.ts'
+import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { laneWith } from '../../test/harness/lane-with.ts'
+import { newId } from '../kernel/id.ts'
+import { dropLanes, makeLane, setLanePriority, setLanesOpen } from './lanes.ts'
+
+const plain = { open: true, parallelism: null, softInSeconds: null, hardInSeconds: null }
+
+const laneOf = async ({ sql }: Fresh, id: number) => {
+  const [row] = await sql`
+    select queue, stage_id, priority, rank, open, parallelism,
+           round(date_part('epoch', soft_at - since)) as soft, round(date_part('epoch', hard_at - since)) as hard
+      from pawl.lane where id = ${id}`
+  return row
+}
+
+for (const database of bothKinds) {
+  test(`lanes are made as they are asked for, and named in the order given (${database})`, async t => {
+    const run = await fresh(t, database)
+    const jobId = newId()
+    const stages = [newId(), newId(), newId()].reverse()
+    const ids = await makeLane(run.sql, [
+      { ...plain, queue: 'b', stageId: stages[0]!, jobId, priority: -3 },
+      {
+        queue: 'a',
+        stageId: stages[1]!,
+        jobId,
+        priority: 8,
+        open: false,
+        parallelism: 4,
+        softInSeconds: 60,
+        hardInSeconds: 90,
+      },
+      { ...plain, queue: 'b', stageId: stages[2]!, jobId, priority: -3 },
+    ])
+    const b = { queue: 'b', priority: -3, rank: -3, open: true, parallelism: null, soft: null, hard: null }
+    assert.deepEqual(await Promise.all(ids.map(id => laneOf(run, id))), [
+      { ...b, stageId: stages[0] },
+      { queue: 'a', stageId: stages[1], priority: 8, rank: 8, open: false, parallelism: 4, soft: 60, hard: 90 },
+      { ...b, stageId: stages[2] },
+    ])
+  })
+
+  test(`lanes open and close by stage or by job, and say in which queues (${database})`, async t => {
+    const { sql } = await fresh(t, database)
+    const [jobId, otherJob] = [newId(), newId()]
+    const [one, two, three] = [newId(), newId(), newId()]
+    await makeLane(sql, [
+      { ...plain, queue: 'a', stageId: one, jobId, priority: 0 },
+      { ...plain, queue: 'b', stageId: two, jobId, priority: 0 },
+      { ...plain, queue: 'b', stageId: three, jobId: otherJob, priority: 0 },
+    ])
+    const open = async () => {
+      const rows = await sql<{ stageId: string }>`select stage_id from pawl.lane where open`
+      return new Set(rows.map(({ stageId }) => stageId))
+    }
+    assert.deepEqual((await setLanesOpen(sql, { jobId }, false)).sort(), ['a', 'b'])
+    assert.deepEqual(await open(), new Set([three]))
+    assert.deepEqual(await setLanesOpen(sql, { stageIds: [two, three] }, true), ['b'])
+    assert.deepEqual(await open(), new Set([two, three]))
+    assert.deepEqual(await setLanesOpen(sql, { stageIds: [two, three] }, true), [])
+    assert.deepEqual(await setLanesOpen(sql, { stageIds: [] }, true), [])
+    assert.deepEqual(await setLanesOpen(sql, { jobId: newId() }, true), [])
+  })
+
+  test(`a job's tasks are claimed by its new priority, and shown with it (${database})`, async t => {
+    const run = await fresh(t, database)
+    const low = await laneWith(run, 1, { queue: 'a', priority: -1 })
+    const high = await laneWith(run, 1, { queue: 'a', priority: 1 })
+    await setLanePriority(run.sql, low.jobId, 2)
+    const { claimed } = await run.sync({ queues: ['a'], claim: 2 })
+    assert.deepEqual(
+      claimed.map(({ id }) => id),
+      [...low.ids, ...high.ids],
+    )
+    assert.equal((await run.engine.task(low.ids[0]!)).priority, 2)
+  })
+
+  test(`a lane goes when the last of its tasks is gone, and is closed until then (${database})`, async t => {
+    const run = await fresh(t, database)
+    const empty = await laneWith(run, 0)
+    const { queue, stageId, laneId, ids } = await laneWith(run, 1)
+    assert.equal(await dropLanes(run.sql, [empty.stageId, stageId]), 1)
+    assert.equal(await laneOf(run, empty.laneId), undefined)
+    assert.equal((await laneOf(run, laneId))!.open, false)
+    assert.equal((await run.engine.task(ids[0]!)).queue, queue)
+    await setLanesOpen(run.sql, { stageIds: [stageId] }, true)
+    const { claimed } = await run.sync({ queues: [queue], claim: 1 })
+    await run.sync({ settled: [{ id: claimed[0]!.id, epoch: 1, outcome: 'succeeded' }] })
+    assert.equal(await dropLanes(run.sql, [stageId]), 0)
+    await run.sql`delete from pawl.task where id = ${ids[0]!}::uuid`
+    assert.equal(await dropLanes(run.sql, [stageId]), 1)
+  })
+}

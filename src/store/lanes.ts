@@ -1,0 +1,150 @@
+/**
+ * Lanes: what a claim looks through first. What concerns all tasks of a stage or job (pause, hold, priority, age) is
+ * said of its lanes, and costs the same however many tasks there are.
+ *
+ * A claim may hold a lane while it waits for a task. So whoever changes lanes in a transaction does it before it locks
+ * tasks: job, stage, lane, task.
+ */
+import type { LaneFacts } from '../kernel/rank.ts'
+import type { Sql } from './sql.ts'
+
+export interface NewLane {
+  readonly queue: string
+  readonly stageId: string
+  readonly jobId: string
+  readonly priority: number
+  readonly open: boolean
+  /** How many of its tasks may be held at once; null: any number. */
+  readonly parallelism: number | null
+  /** When its job should and when it must be done, counted from now. */
+  readonly softInSeconds: number | null
+  readonly hardInSeconds: number | null
+}
+
+/** Makes the lanes of stages; returns their ids, in the order given. */
+export async function makeLane(sql: Sql, lanes: readonly NewLane[]): Promise<number[]> {
+  const made = await sql<{ id: number }>`
+    with wanted as materialized (
+      select *
+        from unnest(${lanes.map(lane => lane.queue)}::text[], ${lanes.map(lane => lane.stageId)}::uuid[],
+                    ${lanes.map(lane => lane.jobId)}::uuid[], ${lanes.map(lane => lane.priority)}::int[],
+                    ${lanes.map(lane => lane.open)}::boolean[], ${lanes.map(lane => lane.parallelism)}::int[],
+                    ${lanes.map(lane => lane.softInSeconds)}::float8[], ${lanes.map(lane => lane.hardInSeconds)}::float8[])
+             with ordinality as w (queue, stage_id, job_id, priority, open, parallelism, soft_in, hard_in, n)
+    ), made as (
+      insert into pawl.lane (queue, stage_id, job_id, priority, rank, open, parallelism, soft_at, hard_at)
+      select queue, stage_id, job_id, priority, priority, open, parallelism,
+             pawl.clock() + make_interval(secs => soft_in), pawl.clock() + make_interval(secs => hard_in)
+        from wanted order by n
+      returning id, queue, stage_id, priority
+    )
+    select made.id from made join wanted using (queue, stage_id, priority) order by wanted.n`
+  return made.map(({ id }) => id)
+}
+
+export type LaneChoice = { readonly stageIds: readonly string[] } | { readonly jobId: string }
+
+/**
+ * Opens or closes lanes; no claim that begins after the commit gets anything from a closed one. Returns the queues in
+ * which something changed: workers that wait there are to be told what has opened.
+ */
+export async function setLanesOpen(sql: Sql, lanes: LaneChoice, open: boolean): Promise<string[]> {
+  const changed = await sql<{ queue: string }>`
+    with mine as materialized (
+      select id from pawl.lane
+       where id = any(array(
+               select id from pawl.lane where job_id = ${'jobId' in lanes ? lanes.jobId : null}::uuid
+                union all
+               select id from pawl.lane where stage_id = any(${'stageIds' in lanes ? lanes.stageIds : []}::uuid[])))
+         and open <> ${open}
+       order by id
+         for update
+    )
+    update pawl.lane l set open = ${open}, rank = l.priority from mine where l.id = any(array[mine.id])
+    returning l.queue`
+  return [...new Set(changed.map(({ queue }) => queue))]
+}
+
+/** Gives all lanes of a job another priority; what age has added comes back with the chore's next look. */
+export async function setLanePriority(sql: Sql, jobId: string, priority: number): Promise<void> {
+  await sql`
+    with mine as materialized (
+      select id from pawl.lane where job_id = ${jobId}::uuid order by id for update
+    )
+    update pawl.lane l set priority = ${priority}::int, rank = ${priority}::int
+      from mine where l.id = any(array[mine.id])`
+}
+
+/**
+ * Removes the lanes of stages to which nothing is added any more, and returns how many went. A task is read through its
+ * lane, which says its queue and priority: a lane that tasks refer to is only closed.
+ */
+export async function dropLanes(sql: Sql, stageIds: readonly string[]): Promise<number> {
+  const gone = await sql`
+    with mine as materialized (
+      select l.id, not exists (select from pawl.due where lane_id = l.id)
+                   and not exists (select from pawl.task where stage_id = l.stage_id and lane_id = l.id) as unused
+        from pawl.lane l
+       where l.stage_id = any(${stageIds}::uuid[])
+       order by l.id
+         for update
+    ), closed as (
+      update pawl.lane l set open = false from mine where l.id = any(array[mine.id]) and not mine.unused and l.open
+    )
+    delete from pawl.lane l using mine where l.id = any(array[mine.id]) and mine.unused
+    returning l.id`
+  return gone.length
+}
+
+/** Queues in which work of these stages waits for a slot: when tasks of theirs were let go, workers are to be told. */
+export async function limitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ queue: string }>`
+    select distinct l.queue
+      from pawl.lane l
+     where l.stage_id = any(${stageIds}::uuid[]) and l.open and l.parallelism is not null
+       and exists (select from pawl.due where lane_id = l.id and run_at <= pawl.clock())`
+  return rows.map(({ queue }) => queue)
+}
+
+export interface OpenLane extends LaneFacts {
+  readonly id: number
+  readonly rank: number
+}
+
+/** Open lanes in the order of their ids, and what their rank follows from. */
+export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenLane[]> {
+  return sql<OpenLane>`
+    select l.id, l.rank, l.priority, date_part('epoch', pawl.clock() - front.run_at) as waited_seconds,
+           date_part('epoch', l.soft_at - pawl.clock()) as soft_in_seconds,
+           date_part('epoch', l.hard_at - pawl.clock()) as hard_in_seconds
+      from pawl.lane l
+      left join lateral (
+             select run_at from pawl.due
+              where lane_id = l.id and run_at <= pawl.clock()
+              order by run_at, id limit 1) as front on true
+     where l.open and l.id > ${after}::int
+     order by l.id
+     limit ${limit}::int`
+}
+
+/**
+ * Writes the ranks that differ; returns how many did. A lane that somebody holds is passed over, and so is one whose
+ * priority has changed since it was read: the next look is not far.
+ */
+export async function setRanks(
+  sql: Sql,
+  lanes: readonly { id: number; priority: number; rank: number }[],
+): Promise<number> {
+  const changed = await sql`
+    with mine as materialized (
+      select l.id, w.rank
+        from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ priority }) => priority)}::int[],
+                    ${lanes.map(({ rank }) => rank)}::int[]) as w (id, priority, rank)
+        join pawl.lane l on l.id = any(array[w.id]) and l.priority = w.priority and l.rank <> w.rank
+       order by l.id
+         for update of l skip locked
+    )
+    update pawl.lane l set rank = mine.rank from mine where l.id = any(array[mine.id])
+    returning l.id`
+  return changed.length
+}

@@ -1,0 +1,62 @@
+/** Tasks of stages: written in batches, of one stage or of many. */
+import type { TaskSettings } from '../kernel/settings.ts'
+import { json, list, type Sql } from './sql.ts'
+
+export interface StageTasks {
+  readonly stageId: string
+  /** Blocked until the stage opens; queued if it has. */
+  readonly state: 'blocked' | 'queued'
+  readonly settings: Partial<TaskSettings> | null
+  readonly tasks: readonly { readonly id: string; readonly type: string /** JSON text. */; readonly payload: string }[]
+}
+
+export interface JobOfTasks {
+  readonly id: string
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+}
+
+const tasksPerPlace = 50
+
+/** Rows, first events and, for those that are queued, places in the queue. The caller counts them. */
+export async function insertStageTasks(
+  sql: Sql,
+  job: JobOfTasks,
+  stages: readonly StageTasks[],
+  actor: string,
+): Promise<void> {
+  const rows = stages.flatMap(({ tasks }, stage) =>
+    tasks.map((task, index) => ({ ...task, stage: stage + 1, place: Math.floor(index / tasksPerPlace) })),
+  )
+  if (rows.length === 0) return
+  await sql`
+    with kind as materialized (
+      select k.n, k.stage_id, k.state, k.settings, s.lane_id
+        from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
+                    ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
+        join pawl.stage s on s.id = any(array[k.stage_id])
+    ), input as materialized (
+      select i.id, i.type, i.payload, i.place, kind.stage_id, kind.state, kind.settings, kind.lane_id,
+             pawl.clock() + make_interval(secs => pawl.setting(kind.settings, tt.settings, 'expireInSeconds')) as expire_at
+        from unnest(${list(rows.map(({ id }) => id))}::uuid[], ${list(rows.map(({ stage }) => stage))}::int[],
+                    ${list(rows.map(({ place }) => place))}::int[], ${rows.map(({ type }) => type)}::text[],
+                    ${rows.map(({ payload }) => payload)}::json[]) as i (id, stage, place, type, payload)
+        join kind on kind.n = i.stage
+        left join pawl.task_type tt on tt.type = i.type
+    ), made as (
+      insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, correlation_id, traceparent,
+                             payload, settings, job_id, stage_id, history)
+      select id, lane_id, 1, 1, 0, state, type, pawl.clock(), expire_at, ${job.correlationId}::text,
+             ${job.traceparent}::text, payload, settings, ${job.id}::uuid, stage_id,
+             array[row(pawl.clock(), 0, state, null, ${actor}::text, null, null)::pawl.step]
+        from input
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, type)
+      select lane_id, pawl.clock(), (array_agg(id order by id))[1], array_agg(id order by id), type
+        from input where state = 'queued' group by lane_id, type, place
+    ), mortal as (
+      insert into pawl.expiry (at, task_id) select expire_at, id from input where expire_at is not null
+    )
+    insert into pawl.change (entity, ids, seqs)
+    select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from input`
+}
