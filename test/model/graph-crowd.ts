@@ -1,0 +1,211 @@
+/** Who works on random jobs at once: workers that succeed, fail, give back and die, operators, and a babysitter. */
+import assert from 'node:assert/strict'
+import { ageLanes } from '../../src/babysitter/age-lanes.ts'
+import type { Chore } from '../../src/babysitter/chore.ts'
+import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
+import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import type { Pawl } from '../../src/engine/engine.ts'
+import { jobLifecycle } from '../../src/kernel/job.ts'
+import { isFinal } from '../../src/kernel/lifecycle.ts'
+import { Problem, type ProblemCode } from '../../src/kernel/problem.ts'
+import { stageLifecycle } from '../../src/kernel/stage.ts'
+import type { JobView, StageView } from '../../src/protocol/jobs.ts'
+import type { ClaimedTask, SettledTask } from '../../src/protocol/sync.ts'
+import type { Dice } from './dice.ts'
+import { chance, type Load, queues, randomStage, whole } from './random-job.ts'
+
+export interface Crowd {
+  readonly dice: Dice
+  /** Ids by number; a clone has none, but is found through `all`. */
+  readonly jobs: string[]
+  /** Jobs by number that are surely paused: claims that begin now win nothing of them. One pause is not another. */
+  readonly paused: Map<number, symbol>
+  /** Requests on jobs, by number: how many have begun, and how many of them have not been answered. */
+  readonly requests: Map<number, { begun: number; open: number }>
+  advance(seconds: number): Promise<void>
+}
+
+/** Claims and settles until told to stop; then what it holds is dropped, as when a worker dies. */
+export async function work(crowd: Crowd, engine: Pawl, worker: string, signal: AbortSignal): Promise<number> {
+  const { dice } = crowd
+  let held: ClaimedTask[] = []
+  let claimedInAll = 0
+  while (!signal.aborted) {
+    const [now, later] = split(held, () => chance(dice, 0.7))
+    const settled = now.flatMap(task => reportOf(dice, task))
+    const started = later.filter(() => chance(dice, 0.3)).map(({ id, epoch }) => ({ id, epoch }))
+    const beats = later.filter(() => chance(dice, 0.2)).map(({ id, epoch }) => ({ id, epoch, progress: 1 }))
+    const pausedBefore = new Map(crowd.paused)
+    const mine = queues.filter(() => chance(dice, 0.8))
+    const asks = { queues: mine, claim: dice.among([1, 2, 5, 50])!, waitSeconds: 0.02 }
+    const { claimed, refused } = await engine.sync({ worker, ...asks, settled, started, beats }, signal)
+    for (const task of claimed) await assertMayBeClaimed(crowd, engine, pausedBefore, task)
+    for (const { code, message } of refused) assert.ok(bearable.includes(code), `${code} ${message}`)
+    claimedInAll += claimed.length
+    const unspawned = refused.filter(({ code }) => code === 'SPAWN_REFUSED').map(({ id }) => id)
+    held = [...later, ...now.filter(({ id }) => unspawned.includes(id)), ...claimed]
+  }
+  return claimedInAll
+}
+
+const bearable: readonly string[] = ['LEASE_LOST', 'SPAWN_REFUSED', 'TASK_BUSY'] satisfies ProblemCode[]
+
+/** I9. What undoes is not held up by a pause: its job has failed meanwhile. A clone has the payloads of its original. */
+async function assertMayBeClaimed(
+  { paused, jobs }: Crowd,
+  engine: Pawl,
+  before: ReadonlyMap<number, symbol>,
+  { id, type, payload }: ClaimedTask,
+): Promise<void> {
+  const job = (payload as Load | null)?.job
+  if (type === 'undo' || job === undefined) return
+  const pause = before.get(job)
+  if (pause === undefined || pause !== paused.get(job)) return
+  assert.notEqual((await engine.task(id)).jobId, jobs[job], `job-${job} was paused, and a task of it was claimed`)
+}
+
+function split<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  const first = items.filter(isFirst)
+  return [first, items.filter(item => !first.includes(item))]
+}
+
+/** What a worker says of a task; nothing, if it dies over it. */
+function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): SettledTask[] {
+  const { badLuck = 0.1 } = (payload ?? {}) as Partial<Load>
+  const said = { id, epoch, output: payload ?? null }
+  if (!chance(dice, badLuck)) {
+    const kind = dice.throw()
+    if (kind < 0.05) return [{ ...said, outcome: 'succeeded', partial: true }]
+    if (kind < 0.1) return [{ ...said, outcome: 'skipped' }]
+    if (kind < 0.15) return [{ id, epoch, outcome: 'released' }]
+    const isMaking = kind < 0.17 && type !== 'undo'
+    return [{ ...said, outcome: 'succeeded', ...(isMaking && { spawn: [{ payload }] }) }]
+  }
+  const kind = dice.throw()
+  if (kind < 0.2) return []
+  const error = { message: 'no luck', permanent: kind < 0.6 }
+  return [{ id, epoch, error, outcome: kind < 0.9 ? 'failed' : 'dead_lettered' }]
+}
+
+/**
+ * Chores one after the other, and now and then a long time passes: leases, graces and times to live run out. Nobody
+ * goes on with jobs that others left behind, for nobody dies between a settle and its roll-up: what was not rolled up
+ * then is a fault, and is to be seen.
+ */
+export async function babysit(crowd: Crowd, engine: Pawl, signal: AbortSignal): Promise<void> {
+  const look = chores()
+  while (!signal.aborted) {
+    if (chance(crowd.dice, 0.2)) await crowd.advance(whole(crowd.dice, 5, 40))
+    await look(engine)
+    await engine.sync({ worker: 'nobody', queues: ['none'], claim: 1, waitSeconds: 0.1 }, signal)
+  }
+}
+
+export function chores(more: readonly Chore[] = []): (engine: Pawl) => Promise<void> {
+  const sighted = rescue({ now: () => 0, beginsBlind: false })
+  const all = [sighted, expireTasks, endGraces, jobDeadlines, ageLanes(), ...more]
+  return async engine => {
+    for (const chore of all) {
+      for (let isMore = true; isMore; ) {
+        const did = await chore.run(engine.context)
+        assert.ok(did.failed === undefined || did.failed === 0, `${chore.name}: ${JSON.stringify(did)}`)
+        isMore = did.more === true
+      }
+    }
+  }
+}
+
+const refusals: readonly string[] = [
+  'MOVE_REFUSED',
+  'SEALED',
+  'JOB_COMPENSATED',
+  'JOB_NOT_FOUND',
+  'STAGE_NOT_FOUND',
+  'TASK_NOT_FOUND',
+  'SPEC_INVALID',
+] satisfies ProblemCode[]
+
+/** So many requests, each on a random job. A request may be refused; nothing else may go wrong. */
+export async function operate(crowd: Crowd, engine: Pawl, requests: number): Promise<void> {
+  for (let request = 0; request < requests; request++) {
+    const number = whole(crowd.dice, 0, crowd.jobs.length - 1)
+    const onJob = crowd.requests.get(number) ?? { begun: 0, open: 0 }
+    crowd.requests.set(number, onJob)
+    const isAlone = onJob.open === 0
+    onJob.begun += 1
+    onJob.open += 1
+    const { begun } = onJob
+    crowd.paused.delete(number)
+    try {
+      const did = await ask(crowd, engine, await engine.job(crowd.jobs[number]!))
+      // Another's request may have ended the pause before its answer was heard here.
+      if (did === 'paused' && isAlone && onJob.begun === begun) crowd.paused.set(number, Symbol())
+    } catch (error) {
+      if (!(error instanceof Problem) || !refusals.includes(error.code)) throw error
+    } finally {
+      onJob.open -= 1
+    }
+  }
+}
+
+async function ask(crowd: Crowd, engine: Pawl, job: JobView): Promise<unknown> {
+  const { dice } = crowd
+  const stage = dice.among(job.stages)
+  const call = chance(dice, 0.2) ? { idempotencyKey: `key-${dice.throw()}` } : {}
+  const mode = dice.among(['soft', 'hard'] as const)!
+  if (job.state === 'paused') return chance(dice, 0.7) && engine.resumeJob(job.id, call)
+  if (chance(dice, 0.35)) return engine.pauseJob(job.id, call).then(() => 'paused')
+  if (isFinal(jobLifecycle, job.state)) return again(crowd, engine, job, stage)
+  if (stage === undefined || chance(dice, 0.15)) return end(engine, dice, job, mode, call)
+  if (stage.state === 'waiting') {
+    const actor = dice.among(['ann', 'bob'])!
+    return chance(dice, 0.8) ? engine.approve(stage.id, { ...call, actor }) : engine.reject(stage.id, call)
+  }
+  const what = dice.throw()
+  if (what < 0.3) return engine.hold(stage.id, call)
+  if (what < 0.36) return engine.cancelStage(stage.id, { ...call, mode })
+  if (what < 0.42) return engine.retryStage(stage.id, call)
+  if (what < 0.5) return engine.addTasks(stage.id, [{ type: 'red', payload: job.input }], call)
+  if (what < 0.55) return engine.sealStage(stage.id, call)
+  return oneTask(dice, engine, stage, call)
+}
+
+async function end(engine: Pawl, dice: Dice, job: JobView, mode: 'soft' | 'hard', call: object): Promise<unknown> {
+  const what = dice.throw()
+  if (what < 0.2) return engine.setJobPriority(job.id, whole(dice, 0, 5), call)
+  if (what < 0.4) return engine.sealJob(job.id, call)
+  if (what < 0.5) return engine.startJob(job.id, call)
+  if (what < 0.7) {
+    const above = job.stages.filter(({ kind }) => kind === 'work')
+    return engine.addStages(job.id, [randomStage(dice, { job: -1, badLuck: 0.1 }, above)], call)
+  }
+  const view = await engine.cancelJob(job.id, { ...call, mode })
+  if (mode === 'soft' || 'idempotencyKey' in call) return view
+  const left = view.stages.filter(({ kind, state }) => kind === 'work' && !isFinal(stageLifecycle, state))
+  assert.deepEqual(left, [], 'after a hard cancel nothing of a job is in hand')
+  return view
+}
+
+/** One task of a stage, from outside. */
+async function oneTask(dice: Dice, engine: Pawl, stage: StageView, call: object): Promise<unknown> {
+  const { items } = await engine.tasks({ stageId: stage.id, limit: 20 })
+  const task = dice.among(items)
+  if (task === undefined) return undefined
+  if (task.state === 'dead_lettered') return engine.redrive({ ids: [task.id] }, call)
+  if (task.state === 'cancelled') return engine.resume(task.id, call)
+  if (task.state === 'failed' || task.state === 'expired') return engine.retry(task.id, call)
+  const mode = dice.among(['soft', 'hard'] as const)!
+  if (chance(dice, 0.3)) return engine.deadLetter(task.id, { ...call, reasonCode: 'policy_violation' })
+  return engine.cancel(task.id, { ...call, mode })
+}
+
+/** A job that has ended is left alone, or brought back: all of it, a stage of it, or a task. */
+async function again({ dice }: Crowd, engine: Pawl, job: JobView, stage: StageView | undefined): Promise<unknown> {
+  const what = dice.throw()
+  if (what < 0.15) return engine.retryJob(job.id)
+  if (what < 0.2) return engine.retryJob(job.id, { clone: true })
+  if (what < 0.3) return engine.resumeJob(job.id)
+  if (stage === undefined || what > 0.6) return undefined
+  return what < 0.45 ? engine.retryStage(stage.id) : oneTask(dice, engine, stage, {})
+}
