@@ -2,6 +2,7 @@
 import { isFinal } from '../kernel/lifecycle.ts'
 import { tolerated } from '../kernel/rollup.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import { limitedQueues } from '../store/lanes.ts'
 import { countsNow, type StageCount } from '../store/tally.ts'
 import type { Context } from './context.ts'
 import { driveJob } from './drive.ts'
@@ -17,7 +18,11 @@ const drivenAtOnce = 4
  */
 export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
   if (stageIds.length === 0) return
-  const counts = await countsNow(context.sql, stageIds)
+  const { sql, wake } = context
+  const counts = await countsNow(sql, stageIds)
+  // A place among those that a stage may hold at once has become free.
+  const limited = counts.filter(({ isLimited }) => isLimited).map(({ id }) => id)
+  if (limited.length > 0) wake.tell(await limitedQueues(sql, limited))
   const jobs = new Set(counts.filter(isWorthDriving).map(({ jobId }) => jobId))
   const ids = [...jobs]
   // Several at once, so that they share the waiting for the disk.

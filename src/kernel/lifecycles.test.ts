@@ -80,11 +80,11 @@ const promised = new Map<Lifecycle, Promised>([
         partial ⇒ created
         skipped ⇒ created`,
       operator: {
-        created: ['hold', 'fail', 'cancel'],
-        pending: ['hold', 'fail', 'stop', 'cancel'],
-        waiting: ['approve', 'fail', 'stop', 'cancel'],
-        running: ['hold', 'fail', 'stop', 'cancel'],
-        stopping: ['fail', 'cancel'],
+        created: ['hold', 'cancel'],
+        pending: ['hold', 'cancel'],
+        waiting: ['approve', 'reject', 'cancel'],
+        running: ['hold', 'cancel'],
+        stopping: ['cancel'],
         failed: ['revive'],
         cancelled: ['revive'],
         partial: ['revive'],
@@ -110,10 +110,10 @@ const promised = new Map<Lifecycle, Promised>([
         expired ⇒ pending
         partial ⇒ pending`,
       operator: {
-        created: ['submit', 'stop', 'cancel'],
-        pending: ['pause', 'stop', 'cancel'],
-        running: ['pause', 'stop', 'cancel'],
-        paused: ['unpause', 'stop', 'cancel'],
+        created: ['submit', 'cancel'],
+        pending: ['pause', 'cancel'],
+        running: ['pause', 'cancel'],
+        paused: ['unpause', 'cancel'],
         stopping: ['cancel'],
         compensating: ['cancel'],
         failed: ['revive'],

@@ -81,9 +81,8 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
       from pawl.task t
       left join (select lane_id, run_at, u.id from pawl.due cross join unnest(ids) as u (id)) as d
         on d.id = t.id and d.lane_id = t.lane_id and d.run_at = t.run_at
-      -- In the lane of a stage that has ended a place may be left behind: nobody claims from it.
-      left join pawl.stage s on s.id = t.stage_id
-     where t.id >= ${from}::uuid and (s.ended_at is null or t.ended_at is null)
+     -- One that was called off while a claim had its place may leave it behind: the next claim lets it go.
+     where t.id >= ${from}::uuid and t.ended_at is null
      group by t.id, t.state
     having count(d.id) <> case when t.state in (${open}) then 1 else 0 end
      union all

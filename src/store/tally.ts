@@ -75,6 +75,8 @@ export interface StageCount {
   readonly jobId: string
   readonly state: string
   readonly failFast: boolean
+  /** It holds only so many tasks at once. */
+  readonly isLimited: boolean
   readonly tolerate: { count?: number; percent?: number }
   readonly total: number
   readonly good: number
@@ -91,7 +93,7 @@ export interface StageCount {
 export function countsNow(sql: Sql, stageIds: readonly string[]): Promise<StageCount[]> {
   return sql<StageCount>`
     select s.id, s.job_id, s.state, coalesce((s.plan->>'failFast')::boolean, true) as fail_fast,
-           coalesce(s.plan->'tolerate', '{}') as tolerate, s.bad_before,
+           coalesce(s.plan->'tolerate', '{}') as tolerate, s.bad_before, s.plan->>'parallelism' is not null as is_limited,
            (s.total + t.total)::int as total, (s.good + t.good)::int as good, (s.bad + t.bad)::int as bad,
            s.begun or t.begun > 0 as begun, t.begun > 0 and not j.begun as begins_job, t.appended
       from pawl.stage s
