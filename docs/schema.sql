@@ -366,6 +366,12 @@ create index stage_order on pawl.stage (job_id, ordinal);
 create index stage_waiting on pawl.stage (id) where state = 'waiting';
 create index stage_gate on pawl.stage (gate_until) where gate_until is not null and ended_at is null;
 
+-- Undoes the statement that finds out that it cannot be whole; whoever sent it sends it again.
+create function pawl.try_again() returns boolean language plpgsql as $$
+begin
+  raise exception 'somebody else was faster' using errcode = 'serialization_failure';
+end $$;
+
 create index task_stage on pawl.task (stage_id, id) where stage_id is not null;
 
 -- What settles have come to since the stage was last counted. A settle appends, and locks nobody.

@@ -30,10 +30,10 @@ const lanesAtLeast = 200
  * Two workers never get the same task: SKIP LOCKED hands them different rows of `due`, and taking a row out of it and
  * moving its tasks is one statement. Rows are pulled lane by lane, and only as far as the limit, so nothing is locked
  * in vain; what the last one holds beyond the limit is put back. Of tasks to be handled with care it gives out one at
- * a time. A task in `due` that is not open any more, or not yet again, is a leftover: it goes, and wins nothing. Only
- * what was really taken out is moved: a place that another wrote to just before it was locked is one that this
- * statement can lock but not delete, and it is left to the next claim. (`is true` has it looked up in a hash; as a join
- * it would be a loop over all places for every task.)
+ * a time. A task in `due` that is not open any more, or not yet again, is a leftover: it goes, and wins nothing.
+ *
+ * A place that another wrote to just before it was locked is one that this statement can lock but not delete: then it
+ * is all undone and tried again, for its tasks would be claimed and still have a place.
  *
  * `lanes` are those with something due, each with the place where that begins; the index gives them in order, so of
  * many only the first are read. A lane that is full is passed over before it counts. One with `parallelism` is locked
@@ -120,7 +120,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
              history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
                                             null, ${`worker:${ask.worker}`}, null, null)::pawl.step
         from found
-       where (found.place in (select place from taken)) is true
+       where (not found.careful or found.place in (select place from used))
          and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at <= pawl.clock()
       returning ${wonColumns('found.typed')}, t.seq, found.limited
     ), won as materialized (
@@ -152,7 +152,8 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
     select ${sent},
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
-                      from taken order by lane_id, run_at desc, id desc) as last) as places
+                      from taken order by lane_id, run_at desc, id desc) as last) as places,
+           case when (select count(*) from taken) <> (select count(*) from used) then pawl.try_again() end as whole
       from won`
   return { tasks: claimedFrom(won!), places: won!.places ?? [] }
 }
