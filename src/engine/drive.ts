@@ -206,7 +206,7 @@ class Run {
     const fanned = stage.fanned + elements.length
     this.#book.setStage(stage, { fanned, unfanned: stage.unfanned - elements.length })
     await this.#book.write(this.#tx)
-    return { last: null, seen: elements.length, moved: elements.length }
+    return { last: null, seen: elements.length }
   }
 
   async #callOff(stage: StageRow, limit: number): Promise<Batch> {
@@ -218,7 +218,7 @@ class Run {
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
     await writeRulings(this.#tx, rulings, this.#actor)
-    return { last: tasks.at(-1)?.id ?? null, seen: tasks.length, moved: rulings.length }
+    return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
   }
 
   async #revive(stage: StageRow, errand: 'revive' | 'reopen'): Promise<void> {

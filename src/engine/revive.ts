@@ -105,5 +105,5 @@ export async function reviveBatch(tx: Sql, stage: StageRow, limit: number, actor
     return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
   })
   await writeRulings(tx, rulings, actor)
-  return { last: tasks.at(-1)?.id ?? null, seen: tasks.length, moved: rulings.length }
+  return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
 }

@@ -108,7 +108,8 @@ export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<voi
            <= pawl.clock()`
 }
 
-const tasksPerPlace = 50
+/** Tasks that are queued together share a place, so many at most. */
+export const tasksPerPlace = 50
 
 /**
  * One statement for the rows, which hold their first events, and their places in the queue. What most tasks share

@@ -2,17 +2,16 @@
  * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
  * task where the one before it stopped, so no task is looked at twice.
  */
+import { tasksPerPlace } from './enqueue.ts'
 import type { Sql } from './sql.ts'
 
-/** How far a batch came: the last task that it looked at, and how many it looked at and changed. */
+/** How far a batch came: the last task that it looked at, and how many it looked at. */
 export interface Batch {
   readonly last: string | null
   readonly seen: number
-  readonly moved: number
 }
 
 const start = '00000000-0000-0000-0000-000000000000'
-const tasksPerPlace = 50
 
 /** Lets the next blocked tasks be claimed. They lie together in the queue, as tasks that were queued together do. */
 export async function releaseBlocked(
@@ -45,8 +44,7 @@ export async function releaseBlocked(
       insert into pawl.tally (job_id, stage_id, blocked)
       select ${jobId}::uuid, ${stageId}::uuid, -count(*) from moved having count(*) > 0
     )
-    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen,
-           (select count(*)::int from moved) as moved`
+    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen`
   return batch!
 }
 
@@ -76,8 +74,7 @@ export async function skipBlocked(
       insert into pawl.tally (job_id, stage_id, good, skipped, blocked)
       select ${jobId}::uuid, ${stageId}::uuid, count(*), count(*), -count(*) from moved having count(*) > 0
     )
-    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen,
-           (select count(*)::int from moved) as moved`
+    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen`
   return batch!
 }
 

@@ -4,7 +4,7 @@ import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { laneWith } from '../../test/harness/lane-with.ts'
 import { newId } from '../kernel/id.ts'
-import { dropLanes, makeLane, setLanePriority, setLanesOpen } from './lanes.ts'
+import { makeLane, setLanePriority, setLanesOpen } from './lanes.ts'
 
 const plain = { open: true, parallelism: null, softInSeconds: null, hardInSeconds: null }
 
@@ -76,21 +76,5 @@ for (const database of bothKinds) {
       [...low.ids, ...high.ids],
     )
     assert.equal((await run.engine.task(low.ids[0]!)).priority, 2)
-  })
-
-  test(`a lane goes when the last of its tasks is gone, and is closed until then (${database})`, async t => {
-    const run = await fresh(t, database)
-    const empty = await laneWith(run, 0)
-    const { queue, stageId, laneId, ids } = await laneWith(run, 1)
-    assert.equal(await dropLanes(run.sql, [empty.stageId, stageId]), 1)
-    assert.equal(await laneOf(run, empty.laneId), undefined)
-    assert.equal((await laneOf(run, laneId))!.open, false)
-    assert.equal((await run.engine.task(ids[0]!)).queue, queue)
-    await setLanesOpen(run.sql, { stageIds: [stageId] }, true)
-    const { claimed } = await run.sync({ queues: [queue], claim: 1 })
-    await run.sync({ settled: [{ id: claimed[0]!.id, epoch: 1, outcome: 'succeeded' }] })
-    assert.equal(await dropLanes(run.sql, [stageId]), 0)
-    await run.sql`delete from pawl.task where id = ${ids[0]!}::uuid`
-    assert.equal(await dropLanes(run.sql, [stageId]), 1)
   })
 }

@@ -75,27 +75,6 @@ export async function setLanePriority(sql: Sql, jobId: string, priority: number)
       from mine where l.id = any(array[mine.id])`
 }
 
-/**
- * Removes the lanes of stages to which nothing is added any more, and returns how many went. A task is read through its
- * lane, which says its queue and priority: a lane that tasks refer to is only closed.
- */
-export async function dropLanes(sql: Sql, stageIds: readonly string[]): Promise<number> {
-  const gone = await sql`
-    with mine as materialized (
-      select l.id, not exists (select from pawl.due where lane_id = l.id)
-                   and not exists (select from pawl.task where stage_id = l.stage_id and lane_id = l.id) as unused
-        from pawl.lane l
-       where l.stage_id = any(${stageIds}::uuid[])
-       order by l.id
-         for update
-    ), closed as (
-      update pawl.lane l set open = false from mine where l.id = any(array[mine.id]) and not mine.unused and l.open
-    )
-    delete from pawl.lane l using mine where l.id = any(array[mine.id]) and mine.unused
-    returning l.id`
-  return gone.length
-}
-
 /** Queues in which work of these stages waits for a slot: when tasks of theirs were let go, workers are to be told. */
 export async function limitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`

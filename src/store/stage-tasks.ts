@@ -1,5 +1,6 @@
 /** Tasks of stages: written in batches, of one stage or of many. */
 import type { TaskSettings } from '../kernel/settings.ts'
+import { tasksPerPlace } from './enqueue.ts'
 import { json, list, type Sql } from './sql.ts'
 
 export interface StageTasks {
@@ -15,8 +16,6 @@ export interface JobOfTasks {
   readonly correlationId: string | null
   readonly traceparent: string | null
 }
-
-const tasksPerPlace = 50
 
 /** Rows, first events and, for those that are queued, places in the queue. The caller counts them. */
 export async function insertStageTasks(
