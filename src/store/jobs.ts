@@ -244,28 +244,6 @@ async function writeFirstSteps(
   if (written.length !== changes.length) throw new Error(`a ${entity} moved under its job's lock`)
 }
 
-/** Opens and closes lanes; returns the queues in which something opened. */
-export async function setLanes(sql: Sql, lanes: readonly { id: number; open: boolean }[]): Promise<string[]> {
-  if (lanes.length === 0) return []
-  const opened = await sql<{ queue: string }>`
-    update pawl.lane l set open = w.open
-      from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
-     where l.id = any(array[w.id]) and l.open <> w.open
-    returning case when l.open then l.queue end as queue`
-  return [...new Set(opened.flatMap(({ queue }) => (queue === null ? [] : [queue])))]
-}
-
-/**
- * Takes away what is left in the queue of stages that have ended: a task that was called off while a claim had its place
- * left that place behind. One that a claim has even now is passed over; nobody will ever claim from it.
- */
-export async function clearLanes(sql: Sql, lanes: readonly number[]): Promise<void> {
-  if (lanes.length === 0) return
-  await sql`
-    delete from pawl.due where ctid = any(array(
-      select ctid from pawl.due where lane_id = any(${lanes}::int[]) for update skip locked))`
-}
-
 /** So that the babysitter goes on if whoever works on the job dies; taken away when there is nothing left to do. */
 export async function keepErrand(sql: Sql, jobId: string, isOpen: boolean): Promise<void> {
   if (isOpen) {

@@ -127,3 +127,25 @@ export async function setRanks(
     returning l.id`
   return changed.length
 }
+
+/** Opens and closes lanes; returns the queues in which something opened. */
+export async function setLanes(sql: Sql, lanes: readonly { id: number; open: boolean }[]): Promise<string[]> {
+  if (lanes.length === 0) return []
+  const opened = await sql<{ queue: string }>`
+    update pawl.lane l set open = w.open
+      from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
+     where l.id = any(array[w.id]) and l.open <> w.open
+    returning case when l.open then l.queue end as queue`
+  return [...new Set(opened.flatMap(({ queue }) => (queue === null ? [] : [queue])))]
+}
+
+/**
+ * Takes away what is left in the queue of stages that have ended: a task that was called off while a claim had its place
+ * left that place behind. One that a claim has even now is passed over; nobody will ever claim from it.
+ */
+export async function clearLanes(sql: Sql, lanes: readonly number[]): Promise<void> {
+  if (lanes.length === 0) return
+  await sql`
+    delete from pawl.due where ctid = any(array(
+      select ctid from pawl.due where lane_id = any(${lanes}::int[]) for update skip locked))`
+}
