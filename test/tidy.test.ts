@@ -12,13 +12,15 @@ const root = findRoot(import.meta.dirname)
 const mayImport: Record<string, readonly string[]> = {
   kernel: [],
   spec: ['kernel'],
-  protocol: ['kernel'],
+  protocol: ['kernel', 'spec'],
+  client: ['kernel', 'spec', 'protocol'],
   worker: ['kernel', 'protocol'],
   store: ['kernel'],
   engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
-  cli: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
-  '.': ['kernel', 'spec', 'protocol', 'engine', 'babysitter', 'worker'],
+  server: ['kernel', 'spec', 'protocol', 'engine'],
+  cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server'],
+  '.': ['kernel', 'spec', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
 }
 
 /** Packages from outside, and the folders that may use them. */
@@ -26,6 +28,7 @@ const mayUse: Record<string, readonly string[]> = {
   pg: ['store'],
   '@electric-sql/pglite': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
+  fastify: ['server'],
   yaml: ['spec'],
   '@marcbachmann/cel-js': ['spec'],
 }

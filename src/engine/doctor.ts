@@ -1,21 +1,10 @@
 /** Looks at a store as a doctor would: what is wrong, and what to do about it. It changes nothing. */
+
+import type { Examination, Finding } from '../protocol/operations.ts'
 import { clockSkew, pinnedSnapshots, schemaDrift, serverVersion, wornTables } from '../store/examine.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { staleQueues } from '../store/stale.ts'
 import type { Context } from './context.ts'
-
-export interface Finding {
-  /** `bad`: a promise is broken or about to be. `warning`: it works, but will hurt. `note`: good to know. */
-  readonly grade: 'bad' | 'warning' | 'note'
-  readonly what: string
-  readonly todo: string
-}
-
-export interface Examination {
-  readonly store: string
-  readonly findings: Finding[]
-  readonly healthy: boolean
-}
 
 const pinnedSeconds = 60
 const skewSeconds = 2

@@ -1,17 +1,20 @@
-import type { TaskSettings } from '../kernel/settings.ts'
-import type { JobQuery } from '../protocol/jobs.ts'
+import { settingsOf } from '../kernel/settings.ts'
+import type { Call, PawlApi } from '../protocol/api.ts'
+import { taskTypeFields } from '../protocol/fields.ts'
+import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
+import type { NewKey } from '../protocol/keys.ts'
 import type { SyncPort } from '../protocol/sync.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions, TaskTypeOptions } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
+import { clockMs } from '../store/clock.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
 import { postgresPool } from '../store/postgres.ts'
-import { getTaskType, putTaskType, queueDepths } from '../store/read.ts'
-import { listSessions } from '../store/sessions.ts'
+import { putTaskType, queueDepths } from '../store/read.ts'
 import { makeSql, type Sql } from '../store/sql.ts'
 import { checkOptions, number, oneOf, text } from './check.ts'
 import type { CallerTransaction, Context, Log } from './context.ts'
@@ -22,7 +25,7 @@ import { claimHints } from './hints.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
-import { settingsOf, taskTypeFields } from './options.ts'
+import * as keys from './keys.ts'
 import * as read from './read.ts'
 import * as stageControl from './stage-control.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
@@ -154,7 +157,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       stageControl.cancelStage(context, id, call),
     retryStage: (id: string, call?: control.ControlCall) => stageControl.retryStage(context, id, call),
     sealStage: (id: string, call?: control.ControlCall) => stageControl.sealStage(context, id, call),
-    addTasks: (id: string, tasks: readonly stageControl.NewStageTask[], call?: control.ControlCall) =>
+    addTasks: (id: string, tasks: readonly NewStageTask[], call?: control.ControlCall) =>
       stageControl.addTasks(context, id, tasks, call),
     jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
       read.readEntityEvents(context, 'job', id, ask),
@@ -166,18 +169,28 @@ function engineOf(context: Context, close: () => Promise<void>) {
     attempts: (id: string) => read.readAttempts(context, id),
     events: (ask?: Parameters<typeof read.readEvents>[1]) => read.readEvents(context, ask),
     queues: () => queueDepths(context.sql),
-    workers: (withinSeconds = 60) => listSessions(context.sql, withinSeconds),
+    workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeOptions) => types.put(type, options),
-    taskType: (type: string): Promise<Partial<TaskSettings> | undefined> => getTaskType(context.sql, type),
+    taskType: (type: string) => read.readTaskType(context, type),
+    createKey: (key: NewKey, call?: Call) => keys.createKey(context, key, call),
+    keys: () => keys.findKeys(context),
+    revokeKey: (id: string, call?: Call) => keys.revokeKey(context, id, call),
+    /** Whose key this is; undefined: nobody's, or one that was revoked. */
+    keyOf: (secret: string) => keys.keyOf(context, secret),
+    anyKeys: () => keys.anyKeys(context),
+    /** The queues that these tasks are in. */
+    queuesOf: (ids: readonly unknown[]) => read.readQueuesOf(context, ids),
+    /** Resolves if the store answers. */
+    ready: async () => void (await clockMs(context.sql)),
     brokenRules: () => brokenRules(context.sql),
     doctor: () => examine(context),
     context,
     close,
     [Symbol.asyncDispose]: close,
   }
-  return engine
+  return engine satisfies PawlApi
 }
 
 /** Types that this process has defined. Their settings are written once, and again when they change. */

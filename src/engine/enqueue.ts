@@ -1,12 +1,13 @@
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
+import { settingsOf } from '../kernel/settings.ts'
+import { callFields, maxTasksPerCall, taskFields } from '../protocol/fields.ts'
 import type { NewTaskItem, QueuedTask } from '../protocol/tasks.ts'
 import { insertTasks, makeLanes, type NewTask } from '../store/enqueue.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { type Idempotency, once } from './once.ts'
-import { callFields, settingsOf, taskFields } from './options.ts'
 import { again } from './split.ts'
 
 export interface EnqueueCall extends Idempotency {
@@ -15,8 +16,6 @@ export interface EnqueueCall extends Idempotency {
   /** Who asks, for the events. Default: producer. */
   readonly actor?: string
 }
-
-export const maxTasksPerCall = 10_000
 
 /** Queues tasks, all or none. Everything is checked before anything is written. */
 export async function enqueueTasks(

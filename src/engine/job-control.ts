@@ -3,6 +3,7 @@ import { type JobMove, jobLifecycle } from '../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
+import { cancelFields, controlFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
@@ -10,14 +11,13 @@ import { readStages } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
 import { insertStages } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
-import { checkId, checkOptions, number, oneOf } from './check.ts'
+import { checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { once } from './once.ts'
-import { cancelFields, controlFields } from './options.ts'
 import { canRevive, reviveStages } from './revive.ts'
 import { again } from './split.ts'
 import { checkPayloads, newStage, startJob, writeTasks } from './submit.ts'
@@ -194,5 +194,3 @@ function refused({ job }: JobBook, move: string): Problem {
   const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
   return new Problem('MOVE_REFUSED', { job: job.id, state: job.state, move, possible })
 }
-
-export const retryFields = { ...controlFields, clone: oneOf([true, false]) }

@@ -3,6 +3,7 @@ import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
+import { controlFields, retryJobFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import { removeJob, unfinishedPayloads } from '../store/job-ends.ts'
 import { getJob } from '../store/job-read.ts'
@@ -12,12 +13,11 @@ import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './job-read.ts'
-import { controlFields } from './options.ts'
 import { writeJob } from './submit.ts'
 
 /** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
 export async function retryJob(context: Context, id: string, call: jobControl.RetryCall = {}): Promise<JobView> {
-  checkOptions(call, jobControl.retryFields, 'retry')
+  checkOptions(call, retryJobFields, 'retry')
   const { clone = false, ...rest } = call
   return clone ? cloneJob(context, id, rest) : jobControl.retry(context, id, rest)
 }

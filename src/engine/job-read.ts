@@ -1,7 +1,7 @@
-import { type JobState, jobLifecycle } from '../kernel/job.ts'
-import { statesOf } from '../kernel/lifecycle.ts'
+import type { JobState } from '../kernel/job.ts'
 import { Problem } from '../kernel/problem.ts'
-import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import type { StageState } from '../kernel/stage.ts'
+import { jobQueryFields, stageQueryFields } from '../protocol/fields.ts'
 import type { JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
 import {
   getJob,
@@ -13,9 +13,7 @@ import {
   stagesOf,
 } from '../store/job-read.ts'
 import type { Sql } from '../store/sql.ts'
-import { checkId, checkOptions, number, oneOf, text } from './check.ts'
-
-const most = 1000
+import { checkId, checkOptions } from './check.ts'
 
 export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promise<JobView> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
@@ -32,7 +30,7 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
 
 /** Newest first, in pages. */
 export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}) {
-  checkOptions(query, queryFields, 'jobs')
+  checkOptions(query, jobQueryFields, 'jobs')
   const { name = null, correlationId = null, limit = 50, cursor } = query
   const states = query.state === undefined ? [] : [query.state].flat()
   const before = cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID')
@@ -61,18 +59,6 @@ export async function findStages(
   const items = (await listStages(sql, [query.state].flat(), after, limit)).map(toStageView)
   return { items, next: items.length < limit ? null : items.at(-1)!.id }
 }
-
-const some = (states: readonly string[]) => (value: unknown) =>
-  [value].flat().every(state => oneOf(states)(state) === undefined) ? undefined : oneOf(states)(value)
-const limitField = number({ from: 1, to: most, whole: true })
-const queryFields = {
-  name: text(200),
-  state: some(statesOf(jobLifecycle)),
-  correlationId: text(200),
-  limit: limitField,
-  cursor: text(200),
-}
-const stageQueryFields = { state: some(statesOf(stageLifecycle)), limit: limitField, cursor: text(200) }
 
 const iso = (date: Date | null) => date?.toISOString() ?? null
 

@@ -208,7 +208,7 @@ for (const database of bothKinds) {
     await claim('bob', two, ['c'])
     await run.advance(20)
     assert.deepEqual(await seen(), [['bob', two, ['c']]])
-    assert.equal((await run.engine.workers(3600)).length, 2)
+    assert.equal((await run.engine.workers({ withinSeconds: 3600 })).length, 2)
   })
 }
 

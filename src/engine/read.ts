@@ -1,9 +1,21 @@
 import { Problem } from '../kernel/problem.ts'
-import { taskLifecycle } from '../kernel/task.ts'
-import type { AttemptView, EventView, Page, TaskQuery, TaskView } from '../protocol/tasks.ts'
+import { saidOf } from '../kernel/settings.ts'
+import { feedFields, pageFields, taskQueryFields, workerQueryFields } from '../protocol/fields.ts'
+import type { WorkerView } from '../protocol/operations.ts'
+import type {
+  AttemptView,
+  EventView,
+  FeedPage,
+  FeedQuery,
+  Page,
+  TaskQuery,
+  TaskTypeOptions,
+  TaskView,
+} from '../protocol/tasks.ts'
 import { eventsOfEntity, eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
-import { getTask, listTasks } from '../store/read.ts'
-import { checkId, checkOptions, number, oneOf, text } from './check.ts'
+import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
+import { listSessions } from '../store/sessions.ts'
+import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
 import { toAttempts, toEventView, toTaskView } from './view.ts'
 
@@ -13,23 +25,9 @@ export async function readTask({ sql }: Context, id: string): Promise<TaskView> 
   return toTaskView(row)
 }
 
-const state = oneOf(Object.keys(taskLifecycle.states))
-const queryFields = {
-  queue: text(200),
-  type: text(200),
-  state: (value: unknown) =>
-    Array.isArray(value) ? value.map(state).find(fault => fault !== undefined) : state(value),
-  jobId: text(200),
-  stageId: text(200),
-  correlationId: text(200),
-  reasonCode: text(100),
-  limit: number({ from: 1, to: 1000, whole: true }),
-  cursor: text(500),
-}
-
 /** Newest first, a page at a time. Filters may be combined. */
 export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promise<Page<TaskView>> {
-  checkOptions(query, queryFields, 'query')
+  checkOptions(query, taskQueryFields, 'query')
   const { limit = 100 } = query
   const rows = await listTasks(sql, {
     jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
@@ -56,7 +54,7 @@ export async function readEntityEvents(
   id: string,
   ask: { limit?: number; cursor?: string } = {},
 ): Promise<Page<EventView>> {
-  checkOptions(ask, { cursor: text(500), limit: number({ from: 1, to: 1000, whole: true }) }, 'events')
+  checkOptions(ask, pageFields, 'events')
   const { limit = 1000 } = ask
   const notFound = entity === 'job' ? 'JOB_NOT_FOUND' : 'STAGE_NOT_FOUND'
   const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
@@ -72,7 +70,7 @@ export async function readTaskEvents(
   id: string,
   ask: { limit?: number; cursor?: string } = {},
 ): Promise<Page<EventView>> {
-  checkOptions(ask, { cursor: text(500), limit: number({ from: 1, to: 1000, whole: true }) }, 'events')
+  checkOptions(ask, pageFields, 'events')
   const { limit = 1000 } = ask
   await readTask(context, id)
   const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
@@ -80,6 +78,29 @@ export async function readTaskEvents(
   const rows = await eventsOfTask(context.sql, checkId(id), after, limit + 1)
   const items = rows.slice(0, limit).map(toEventView)
   return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
+}
+
+/** The queues that these tasks are in; what is no id, or nobody's, is in none. */
+export async function readQueuesOf({ sql }: Context, ids: readonly unknown[]): Promise<string[]> {
+  const real = ids.filter(isId)
+  return real.length === 0 ? [] : queuesOfTasks(sql, real)
+}
+
+/** What was said of a type, as it would be said again. */
+export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeOptions> {
+  const settings = await getTaskType(sql, type)
+  if (settings === undefined) throw new Problem('TASK_TYPE_UNKNOWN', { type })
+  return saidOf(settings)
+}
+
+/** Worker processes that were heard of lately. */
+export async function findWorkers(
+  { sql }: Context,
+  query: { readonly withinSeconds?: number } = {},
+): Promise<WorkerView[]> {
+  checkOptions(query, workerQueryFields, 'workers')
+  const rows = await listSessions(sql, query.withinSeconds ?? 60)
+  return rows.map(row => ({ ...row, startedAt: row.startedAt.toISOString(), seenAt: row.seenAt.toISOString() }))
 }
 
 export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {
@@ -92,26 +113,18 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
   }
 }
 
-export interface FeedPage {
-  readonly items: EventView[]
-  /** Where to go on; also when there was nothing. */
-  readonly next: string
-}
-
 /** Events from a cursor on, each entity's by seq. It never skips an event that committed late. */
-export async function readEvents(
-  { sql }: Context,
-  ask: { cursor?: string; limit?: number; types?: readonly string[] } = {},
-): Promise<FeedPage> {
-  checkOptions(
-    ask,
-    { cursor: text(500), limit: number({ from: 1, to: 10_000, whole: true }), types: () => undefined },
-    'feed',
-  )
+export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
+  checkOptions(ask, feedFields, 'feed')
+  const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
   const of = await generation(sql)
   const after = ask.cursor === undefined ? start : position(ask.cursor, of)
-  const { events, next } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [] })
-  return { items: events.map(toEventView), next: encode({ ...next, of }) }
+  const { events, next } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [], jobId })
+  const items = events.map(row => {
+    const { tx, n, k } = row
+    return { ...toEventView(row), cursor: encode({ tx, n, k, of }) }
+  })
+  return { items, next: encode({ ...next, of }) }
 }
 
 function position(cursor: string, of: string): Position {

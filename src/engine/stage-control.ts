@@ -4,19 +4,18 @@ import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
-import type { StageView } from '../protocol/jobs.ts'
+import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskFields } from '../protocol/fields.ts'
+import type { NewStageTask, StageView } from '../protocol/jobs.ts'
 import { jobOf } from '../store/job-read.ts'
 import type { StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
-import { anything, checkedJson, checkId, checkOptions, text } from './check.ts'
+import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
-import { maxTasksPerCall } from './enqueue.ts'
 import type { JobBook } from './job-book.ts'
 import { request, why } from './job-control.ts'
 import { readStage } from './job-read.ts'
-import { cancelFields, controlFields } from './options.ts'
 import { canRevive, reviveStages } from './revive.ts'
 
 export interface ApproveCall extends ControlCall {
@@ -27,7 +26,7 @@ export interface ApproveCall extends ControlCall {
 
 /** Approves a stage that waits: at its gate, as one of those that must, or after a hold. */
 export function approve(context: Context, id: string, call: ApproveCall = {}) {
-  checkOptions(call, { ...controlFields, comment: text(10_000), data: anything }, 'approve')
+  checkOptions(call, approveFields, 'approve')
   if (call.data !== undefined) checkedJson(call.data, context.maxPayloadBytes, 'data')
   return onStage(context, id, call, ['approve', call.comment, call.data], (book, stage) => {
     demand(stage, stage.state === 'waiting', 'approve')
@@ -46,7 +45,7 @@ export function approve(context: Context, id: string, call: ApproveCall = {}) {
 
 /** Refuses a stage that waits: it fails, and what it holds is called off. */
 export function reject(context: Context, id: string, call: ApproveCall = {}) {
-  checkOptions(call, { ...controlFields, comment: text(10_000), data: anything }, 'reject')
+  checkOptions(call, approveFields, 'reject')
   return onStage(context, id, call, ['reject', call.comment], (book, stage) => {
     demand(stage, stage.state === 'waiting', 'reject')
     const { comment, actor: by = 'operator' } = call
@@ -106,12 +105,6 @@ export function sealStage(context: Context, id: string, call: ControlCall = {}) 
   })
 }
 
-export interface NewStageTask {
-  /** Default: the type of the stage. */
-  readonly type?: string
-  readonly payload?: unknown
-}
-
 /** Adds tasks to an open stage that has not ended. */
 export function addTasks(context: Context, id: string, tasks: readonly NewStageTask[], call: ControlCall = {}) {
   checkOptions(call, controlFields, 'tasks')
@@ -133,7 +126,7 @@ export async function addTasksTo(
 ): Promise<void> {
   const made = tasks.map((task, index) => {
     const at = `tasks[${index}]`
-    checkOptions(task, { type: text(200), payload: anything }, at)
+    checkOptions(task, stageTaskFields, at)
     const type = task.type ?? stage.plan.task
     if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
     return { id: newId(), type, payload: checkedJson(task.payload, context.maxPayloadBytes, `${at}.payload`) }

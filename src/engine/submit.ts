@@ -2,6 +2,7 @@
 import { newId } from '../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
+import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
@@ -14,7 +15,6 @@ import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
-import { callFields } from './options.ts'
 
 export interface SubmitCall extends Idempotency {
   /** Submit in this transaction: the job is there when it commits, and never was if it does not. */

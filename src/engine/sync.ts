@@ -1,16 +1,15 @@
 import { Problem } from '../kernel/problem.ts'
+import { beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
 import type { HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
 import { claimTasks, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
-import { checkedJson, checkId, checkOptions, isId, number, text } from './check.ts'
+import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
-import { beatFields, settledFields, startedFields } from './options.ts'
 import { leaseOf, reportBeats, reportSettled, reportStarts } from './report.ts'
 import { again } from './split.ts'
 
-export const maxClaim = 1000
 const pollSeconds = 2
 const lookAgainSeconds = 0.001
 
@@ -46,7 +45,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
 }
 
 function checkRequest(context: Context, request: SyncRequest) {
-  checkOptions({ ...request, worker: request.worker ?? null }, requestFields, 'sync')
+  checkOptions({ ...request, worker: request.worker ?? null }, syncFields, 'sync')
   const refused: Refusal[] = []
   const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
@@ -82,22 +81,6 @@ function checkRequest(context: Context, request: SyncRequest) {
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })
-const list = (value: unknown) =>
-  Array.isArray(value) && value.every(item => typeof item === 'object' && item !== null)
-    ? undefined
-    : 'be a list of objects'
-const requestFields = {
-  worker: text(200),
-  session: (value: unknown) => (isId(value) ? undefined : 'be a UUID'),
-  syncId: text(200),
-  queues: (value: unknown) =>
-    Array.isArray(value) && value.every(queue => text(200)(queue) === undefined) ? undefined : 'be a list of names',
-  claim: number({ from: 0, to: maxClaim, whole: true }),
-  waitSeconds: number({ from: 0, to: 60 }),
-  started: list,
-  beats: list,
-  settled: list,
-}
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 async function claim(

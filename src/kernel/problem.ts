@@ -99,6 +99,65 @@ export const problems = {
     means: 'Another live process has this data folder open.',
     hint: 'Stop it, choose another folder, or use a PostgreSQL server for several processes.',
   },
+  KEYS_WANTED: {
+    status: 409,
+    means: 'On an address that others can reach, the server wants keys, and there are none.',
+    hint: 'Make one with `pawl key create --role admin --name NAME` on the same store, or listen on 127.0.0.1.',
+  },
+  PORT_TAKEN: {
+    status: 409,
+    means: 'Something else listens on this port.',
+    hint: 'Stop it, or choose another with --port (0: any that is free).',
+  },
+  PORT_REFUSED: {
+    status: 409,
+    means: 'The system does not let the server listen there.',
+    hint: 'The host must be an address of this machine; ports below 1024 need a privileged user.',
+  },
+  KEY_NOT_FOUND: { status: 404, means: 'No key has this id.', hint: 'Those there are, `pawl key list` shows.' },
+  KEY_MISSING: {
+    status: 401,
+    means: 'This server wants a key, and none that it knows was sent.',
+    hint: 'Send `Authorization: Bearer pawl_…`; an admin makes one with `pawl key create`.',
+  },
+  KEY_REFUSED: {
+    status: 403,
+    means: 'This key may not do that.',
+    hint: 'The details say what its role lacks; an admin can make another key.',
+  },
+  HOST_REFUSED: {
+    status: 403,
+    means: 'A server without keys answers only to programs on its own machine.',
+    hint: 'Call it as localhost or 127.0.0.1 and not from a web page, or make a key.',
+  },
+  ROUTE_NOT_FOUND: { status: 404, means: 'There is nothing at this address.', hint: 'See /docs or /openapi.json.' },
+  METHOD_REFUSED: {
+    status: 405,
+    means: 'This address does not know this method.',
+    hint: 'The details list those it knows.',
+  },
+  BODY_INVALID: { status: 400, means: 'The body is not the JSON that was wanted.', hint: 'The details say why.' },
+  BODY_TOO_LARGE: {
+    status: 413,
+    means: 'The body is larger than the limit.',
+    hint: 'Send less at a time; the limit is a setting of the server.',
+  },
+  BODY_TYPE: {
+    status: 415,
+    means: 'Bodies must be application/json.',
+    hint: 'Send `content-type: application/json`; a job spec may also be application/yaml.',
+  },
+  REQUEST_INVALID: { status: 400, means: 'This is not a request that HTTP allows.', hint: 'The details say why.' },
+  SERVER_UNREACHABLE: {
+    status: 503,
+    means: 'The server cannot be reached, or did not answer in time.',
+    hint: 'Is it running? `pawl up` starts one; --server or PAWL_SERVER says where it is.',
+  },
+  NOT_OVER_HTTP: {
+    status: 400,
+    means: 'This works only in the process that has the store open.',
+    hint: 'A transaction cannot be handed over HTTP: open the engine with pawl() on the same database.',
+  },
   TRANSACTION_OPEN: {
     status: 409,
     means: 'A call outside the open transaction would wait for it for ever.',
@@ -122,6 +181,13 @@ export class Problem extends Error {
   get status(): number {
     return problems[this.code].status
   }
+}
+
+const passing: readonly ProblemCode[] = ['STORE_UNAVAILABLE', 'SERVER_UNREACHABLE', 'TASK_BUSY']
+
+/** It is nobody's fault and goes away: the same request may be answered a little later. */
+export function willPass(error: unknown): boolean {
+  return error instanceof Problem && passing.includes(error.code)
 }
 
 /** Details belong in the message too: it is often all that a log keeps. */

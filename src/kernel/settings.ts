@@ -62,6 +62,16 @@ export function resolveSettings(type: Partial<TaskSettings> | null, task: Partia
   return { ...defaultSettings, ...type, ...task }
 }
 
+const ofRetries: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
+
+/** Kept settings as people say them: the way back from `settingsOf`. */
+export function saidOf(settings: Partial<TaskSettings>): SaidSettings {
+  const entries = Object.entries(settings)
+  const retry = entries.filter(([name]) => ofRetries.includes(name))
+  const rest = Object.fromEntries(entries.filter(([name]) => !ofRetries.includes(name)))
+  return retry.length === 0 ? rest : { ...rest, retry: Object.fromEntries(retry) }
+}
+
 /** Settings as they are kept: flat, and only those that were said. */
 export function settingsOf(options: SaidSettings): Partial<TaskSettings> | undefined {
   const { retry, leaseSeconds, heartbeatSeconds, timeoutSeconds, graceSeconds } = options

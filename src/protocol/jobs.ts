@@ -73,3 +73,9 @@ export interface JobQuery {
   readonly limit?: number
   readonly cursor?: string
 }
+
+export interface NewStageTask {
+  /** Default: the type of the stage. */
+  readonly type?: string
+  readonly payload?: unknown
+}

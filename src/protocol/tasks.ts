@@ -165,6 +165,28 @@ export interface Page<Item> {
   readonly next: string | null
 }
 
+export interface FeedQuery {
+  /** Where the last page ended. Default: the oldest event that is kept. */
+  readonly cursor?: string
+  /** At most 10,000. Default 1,000. */
+  readonly limit?: number
+  /** Only events of these types. */
+  readonly types?: readonly string[]
+  /** Only events of this job, its stages and its tasks. */
+  readonly jobId?: string
+}
+
+export interface FeedEvent extends EventView {
+  /** The cursor right behind this event. */
+  readonly cursor: string
+}
+
+export interface FeedPage {
+  readonly items: FeedEvent[]
+  /** Where to go on; also when there was nothing. */
+  readonly next: string
+}
+
 export interface RedriveRequest {
   readonly ids?: readonly string[]
   readonly queue?: string

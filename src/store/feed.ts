@@ -27,6 +27,9 @@ export interface EventRow {
   readonly traceparent: string | null
 }
 
+/** An event where it lies in the feed. */
+export interface FeedRow extends EventRow, Position {}
+
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
 
@@ -39,15 +42,15 @@ interface Change {
 /** Events after `after`, in order, and the position from which to go on. Empty: nothing has come yet. */
 export async function readFeed(
   sql: Sql,
-  ask: { after: Position; limit: number; types: readonly string[] },
-): Promise<{ events: EventRow[]; next: Position }> {
+  ask: { after: Position; limit: number; types: readonly string[]; jobId: string | null },
+): Promise<{ events: FeedRow[]; next: Position }> {
   let at = ask.after
   for (;;) {
     const changes = await changesFrom(sql, at)
     if (changes.length === 0) return { events: [], next: at }
     const next = pageEnd(changes, at, ask.limit)
-    const events = await eventsBetween(sql, at, next, ask.types)
-    // A page may hold nothing of the types that are wanted; the feed goes on behind it.
+    const events = await eventsBetween(sql, at, next, ask)
+    // A page may hold nothing of what is wanted; the feed goes on behind it.
     if (events.length > 0) return { events, next }
     at = next
   }
@@ -78,9 +81,14 @@ function pageEnd(changes: readonly Change[], after: Position, limit: number): Po
   return at
 }
 
-function eventsBetween(sql: Sql, after: Position, until: Position, types: readonly string[]): Promise<EventRow[]> {
-  return sql<EventRow>`
-    select e.*, t.job_id, t.correlation_id, t.traceparent
+function eventsBetween(
+  sql: Sql,
+  after: Position,
+  until: Position,
+  { types, jobId }: { types: readonly string[]; jobId: string | null },
+): Promise<FeedRow[]> {
+  return sql<FeedRow>`
+    select c.tx, c.n, u.k, e.*, t.job_id, t.correlation_id, t.traceparent
       from pawl.change c
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
      cross join lateral (
@@ -98,6 +106,7 @@ function eventsBetween(sql: Sql, after: Position, until: Position, types: readon
        and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
        and (c.tx, c.n, u.k) > (${after.tx}::bigint, ${after.n}::bigint, ${after.k}::bigint)
        and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::bigint)
+       and (${jobId}::uuid is null or t.job_id = ${jobId}::uuid)
        and (cardinality(${types}::text[]) = 0 or e.type = any(${types}::text[]))
      order by c.tx, c.n, u.k`
 }

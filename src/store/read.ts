@@ -134,3 +134,12 @@ export async function getTaskType(sql: Sql, type: string): Promise<Partial<TaskS
     select settings from pawl.task_type where type = ${type}`
   return row?.settings
 }
+
+export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ queue: string }>`
+    select distinct l.queue
+      from unnest(${ids}::uuid[]) as x (id)
+      join pawl.task t on t.id = any(array[x.id])
+      join pawl.lane l on l.id = any(array[t.lane_id])`
+  return rows.map(({ queue }) => queue)
+}

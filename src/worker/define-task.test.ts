@@ -76,10 +76,5 @@ test('what defineTask says about leases and retries holds for tasks that others 
   await engine.enqueue('slow', null)
   const { claimed } = await engine.sync({ worker: 'w', queues: ['slow'], claim: 1 })
   assert.deepEqual([claimed[0]?.leaseSeconds, claimed[0]?.heartbeatSeconds], [45, null])
-  assert.deepEqual(await engine.taskType('slow'), {
-    leaseSeconds: 45,
-    heartbeatSeconds: null,
-    attempts: 7,
-    jitter: false,
-  })
+  assert.deepEqual(await engine.taskType('slow'), options)
 })

@@ -1,7 +1,7 @@
 /** The worker's line to the engine: who is speaking is said once, and what must be answered is said until it is. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Problem } from '../kernel/problem.ts'
+import { willPass } from '../kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import type { WorkerSettings } from './options.ts'
 
@@ -31,9 +31,7 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
           return await Promise.race([ask(), hungUp])
         } catch (error) {
           log('sync.failed', { worker, tries, error: String(error) })
-          const willPass =
-            error instanceof Problem && (error.code === 'STORE_UNAVAILABLE' || error.code === 'TASK_BUSY')
-          if (!willPass && tries === triesForBugs) return undefined
+          if (!willPass(error) && tries === triesForBugs) return undefined
           await sleep(backoffMs(tries), undefined, { signal: over.signal }).catch(() => {})
         }
       }

@@ -1,0 +1,1 @@
+export { type ClientOptions, connect, type PawlClient } from './client.ts'

@@ -1,0 +1,63 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { newId } from '../kernel/id.ts'
+import { Problem } from '../kernel/problem.ts'
+import { may } from '../kernel/role.ts'
+import type { Call } from '../protocol/api.ts'
+import { callFields, keyFields } from '../protocol/fields.ts'
+import type { KeyView, MadeKey, NewKey } from '../protocol/keys.ts'
+import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../store/keys.ts'
+import { checkId, checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import { once } from './once.ts'
+
+/** The secret is in this answer and nowhere else: only its hash is kept. */
+export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
+  const said = { ...key, name: key.name ?? null, role: key.role ?? null }
+  checkOptions(said, keyFields, 'key')
+  checkOptions(call, callFields, 'call')
+  const isNarrow = key.queues !== undefined
+  if (isNarrow && may(key.role, 'operate')) {
+    throw new Problem('OPTION_INVALID', {
+      at: 'key',
+      option: 'queues',
+      must: `be left out: a key of an ${key.role} is for every queue`,
+    })
+  }
+  // An answer that is kept for its idempotency key would keep the secret with it.
+  if (call.idempotencyKey !== undefined) {
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
+  }
+  const secret = `pawl_${randomBytes(32).toString('base64url')}`
+  const row = await insertKey(sql, { ...key, id: newId(), queues: key.queues ?? null, hash: hashOf(secret) })
+  return { ...toView(row), secret }
+}
+
+export async function findKeys({ sql }: Context): Promise<KeyView[]> {
+  return (await listKeys(sql)).map(toView)
+}
+
+/** It is refused from now on, by every server on this store. */
+export async function revokeKey({ sql }: Context, id: string, call: Call = {}): Promise<KeyView> {
+  checkOptions(call, callFields, 'call')
+  const keyId = checkId(id, 'KEY_NOT_FOUND')
+  return once(sql, call, ['revoke', keyId], async tx => {
+    const row = await endKey(tx, keyId)
+    if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
+    return toView(row)
+  })
+}
+
+export async function keyOf({ sql }: Context, secret: string): Promise<KeyView | undefined> {
+  const row = await findKey(sql, hashOf(secret))
+  return row && toView(row)
+}
+
+export function anyKeys({ sql }: Context): Promise<boolean> {
+  return hasKeys(sql)
+}
+
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+
+function toView({ createdAt, revokedAt, ...row }: KeyRow): KeyView {
+  return { ...row, createdAt: createdAt.toISOString(), revokedAt: revokedAt?.toISOString() ?? null }
+}

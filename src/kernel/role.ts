@@ -1,0 +1,25 @@
+/** Who may do what over HTTP. A role is a set of permissions, and every route needs one. */
+export const permissions = {
+  read: 'see jobs, stages, tasks, events and figures',
+  produce: 'submit jobs and queue tasks, and add to those that are open',
+  work: 'claim tasks and report on them',
+  teach: 'say how tasks of a type are leased, retried and kept',
+  operate: 'pause, cancel, approve, retry, redrive and delete',
+  administer: 'make and revoke keys',
+} as const
+
+export type Permission = keyof typeof permissions
+
+export const roles = {
+  viewer: ['read'],
+  producer: ['read', 'produce', 'teach'],
+  worker: ['work', 'teach'],
+  operator: ['read', 'produce', 'work', 'teach', 'operate'],
+  admin: ['read', 'produce', 'work', 'teach', 'operate', 'administer'],
+} as const satisfies Record<string, readonly Permission[]>
+
+export type Role = keyof typeof roles
+
+export function may(role: Role, permission: Permission): boolean {
+  return (roles[role] as readonly Permission[]).includes(permission)
+}

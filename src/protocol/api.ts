@@ -1,0 +1,114 @@
+/** All that can be asked of Pawl: the engine answers it in process, the client over HTTP. */
+
+import type { ReasonCode, Step } from '../kernel/decide.ts'
+import type { StageState } from '../kernel/stage.ts'
+import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
+import type { KeyView, MadeKey, NewKey } from './keys.ts'
+import type { Examination, QueueView, WorkerView } from './operations.ts'
+import type { SyncAnswer, SyncRequest } from './sync.ts'
+import type { TaskDefinition } from './task-type.ts'
+import type {
+  AttemptView,
+  EventView,
+  FeedPage,
+  FeedQuery,
+  NewTaskItem,
+  Page,
+  QueuedTask,
+  RedriveAnswer,
+  RedriveRequest,
+  TaskOptions,
+  TaskQuery,
+  TaskTypeOptions,
+  TaskView,
+} from './tasks.ts'
+
+/** What goes with a request that changes something. */
+export interface Call {
+  /** Repeated with the same key within 24 hours, a request has its first answer and no second effect. */
+  readonly idempotencyKey?: string
+  /** Who asks, for the events. */
+  readonly actor?: string
+}
+
+export interface ControlCall extends Call {
+  readonly reason?: string
+}
+
+export interface CancelCall extends ControlCall {
+  /** Soft: work in hand is told, and may finish. Hard: it is fenced off at once. Default: soft. */
+  readonly mode?: 'soft' | 'hard'
+}
+
+export interface DeadLetterCall extends ControlCall {
+  readonly reasonCode: ReasonCode
+  readonly step?: Step
+}
+
+export interface ApproveCall extends ControlCall {
+  readonly comment?: string
+  /** What the approver filled in: later stages can read it. */
+  readonly data?: unknown
+}
+
+export interface PageQuery {
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export interface StageQuery extends PageQuery {
+  readonly state: StageState | readonly StageState[]
+}
+
+export interface PawlApi {
+  enqueue<In>(type: string | TaskDefinition<In>, payload: In, options?: TaskOptions & Call): Promise<QueuedTask>
+  enqueueMany(items: readonly NewTaskItem[], call?: Call): Promise<QueuedTask[]>
+  task(id: string): Promise<TaskView>
+  tasks(query?: TaskQuery): Promise<Page<TaskView>>
+  taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  attempts(id: string): Promise<AttemptView[]>
+  cancel(id: string, call?: CancelCall): Promise<TaskView>
+  resume(id: string, call?: ControlCall): Promise<TaskView>
+  retry(id: string, call?: ControlCall): Promise<TaskView>
+  deadLetter(id: string, call: DeadLetterCall): Promise<TaskView>
+  redrive(request: RedriveRequest, call?: Call): Promise<RedriveAnswer>
+
+  submit(spec: JobSpec | string, call?: Call): Promise<JobView>
+  job(id: string): Promise<JobView>
+  jobs(query?: JobQuery): Promise<Page<JobView>>
+  jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  startJob(id: string, call?: ControlCall): Promise<JobView>
+  pauseJob(id: string, call?: ControlCall): Promise<JobView>
+  resumeJob(id: string, call?: ControlCall): Promise<JobView>
+  cancelJob(id: string, call?: CancelCall): Promise<JobView>
+  retryJob(id: string, call?: ControlCall & { readonly clone?: boolean }): Promise<JobView>
+  sealJob(id: string, call?: ControlCall): Promise<JobView>
+  addStages(id: string, stages: readonly StageSpec[], call?: Call): Promise<JobView>
+  deleteJob(id: string, call?: ControlCall): Promise<void>
+
+  stage(id: string): Promise<StageView>
+  stages(query: StageQuery): Promise<Page<StageView>>
+  stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  approve(id: string, call?: ApproveCall): Promise<StageView>
+  reject(id: string, call?: ApproveCall): Promise<StageView>
+  hold(id: string, call?: ControlCall): Promise<StageView>
+  cancelStage(id: string, call?: CancelCall): Promise<StageView>
+  retryStage(id: string, call?: ControlCall): Promise<StageView>
+  sealStage(id: string, call?: ControlCall): Promise<StageView>
+  addTasks(id: string, tasks: readonly NewStageTask[], call?: Call): Promise<StageView>
+
+  sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
+  register(definition: TaskDefinition): Promise<void>
+  putTaskType(type: string, options: TaskTypeOptions): Promise<void>
+  taskType(type: string): Promise<TaskTypeOptions>
+
+  events(query?: FeedQuery): Promise<FeedPage>
+  queues(): Promise<QueueView[]>
+  workers(query?: { readonly withinSeconds?: number }): Promise<WorkerView[]>
+  doctor(): Promise<Examination>
+
+  createKey(key: NewKey, call?: Call): Promise<MadeKey>
+  keys(): Promise<KeyView[]>
+  revokeKey(id: string, call?: Call): Promise<KeyView>
+}

@@ -1,0 +1,184 @@
+/**
+ * What may be said in a request, as tables of fields. The engine checks by them, the server reads queries by them, and
+ * the OpenAPI document is read off them.
+ */
+import {
+  anything,
+  type Field,
+  type Fields,
+  field,
+  moment,
+  nested,
+  number,
+  object,
+  oneOf,
+  text,
+} from '../kernel/check.ts'
+import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
+import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { jobLifecycle } from '../kernel/job.ts'
+import { statesOf } from '../kernel/lifecycle.ts'
+import { roles } from '../kernel/role.ts'
+import { stageLifecycle } from '../kernel/stage.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+
+const flag = oneOf([true, false])
+const why = text(10_000)
+
+/** A list of at most so many; what its elements hold is checked by whoever can say which one is at fault. */
+export function listOf(items: Field, most: number): Field {
+  return field({ type: 'array', items: items.schema ?? {}, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
+  )
+}
+
+/** One of the words, or several of them. */
+function some(words: readonly string[]): Field {
+  const one = oneOf(words)
+  const schema = { anyOf: [{ enum: words }, { type: 'array', items: { enum: words }, maxItems: words.length }] }
+  return field(schema, value => {
+    if (!Array.isArray(value)) return one(value)
+    return value.map(one).find(fault => fault !== undefined)
+  })
+}
+
+const names = (most: number): Field =>
+  field({ type: 'array', items: name.schema!, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most && value.every(item => name(item) === undefined)
+      ? undefined
+      : 'be a list of names',
+  )
+
+export const maxClaim = 1000
+export const maxTasksPerCall = 10_000
+
+export const taskTypeFields: Fields = { ...settingFields, dedupeSeconds: number({ from: 0, to: 10 * year }) }
+
+export const taskFields: Fields = {
+  ...taskTypeFields,
+  type: name,
+  payload: anything,
+  queue: name,
+  priority,
+  runAt: moment,
+  runInSeconds: number({ from: 0, to: 10 * year }),
+  keepUntil: moment,
+  dedupeKey: text(500),
+  correlationId: name,
+  traceparent,
+  metadata: object,
+}
+
+const errorFields: Fields = {
+  message: anything,
+  stack: anything,
+  permanent: flag,
+  retryInSeconds: number({ from: 0, to: year }),
+  reasonCode: oneOf(reasonCodes),
+  step: oneOf(steps),
+}
+
+const id = field({ type: 'string', format: 'uuid' }, () => undefined)
+const epoch = field({ type: 'integer', minimum: 0 }, () => undefined)
+const held: Fields = { id, epoch }
+
+export const spawnedFields: Fields = { stage: name, type: name, payload: anything }
+
+export const settledFields: Fields = {
+  ...held,
+  outcome: oneOf(outcomes),
+  output: anything,
+  error: nested(errorFields),
+  partial: flag,
+  reason: why,
+  spawn: listOf(nested(spawnedFields), maxTasksPerCall),
+  ranMs: number({ from: 0, to: year * 1000 }),
+}
+
+export const startedFields: Fields = { ...held, agoMs: number({ from: 0, to: year * 1000 }) }
+
+export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything }
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const isUuid = (value: unknown) => (typeof value === 'string' && uuid.test(value) ? undefined : 'be a UUID')
+
+/** Items are looked at one by one: a bad one is refused, its neighbours go on. */
+const batchOf = (fields: Fields): Field =>
+  field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema! }, value =>
+    Array.isArray(value) && value.every(item => typeof item === 'object' && item !== null)
+      ? undefined
+      : 'be a list of objects',
+  )
+
+export const syncFields: Fields = {
+  worker: name,
+  session: field({ type: 'string', format: 'uuid' }, isUuid),
+  syncId: name,
+  queues: names(1000),
+  claim: number({ from: 0, to: maxClaim, whole: true }),
+  waitSeconds: number({ from: 0, to: 60 }),
+  started: batchOf(startedFields),
+  beats: batchOf(beatFields),
+  settled: batchOf(settledFields),
+}
+
+/** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
+export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: name, holder: name }
+
+export const reasonFields: Fields = { reason: why }
+const mode = oneOf(['soft', 'hard'])
+const deadLetterWords = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) }
+
+export const controlFields: Fields = { ...callFields, ...reasonFields }
+export const cancelFields: Fields = { ...controlFields, mode }
+export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords }
+export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
+export const retryJobFields: Fields = { ...controlFields, clone: flag }
+
+export const redriveFields: Fields = {
+  ids: listOf(id, 1000),
+  queue: name,
+  type: name,
+  reasonCode: oneOf(reasonCodes),
+  dryRun: flag,
+  ratePerSecond: number({ from: 0.001, to: 1_000_000 }),
+  payload: anything,
+  limit: number({ from: 1, to: 1000, whole: true }),
+  reason: why,
+}
+
+const limit = number({ from: 1, to: 1000, whole: true })
+export const pageFields: Fields = { limit, cursor: text(500) }
+
+export const taskQueryFields: Fields = {
+  ...pageFields,
+  queue: name,
+  type: name,
+  state: some(statesOf(taskLifecycle)),
+  jobId: name,
+  stageId: name,
+  correlationId: name,
+  reasonCode: oneOf(reasonCodes),
+}
+
+export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
+
+export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }
+
+export const workerQueryFields: Fields = { withinSeconds: number({ from: 1, to: 86_400 }) }
+
+export const feedFields: Fields = {
+  cursor: text(500),
+  limit: number({ from: 1, to: 10_000, whole: true }),
+  types: names(100),
+  jobId: name,
+}
+
+export const keyFields: Fields = { name, role: oneOf(Object.keys(roles)), queues: names(100) }
+
+export const stageTaskFields: Fields = { type: name, payload: anything }
+
+/** The fields without those of the call. */
+export function bodyOf(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => !Object.hasOwn(callFields, key)))
+}

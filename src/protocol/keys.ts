@@ -1,0 +1,24 @@
+import type { Role } from '../kernel/role.ts'
+
+export interface NewKey {
+  /** For people: it is the actor in events. */
+  readonly name: string
+  readonly role: Role
+  /** Only for producers and workers. Default: every queue. */
+  readonly queues?: readonly string[]
+}
+
+export interface KeyView {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+  /** null: every queue. */
+  readonly queues: readonly string[] | null
+  readonly createdAt: string
+  readonly revokedAt: string | null
+}
+
+export interface MadeKey extends KeyView {
+  /** Said this once: only its hash is kept. */
+  readonly secret: string
+}

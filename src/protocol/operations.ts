@@ -1,0 +1,32 @@
+/** What operators look at. */
+export interface Finding {
+  /** `bad`: a promise is broken or about to be. `warning`: it works, but will hurt. `note`: good to know. */
+  readonly grade: 'bad' | 'warning' | 'note'
+  readonly what: string
+  readonly todo: string
+}
+
+export interface Examination {
+  readonly store: string
+  readonly findings: Finding[]
+  readonly healthy: boolean
+}
+
+export interface QueueView {
+  readonly queue: string
+  /** May be claimed now. */
+  readonly due: number
+  /** Wait for their time. */
+  readonly scheduled: number
+  readonly held: number
+  /** How long the oldest that is due has been waiting. */
+  readonly oldestSeconds: number | null
+}
+
+export interface WorkerView {
+  readonly session: string
+  readonly worker: string
+  readonly queues: readonly string[]
+  readonly startedAt: string
+  readonly seenAt: string
+}

@@ -1,0 +1,59 @@
+/**
+ * Who asks, and whether it may. A server on a loopback address needs no keys, for whoever reaches it has the machine;
+ * but a web page in a browser there reaches it too, so without a key the request must not look like a page's.
+ */
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../kernel/problem.ts'
+import { may, type Permission, type Role, roles } from '../kernel/role.ts'
+import type { KeyView } from '../protocol/keys.ts'
+
+export interface Asker {
+  /** The actor in events; undefined: the engine's own word for such requests. */
+  readonly name: string | undefined
+  readonly role: Role
+  /** null: every queue. */
+  readonly queues: readonly string[] | null
+  /** Whose idempotency keys these are. */
+  readonly holder: string
+}
+
+export interface Door {
+  /** Whose key this is. */
+  keyOf(secret: string): Promise<KeyView | undefined>
+  /** Nobody is let in without a key. */
+  readonly keysOnly: boolean
+}
+
+export async function admit(door: Door, request: FastifyRequest): Promise<Asker> {
+  const { authorization } = request.headers
+  if (authorization !== undefined) {
+    const [, secret] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
+    const key = secret === undefined ? undefined : await door.keyOf(secret)
+    if (key === undefined) throw new Problem('KEY_MISSING')
+    return { name: key.name, role: key.role, queues: key.queues, holder: key.id }
+  }
+  if (door.keysOnly) throw new Problem('KEY_MISSING')
+  refuseStrangers(request)
+  return { name: undefined, role: 'admin', queues: null, holder: '' }
+}
+
+export function demand({ role }: Asker, permission: Permission): void {
+  if (may(role, permission)) return
+  const able = (Object.keys(roles) as Role[]).filter(other => may(other, permission))
+  throw new Problem('KEY_REFUSED', { role, lacks: permission, able })
+}
+
+/** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */
+export function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  const { host = '', origin } = headers
+  if (!isLoopback(nameIn(host))) throw new Problem('HOST_REFUSED', { host })
+  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
+    throw new Problem('HOST_REFUSED', { origin })
+  }
+}
+
+const nameIn = (host: string) => host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}

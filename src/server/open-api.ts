@@ -1,0 +1,117 @@
+/** The OpenAPI document, read off the tables: the routes, the fields of requests, the views, the problems. */
+import { nested, type Schema } from '../kernel/check.ts'
+import { problems } from '../kernel/problem.ts'
+import { permissions, type Role, roles } from '../kernel/role.ts'
+import { type Request, requests } from '../protocol/requests.ts'
+import { type Operation, type Route, routes } from '../protocol/routes.ts'
+import { answers, views } from '../protocol/views.ts'
+import { jobSpecSchema } from '../spec/schema.ts'
+
+export function openApi(): Schema {
+  const { $schema: _, $defs, ...job } = jobSpecSchema()
+  const paths: Record<string, Record<string, Schema>> = {}
+  for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Pawl', version: '1', description: 'A durable job engine.', license: { name: 'Apache-2.0' } },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }, {}],
+    paths,
+    components: {
+      schemas: { ...views, JobSpec: refersInside(job), StageSpec: ($defs as Record<string, Schema>).stage! },
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: roleTable() } },
+      responses: { Problem: problemAnswer() },
+    },
+  }
+}
+
+function operationOf(operation: Operation, route: Route): Schema {
+  const request = requests[operation]
+  const answer = answers[operation]
+  return {
+    operationId: operation,
+    summary: route.says,
+    description: `Needs the permission \`${route.needs}\`: to ${permissions[route.needs]}.`,
+    tags: [route.path.split('/')[2]!],
+    parameters: parametersOf(route, request),
+    ...(takesBody(route) && { requestBody: bodyOf(route, request) }),
+    responses: {
+      [route.status]:
+        answer === undefined
+          ? { description: 'Done.' }
+          : { description: route.says, content: { 'application/json': { schema: answer } } },
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+}
+
+const takesBody = ({ takes }: Route) => takes.includes('body') || takes.includes('options')
+
+function parametersOf(route: Route, { query = {} }: Request): Schema[] {
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const inQuery = Object.entries(query).map(([name, { schema = {} }]) => ({
+    name,
+    in: 'query',
+    schema,
+    ...(isList(schema) && { style: 'form', explode: false }),
+  }))
+  const key = { name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 200 } }
+  return [...inPath, ...inQuery, ...(route.takes.some(given => given === 'call' || given === 'options') ? [key] : [])]
+}
+
+const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? [])].some(({ type }) => type === 'array')
+
+function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: Request): Schema {
+  const named = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const fields = Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
+  const many = list && { type: 'array', items: list.schema, maxItems: 10_000 }
+  const schema =
+    spec === 'job'
+      ? { $ref: '#/components/schemas/JobSpec' }
+      : spec === 'stages'
+        ? { type: 'array', items: { $ref: '#/components/schemas/StageSpec' } }
+        : list === undefined
+          ? nested(fields, required).schema
+          : single
+            ? { anyOf: [list.schema, many] }
+            : many
+  const content = { 'application/json': { schema } }
+  return {
+    required: list !== undefined || spec !== undefined || required.length > 0,
+    content: spec === 'job' ? { ...content, 'application/yaml': { schema: { type: 'string' } } } : content,
+  }
+}
+
+/** The schema of a spec stands alone with its own definitions; here they are components. */
+function refersInside(schema: Schema): Schema {
+  return JSON.parse(JSON.stringify(schema).replaceAll('#/$defs/stage', '#/components/schemas/StageSpec'))
+}
+
+function problemAnswer(): Schema {
+  const codes = Object.entries(problems).map(([code, { status, means }]) => `- ${status} \`${code}\`: ${means}`)
+  const schema = {
+    type: 'object',
+    required: ['type', 'title', 'status'],
+    properties: {
+      type: { type: 'string' },
+      title: { type: 'string' },
+      status: { type: 'integer' },
+      detail: { type: 'string' },
+      code: { enum: Object.keys(problems) },
+      hint: { type: 'string' },
+      details: { type: 'object' },
+    },
+  }
+  return { description: codes.join('\n'), content: { 'application/problem+json': { schema } } }
+}
+
+function roleTable(): string {
+  return (Object.keys(roles) as Role[]).map(role => `- ${role}: ${roles[role].join(', ')}`).join('\n')
+}

@@ -1,0 +1,40 @@
+/** Every error becomes an RFC 9457 problem, here and nowhere else. A bug is a 500 that says nothing of itself. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Log } from '../engine/context.ts'
+import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply
+    .status(problem.status)
+    .type('application/problem+json')
+    .send(JSON.stringify(bodyOf(problem)))
+}
+
+function bodyOf({ code, details, status }: Problem) {
+  const { means, hint } = problems[code]
+  return { type: `/docs#${code}`, title: means, status, detail: hint, code, hint, details }
+}
+
+export function problemHandler(log: Log) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+    if (error instanceof Problem) return sendProblem(reply, error)
+    const known = fromFastify(error)
+    if (known !== undefined) return sendProblem(reply, known)
+    log('http.bug', { method: request.method, url: request.url, error: String(error), stack: error.stack })
+    const bug = { type: 'about:blank', title: 'A fault in Pawl.', status: 500, detail: 'The server’s log has it.' }
+    return reply.status(500).type('application/problem+json').send(JSON.stringify(bug))
+  }
+}
+
+const codes: Record<string, ProblemCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'BODY_TYPE',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'REQUEST_INVALID',
+}
+
+function fromFastify(error: FastifyError): Problem | undefined {
+  const code = codes[error.code]
+  if (code !== undefined) return new Problem(code)
+  const isTheirs = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
+  return isTheirs ? new Problem('REQUEST_INVALID', { why: error.message }) : undefined
+}

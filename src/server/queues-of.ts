@@ -1,0 +1,58 @@
+/** A key may be for some queues only: then what is queued, claimed or reported must be in them. */
+import type { Pawl } from '../engine/engine.ts'
+import { isObject } from '../kernel/check.ts'
+import type { StagePlan } from '../kernel/plan.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { Operation } from '../protocol/routes.ts'
+import type { SyncRequest } from '../protocol/sync.ts'
+import type { NewTaskItem } from '../protocol/tasks.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import type { Asker } from './admit.ts'
+
+type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly string[]>
+
+const queuesOf: Partial<Record<Operation, Look>> = {
+  async submit(_, [spec]) {
+    return queuesIn(parseJobSpec(spec as JobSpec | string).stages)
+  },
+  async addStages(_, [, stages]) {
+    // Only the engine knows the stages that these may need; it refuses what is no stage at all.
+    return queuesIn((stages as StagePlan[]).filter(isObject))
+  },
+  async addTasks(engine, [id]) {
+    return [(await engine.stage(id as string)).queue]
+  },
+  async sealStage(engine, [id]) {
+    return [(await engine.stage(id as string)).queue]
+  },
+  async sealJob(engine, [id]) {
+    return (await engine.job(id as string)).stages.map(({ queue }) => queue)
+  },
+  async enqueueMany(_, [items]) {
+    return (items as NewTaskItem[]).map(item => item?.queue ?? item?.type)
+  },
+  async sync(engine, [request]) {
+    const { queues = [], started = [], beats = [], settled = [] } = request as SyncRequest
+    const ids = [started, beats, settled].flatMap(items => (Array.isArray(items) ? items.map(item => item?.id) : []))
+    return [...queues, ...(await engine.queuesOf(ids))]
+  },
+}
+
+/** Where its tasks lie, and those that undo them. */
+function queuesIn(stages: readonly StagePlan[]): string[] {
+  const named = stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
+  return named.filter(queue => typeof queue === 'string')
+}
+
+export async function demandQueues(
+  { queues: allowed }: Asker,
+  engine: Pawl,
+  operation: Operation,
+  args: readonly unknown[],
+): Promise<void> {
+  if (allowed === null) return
+  const named = (await queuesOf[operation]?.(engine, args)) ?? []
+  const beyond = named.filter(queue => !allowed.includes(queue))
+  if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: [...new Set(beyond)], may: allowed })
+}

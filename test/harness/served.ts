@@ -1,0 +1,35 @@
+/** A fresh engine behind a server of its own, and a client that is connected to it. */
+import type { TestContext } from 'node:test'
+import { type ClientOptions, connect, type PawlClient } from '../../src/client/client.ts'
+import type { PawlOptions } from '../../src/engine/engine.ts'
+import type { ServerOptions } from '../../src/server/options.ts'
+import { type Server, startServer } from '../../src/server/server.ts'
+import type { DatabaseName } from './databases.ts'
+import { type Fresh, fresh } from './fresh.ts'
+
+export interface Served extends Fresh {
+  readonly server: Server
+  readonly client: PawlClient
+  /** One request as a browser or curl would send it. */
+  request(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>
+}
+
+export async function served(
+  t: TestContext,
+  options: { database?: DatabaseName; engine?: PawlOptions; server?: ServerOptions; client?: ClientOptions } = {},
+): Promise<Served> {
+  const run = await fresh(t, options.database ?? 'postgres 18', options.engine)
+  const server = await startServer(run.engine, { port: 0, ...options.server })
+  t.after(() => server.close())
+  const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })
+  return {
+    ...run,
+    server,
+    client,
+    request(path, { json, ...init } = {}) {
+      const body = json === undefined ? {} : { body: JSON.stringify(json) }
+      const headers = { ...(json !== undefined && { 'content-type': 'application/json' }), ...init.headers }
+      return fetch(new URL(path, server.url), { ...init, ...body, headers })
+    },
+  }
+}
