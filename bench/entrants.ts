@@ -50,7 +50,7 @@ export function reasonOf(error: unknown): string {
 }
 
 function manifestOf(name: string): { version: string; engines?: { node?: string } } {
-  const folder = name === ours ? join(here, '..') : join(here, 'node_modules', name.replace(/-tuned$/, ''))
+  const folder = name.startsWith(ours) ? join(here, '..') : join(here, 'node_modules', name.replace(/-tuned$/, ''))
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 }
 

@@ -27,16 +27,18 @@ const measures = {
   'latency p50': { better: 'lower', of: (figures: Figures) => percentile(figures.latency, 0.5) },
 } as const
 
-/** One line per peer and measure: our figure divided by the peer's. */
+/** One line per peer and measure: our figure divided by the peer's, in process and over HTTP. */
 export function ratioLines(figures: Figures[]): string[] {
-  const own = figures.find(({ name }) => name === ours)
-  if (own === undefined) return []
-  const peers = figures.filter(peer => peer !== own)
-  return Object.entries(measures).flatMap(([measure, { better, of }]) =>
-    peers.map(peer => {
-      const ratio = (of(own) / of(peer)).toFixed(better === 'lower' ? 2 : 1)
-      return `${measure} vs ${peer.name}: ${ratio}x${better === 'lower' ? ' (lower is better)' : ''}`
-    }),
+  const isOurs = ({ name }: Figures) => name.startsWith(ours)
+  const peers = figures.filter(figure => !isOurs(figure))
+  return figures.filter(isOurs).flatMap(own =>
+    Object.entries(measures).flatMap(([measure, { better, of }]) =>
+      peers.map(peer => {
+        const ratio = (of(own) / of(peer)).toFixed(better === 'lower' ? 2 : 1)
+        const note = better === 'lower' ? ' (lower is better)' : ''
+        return `${own.name} ${measure} vs ${peer.name}: ${ratio}x${note}`
+      }),
+    ),
   )
 }
 
@@ -90,7 +92,8 @@ const definitions = `- **enqueue**: tasks with about 100 bytes of JSON, in bulk,
 - **latency**: from the call that enqueues one task to the start of its handler, with idle workers, at random moments.
 
 Before each step the database is vacuumed, analysed and checkpointed. The first round is not counted. Every contender
-has one Node process and as many connections as its settings say; each was given the fastest of the settings tried;
+has one Node process and as many connections as its settings say, but for `pawl-http`, which has a server process and
+four worker processes; each was given the fastest of the settings tried;
 graphile-worker comes twice, as its documentation sets it up and as we found it fastest (\`-tuned\`).`
 
 function machine({ postgres, figures }: Run): string[][] {
