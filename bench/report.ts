@@ -92,7 +92,7 @@ const definitions = `- **enqueue**: tasks with about 100 bytes of JSON, in bulk,
 - **latency**: from the call that enqueues one task to the start of its handler, with idle workers, at random moments.
 
 Before each step the database is vacuumed, analysed and checkpointed. The first round is not counted. Every contender
-has one Node process and as many connections as its settings say, but for `pawl-http`, which has a server process and
+has one Node process and as many connections as its settings say, but for \`pawl-http\`, which has a server process and
 four worker processes; each was given the fastest of the settings tried;
 graphile-worker comes twice, as its documentation sets it up and as we found it fastest (\`-tuned\`).`
 
