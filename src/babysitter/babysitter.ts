@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
-import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
+import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
 import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 import { rescue } from './rescue.ts'
 import { tidyEmbedded } from './tidy-embedded.ts'
 
 export function allChores({ oneConnection }: Context): Chore[] {
-  const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity]
+  const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity, countEvents]
   const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention]
   return oneConnection ? [...chores, tidyEmbedded] : chores
 }

@@ -219,6 +219,18 @@ test('the alarm names what breaks a rule', async t => {
   assert.deepEqual(told, [['integrity.broken', id]])
 })
 
+test('what is said of a task that cannot be written names its correlation', async t => {
+  const told: unknown[] = []
+  const log = (word: string, { id, correlationId }: Record<string, unknown>) =>
+    void told.push([word, id, correlationId])
+  const run = await fresh(t, 'postgres 18', { log })
+  const { id } = await taskIn(run, 'queued', { expireInSeconds: 10, correlationId: 'order-7' })
+  await makeUnruly(run, id)
+  await run.advance(20)
+  assert.equal((await expireTasks.run(run.engine.context)).failed, 1)
+  assert.deepEqual(told, [['task.unruly', id, 'order-7']])
+})
+
 test('a look that fails is told, and the next one comes', async t => {
   const told: unknown[] = []
   const run = await fresh(t, 'postgres 18', { log: (word, { chore, error }) => told.push([word, chore, error]) })

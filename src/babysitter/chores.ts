@@ -4,9 +4,12 @@ import { firstIdAt } from '../kernel/id.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
+import { forgetLines } from '../store/logs.ts'
 import { staleQueues } from '../store/stale.ts'
+import { countMoves, forgetMinutes } from '../store/stats.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
+import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 const batch = 500
 
@@ -35,32 +38,63 @@ export const endGraces: Chore = {
   },
 }
 
+export interface RetentionOptions {
+  /** How long the lines that handlers log are kept; they go with their task at the latest. Default: 7 days. */
+  readonly keepLogSeconds?: number
+}
+
 /** Removes what has been kept for long enough, a stretch of the table at a time. */
-export function retention(): Chore {
+export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
   return {
     name: 'retention',
     everySeconds: 10,
-    async run({ sql, log }) {
+    async run(context) {
+      const { sql } = context
       const { ids, next } = await oldTasks(sql, after, 5000)
       after = next ?? first
-      let failed = 0
+      const unruly: Unruly[] = []
       const gone = await splitting<string, string | undefined>(
         ids,
         // In a transaction, for only its rollback says that the locks of a part that failed are given up.
         part => sql.begin(tx => removeTasks(tx, part)),
         (id, error) => {
-          failed += 1
-          log('task.unruly', { id, error: String(error) })
+          unruly.push({ id, error })
           return undefined
         },
       )
+      await tellUnruly(context, 'task', unruly)
+      const failed = unruly.length
       const removed = gone.length - failed
       const { pulses, keys, sessions, changes } = await forget(sql)
-      return { removed, failed, pulses, keys, sessions, changes, more: next !== null && removed > 0 }
+      const lines = await forgetLines(sql, keepLogSeconds)
+      const minutes = await forgetMinutes(sql)
+      const more = next !== null && removed > 0
+      return { removed, failed, pulses, keys, sessions, changes, lines, minutes, more }
     },
   }
+}
+
+const movesPerBatch = 2000
+const batchesPerLook = 10
+
+/**
+ * Counts what has happened to tasks, for statistics and metrics. It takes a share of the database and no more: where
+ * tasks move faster than this, it falls behind and catches up later.
+ */
+export const countEvents: Chore = {
+  name: 'count',
+  everySeconds: 1,
+  async run({ sql }) {
+    let counted = 0
+    for (let batch = 0; batch < batchesPerLook; batch++) {
+      const { events, isAll } = await countMoves(sql, movesPerBatch)
+      counted += events
+      if (isAll) break
+    }
+    return { counted }
+  },
 }
 
 /** Raises the alarm about queues whose work is due and that nobody serves. */

@@ -8,6 +8,7 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { cutOffJobs, leftBehind, oldJobs, overdueGates, overdueJobs, staleJobs } from '../store/job-chores.ts'
 import { removeJob } from '../store/job-ends.ts'
 import type { Chore } from './chore.ts'
+import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 const batch = 100
 const staleWords = 'Job timed out or was orphaned'
@@ -80,19 +81,23 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
 }
 
 /** One that cannot be helped is counted, and never keeps the others from it. */
-async function each<Item>(context: Context, items: readonly Item[], work: (item: Item) => Promise<unknown>) {
+async function each<Item extends string | { jobId: string }>(
+  context: Context,
+  items: readonly Item[],
+  work: (item: Item) => Promise<unknown>,
+) {
   let done = 0
-  let failed = 0
+  const unruly: Unruly[] = []
   for (const item of items) {
     try {
       await work(item)
       done += 1
     } catch (error) {
-      failed += 1
-      context.log('job.unruly', { job: JSON.stringify(item), error: String(error) })
+      unruly.push({ id: typeof item === 'string' ? item : item.jobId, error })
     }
   }
-  return { done, failed }
+  await tellUnruly(context, 'job', unruly)
+  return { done, failed: unruly.length }
 }
 
 function count(name: string, { done, failed }: { done: number; failed: number }, of: readonly unknown[]) {

@@ -3,6 +3,7 @@ import { rollUp } from '../engine/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
 import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
+import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 /**
  * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
@@ -13,8 +14,8 @@ export async function judge(
   ids: readonly string[],
   decide: (task: LockedTask) => Verdict | undefined,
 ): Promise<{ moved: number; failed: number }> {
-  const { sql, wake, log } = context
-  let failed = 0
+  const { sql, wake } = context
+  const unruly: Unruly[] = []
   const run = (batch: readonly string[]) =>
     sql.begin(async tx => {
       const rulings: Ruling[] = []
@@ -26,12 +27,12 @@ export async function judge(
       return rulings
     })
   const rulings = await splitting<string, Ruling | undefined>(ids, run, (id, error) => {
-    failed += 1
-    log('task.unruly', { id, error: String(error) })
+    unruly.push({ id, error })
     return undefined
   })
+  await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
   await rollUp(context, stagesOf(written))
-  return { moved: written.length, failed }
+  return { moved: written.length, failed: unruly.length }
 }

@@ -1,4 +1,5 @@
 import type { Sql } from '../store/sql.ts'
+import type { Figures } from './figures.ts'
 import type { ClaimHints } from './hints.ts'
 import type { Wake } from './wake.ts'
 
@@ -13,6 +14,7 @@ export interface Context {
   readonly wake: Wake
   readonly hints: ClaimHints
   readonly log: Log
+  readonly figures: Figures
   readonly maxPayloadBytes: number
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
   readonly oneConnection: boolean

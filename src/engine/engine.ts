@@ -3,6 +3,7 @@ import type { Call, PawlApi } from '../protocol/api.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
+import type { StatsQuery } from '../protocol/stats.ts'
 import type { SyncPort } from '../protocol/sync.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions, TaskTypeOptions } from '../protocol/tasks.ts'
@@ -15,19 +16,24 @@ import { migrate } from '../store/migrate.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
 import { postgresPool } from '../store/postgres.ts'
 import { putTaskType, queueDepths } from '../store/read.ts'
-import { makeSql, type Sql } from '../store/sql.ts'
+import { type Driver, makeSql, type Sql } from '../store/sql.ts'
+import { countDeadLetters, readTotals } from '../store/stats.ts'
+import { timed } from '../store/timed.ts'
 import { checkOptions, number, oneOf, text } from './check.ts'
 import type { CallerTransaction, Context, Log } from './context.ts'
 import * as control from './control.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
+import { type Connections, type Durations, makeDurations, makeFigures, observe } from './figures.ts'
 import { claimHints } from './hints.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
+import { type LogQuery, readLogs } from './logs.ts'
 import * as read from './read.ts'
 import * as stageControl from './stage-control.ts'
+import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
 import { type Messenger, wakeBoard } from './wake.ts'
@@ -78,6 +84,7 @@ export async function pawl(options: PawlOptions = {}) {
     wake: wakeBoard(store.messenger, ending.signal),
     hints: claimHints(),
     log: options.log ?? (() => {}),
+    figures: makeFigures(store.connections, store.statements),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
@@ -167,9 +174,19 @@ function engineOf(context: Context, close: () => Promise<void>) {
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
     taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readTaskEvents(context, id, ask),
     attempts: (id: string) => read.readAttempts(context, id),
+    /** What the task's handler has logged, attempt by attempt. */
+    logs: (id: string, query?: LogQuery) => readLogs(context, id, query),
     events: (ask?: Parameters<typeof read.readEvents>[1]) => read.readEvents(context, ask),
     queues: () => queueDepths(context.sql),
     workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
+    /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */
+    stats: (query?: StatsQuery) => readStatistics(context, query),
+    /** For metrics: what the servers on one database agree on. */
+    totals: async () => ({
+      moves: await readTotals(context.sql),
+      queues: await queueDepths(context.sql),
+      deadLetters: await countDeadLetters(context.sql),
+    }),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeOptions) => types.put(type, options),
@@ -226,24 +243,39 @@ interface Store {
   readonly sql: Sql
   readonly aside?: Sql
   readonly messenger: Messenger | undefined
+  readonly statements: Durations
+  connections(): Connections
   tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
 async function openStore(options: PawlOptions): Promise<Store> {
   const schema = options.schema ?? 'pawl'
-  if (options.store !== undefined) return { ...options.store, messenger: undefined, tellOnCommit: async () => {} }
+  const statements = makeDurations()
+  const sqlOf = (driver: Driver) =>
+    makeSql(
+      timed(driver, seconds => observe(statements, seconds)),
+      schema,
+    )
+  const single = { statements, connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }) }
+  const silent = { messenger: undefined, tellOnCommit: async () => {} }
+  if (options.store !== undefined) return { ...options.store, ...single, ...silent }
   if (options.database === undefined) {
     const { driver, close } = await openEmbedded(options.folder)
-    return { sql: makeSql(driver, schema), messenger: undefined, tellOnCommit: async () => {}, close }
+    return { sql: sqlOf(driver), ...single, ...silent, close }
   }
   const { connections = 4, prepare = true } = options
   const { pool, driver } = postgresPool(options.database, { connections, prepare })
   const aside = postgresPool(options.database, { connections: 1, prepare: false })
   return {
-    sql: makeSql(driver, schema),
-    aside: makeSql(aside.driver, schema),
+    sql: sqlOf(driver),
+    aside: sqlOf(aside.driver),
     messenger: notifications(options.database, pool, schema),
+    statements,
+    connections() {
+      const { totalCount, idleCount: idle, waitingCount: waiting } = pool
+      return { inUse: totalCount - idle, idle, waiting, most: connections }
+    },
     tellOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
     close: async () => void (await Promise.all([pool.end(), aside.pool.end()])),
   }

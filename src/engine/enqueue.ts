@@ -3,12 +3,14 @@ import { Problem } from '../kernel/problem.ts'
 import { settingsOf } from '../kernel/settings.ts'
 import { callFields, maxTasksPerCall, taskFields } from '../protocol/fields.ts'
 import type { NewTaskItem, QueuedTask } from '../protocol/tasks.ts'
+import { tracer } from '../protocol/tracing.ts'
 import { insertTasks, makeLanes, type NewTask } from '../store/enqueue.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
+import { produced } from './trace.ts'
 
 export interface EnqueueCall extends Idempotency {
   /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
@@ -27,6 +29,33 @@ export async function enqueueTasks(
   checkOptions(call, callFields, 'call')
   const tasks = items.map((item, index) => checkTask(context, item, `tasks[${index}]`))
   if (tasks.length === 0) return []
+  const tracing = tracer()
+  // Whoever gives a traceparent traces by himself.
+  if (tracing === undefined || tasks.every(task => task.traceparent !== undefined)) {
+    return queueTasks(context, items, tasks, call)
+  }
+  const queues = [...new Set(tasks.map(({ queue }) => queue))]
+  const attributes = {
+    ...(queues.length === 1 && { 'messaging.destination.name': queues[0]! }),
+    'messaging.batch.message_count': tasks.length,
+  }
+  const to = queues.length === 1 ? queues[0]! : `${queues.length} queues`
+  return produced(tracing, { name: 'enqueue', to }, attributes, async (traceparent, span) => {
+    const traced = traceparent === undefined ? tasks : tasks.map(task => ({ traceparent, ...task }))
+    const queued = await queueTasks(context, items, traced, call)
+    const [{ id }] = queued as [QueuedTask]
+    if (queued.length === 1) span.setAttributes({ 'messaging.message.id': id, 'pawl.task.id': id })
+    return queued
+  })
+}
+
+/** `items` are what was asked for: by them a repeated call is known. */
+async function queueTasks(
+  context: Context,
+  items: readonly NewTaskItem[],
+  tasks: readonly NewTask[],
+  call: EnqueueCall,
+): Promise<QueuedTask[]> {
   const sql = context.within(call.tx)
   const actor = call.actor ?? 'producer'
   const queue = async () => {

@@ -17,6 +17,7 @@ import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
+import { decode, encode } from './cursor.ts'
 import { toAttempts, toEventView, toTaskView } from './view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
@@ -132,18 +133,4 @@ function position(cursor: string, of: string): Position {
   if (![at.tx, at.n, at.k].every(Number.isSafeInteger)) throw new Problem('CURSOR_INVALID', { cursor })
   if (at.of !== of) throw new Problem('CURSOR_GONE')
   return at
-}
-
-function encode(position: object): string {
-  return Buffer.from(JSON.stringify(position)).toString('base64url')
-}
-
-function decode<T>(cursor: string, field: keyof T): T {
-  try {
-    const position: T = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (position[field] !== undefined) return position
-  } catch {
-    // Falls through to the same answer.
-  }
-  throw new Problem('CURSOR_INVALID', { cursor })
 }

@@ -112,7 +112,8 @@ async function settleAndSpawn(context: Context, item: SettledTask, worker: strin
 
 const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
 
-function toReport({ id: _id, epoch: _epoch, ranMs: _ranMs, spawn: _spawn, ...report }: SettledTask): Report {
+function toReport(item: SettledTask): Report {
+  const { id: _id, epoch: _epoch, ranMs: _ranMs, spawn: _spawn, logs: _logs, ...report } = item
   return report
 }
 
@@ -145,13 +146,14 @@ export async function reportStarts(
 }
 
 export async function reportBeats(
-  { sql }: Context,
+  { sql, figures }: Context,
   items: readonly BeatOfTask[],
   refused: readonly Refusal[],
 ): Promise<Refusal[]> {
   const known = new Set(refused.map(leaseOf))
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await beatTasks(sql, batch)
+    figures.leaseRenewals += batch.length - lost.size - passedOver.size
     const unkept = batch.filter(item => passedOver.has(item.id) && carries(item))
     const busy = await keepAgain(sql, unkept)
     return batch.flatMap(item => {

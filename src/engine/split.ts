@@ -21,14 +21,15 @@ export async function splitting<Item, Result>(
 
 /**
  * A deadlock or a serialization failure chose this transaction as its victim, or another took its dedupe key between
- * the look and the write: nothing of it happened, and the next look sees more.
+ * the look and the write: nothing of it happened, and the next look sees more. `tell` hears of each repetition.
  */
-export async function again<T>(run: () => Promise<T>): Promise<T> {
+export async function again<T>(run: () => Promise<T>, tell?: () => void): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await run()
     } catch (error) {
       if (tries === 5 || !isWorthRepeating(error)) throw error
+      tell?.()
     }
   }
 }

@@ -4,6 +4,7 @@ import type { JobPlan, StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
 import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
+import { tracer } from '../protocol/tracing.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
@@ -15,6 +16,7 @@ import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
+import { produced } from './trace.ts'
 
 export interface SubmitCall extends Idempotency {
   /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
@@ -29,7 +31,15 @@ export async function submitJob(context: Context, spec: JobSpec | string, call: 
   checkOptions(call, callFields, 'call')
   const plan = parseJobSpec(spec)
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
-  return writeJob(context, plan, stages, call, ['submit', spec], null)
+  const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
+  const tracing = tracer()
+  if (tracing === undefined || plan.traceparent !== null) return write(plan)
+  const what = { name: 'submit', to: plan.name } as const
+  return produced(tracing, what, { 'pawl.job.name': plan.name }, async (traceparent, span) => {
+    const job = await write({ ...plan, traceparent: traceparent ?? null })
+    span.setAttribute('pawl.job.id', job.id)
+    return job
+  })
 }
 
 export interface StageToWrite {

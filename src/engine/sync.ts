@@ -3,10 +3,12 @@ import { beatFields, settledFields, startedFields, syncFields } from '../protoco
 import type { HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
 import { claimTasks, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
+import type { NewLine } from '../store/logs.ts'
 import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
 import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
+import { keepLines, linesOf } from './logs.ts'
 import { leaseOf, reportBeats, reportSettled, reportStarts } from './report.ts'
 import { again } from './split.ts'
 
@@ -20,16 +22,18 @@ const lookAgainSeconds = 0.001
  * before anything is written; a bad one is refused and its neighbours go on.
  */
 export async function sync(context: Context, request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer> {
-  const { settled, beats, started, refused } = checkRequest(context, request)
+  const { settled, beats, started, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
-  const settling = Promise.all([
-    reportSettled(context, settled, request.worker),
-    reportStarts(context, started, request.worker).then(async refusals => [
-      ...refusals,
-      ...(await reportBeats(context, beats, refusals)),
-    ]),
-  ])
+  const report = () =>
+    Promise.all([
+      reportSettled(context, settled, request.worker),
+      reportStarts(context, started, request.worker).then(async refusals => [
+        ...refusals,
+        ...(await reportBeats(context, beats, refusals)),
+      ]),
+    ])
+  const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
   const [reports, claimed, cancels] = await Promise.all([
     settling,
     asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
@@ -47,6 +51,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
 function checkRequest(context: Context, request: SyncRequest) {
   checkOptions({ ...request, worker: request.worker ?? null }, syncFields, 'sync')
   const refused: Refusal[] = []
+  const lines: NewLine[] = []
   const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
     for (const item of items) {
@@ -67,17 +72,19 @@ function checkRequest(context: Context, request: SyncRequest) {
     checkOptions(item, settledFields, 'settled')
     if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
     checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
+    if (item.logs !== undefined) lines.push(...linesOf(item))
   })
   const beats = sound(request.beats, item => {
     checkOptions(item, beatFields, 'beats')
     checkContents(context, item, ['progress', 'checkpoint'])
+    if (item.logs !== undefined) lines.push(...linesOf(item))
   })
   const started = sound(request.started, item => checkOptions(item, startedFields, 'started'))
-  if (beats.length === 0 && started.length === 0) return { settled, beats, started, refused }
+  if (beats.length === 0 && started.length === 0) return { settled, beats, started, refused, lines }
   // A settle says that it started, too.
   const settling = new Set(settled.map(leaseOf))
   const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
-  return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused }
+  return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused, lines }
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })
@@ -121,8 +128,11 @@ async function claimOnce(context: Context, request: SyncRequest): Promise<Claime
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
-  const { tasks, places } = await again(() =>
-    claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }),
+  const { tasks, places } = await again(
+    () => claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }),
+    () => {
+      context.figures.claimConflicts += 1
+    },
   )
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (tasks.length > 0 || session === null || syncId === null) return tasks

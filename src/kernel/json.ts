@@ -3,9 +3,12 @@
 const maxDepth = 100
 
 /** The JSON text of a value, or why it has none. */
-export function writeJson(value: unknown): { text: string } | { fault: string } {
+export function writeJson(
+  value: unknown,
+  replace?: (name: string, value: unknown) => unknown,
+): { text: string } | { fault: string } {
   try {
-    const text = JSON.stringify(value ?? null)
+    const text = JSON.stringify(value ?? null, replace)
     return text === undefined ? { fault: `a ${typeof value} is not JSON` } : { text }
   } catch (error) {
     return { fault: (error as Error).message.split('\n')[0]! }
@@ -19,6 +22,17 @@ export function unkeepable(text: string): string | undefined {
   }
   if (text.length > 2 * maxDepth && depthOf(text) > maxDepth) return `it is more than ${maxDepth} levels deep`
   return undefined
+}
+
+/** For `JSON.stringify`: errors and large numbers have no JSON of their own, and are what people log. */
+export function telling(_: string, value: unknown): unknown {
+  if (value instanceof Error) return { ...value, name: value.name, message: value.message, stack: value.stack }
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+/** Text may hold anything; the store keeps no NUL and no half characters, and not without end. */
+export function keepableText(text: string, longest: number): string {
+  return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
 function depthOf(text: string): number {

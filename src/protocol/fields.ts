@@ -21,6 +21,7 @@ import { statesOf } from '../kernel/lifecycle.ts'
 import { roles } from '../kernel/role.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { logLevels, logLimits } from './logs.ts'
 
 const flag = oneOf([true, false])
 const why = text(10_000)
@@ -82,6 +83,23 @@ const id = field({ type: 'string', format: 'uuid' }, () => undefined)
 const epoch = field({ type: 'integer', minimum: 0 }, () => undefined)
 const held: Fields = { id, epoch }
 
+const lineFields = nested(
+  {
+    n: number({ from: 1, to: 2 ** 31 - 1, whole: true }),
+    agoMs: number({ from: 0, to: year * 1000 }),
+    level: oneOf(logLevels),
+    message: field({ type: 'string' }, value => (typeof value === 'string' ? undefined : 'be a text')),
+    facts: object,
+  },
+  ['n', 'message'],
+)
+const mostLines = logLimits.lines + 1
+const logs = field({ type: 'array', items: lineFields.schema!, maxItems: mostLines }, value =>
+  Array.isArray(value) && value.length <= mostLines
+    ? value.map(lineFields).find(fault => fault !== undefined)
+    : `be a list of at most ${mostLines} lines`,
+)
+
 export const spawnedFields: Fields = { stage: name, type: name, payload: anything }
 
 export const settledFields: Fields = {
@@ -93,11 +111,12 @@ export const settledFields: Fields = {
   reason: why,
   spawn: listOf(nested(spawnedFields), maxTasksPerCall),
   ranMs: number({ from: 0, to: year * 1000 }),
+  logs,
 }
 
 export const startedFields: Fields = { ...held, agoMs: number({ from: 0, to: year * 1000 }) }
 
-export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything }
+export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything, logs }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const isUuid = (value: unknown) => (typeof value === 'string' && uuid.test(value) ? undefined : 'be a UUID')

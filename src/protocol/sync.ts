@@ -1,6 +1,7 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import type { ProblemCode } from '../kernel/problem.ts'
+import type { LogLine } from './logs.ts'
 
 export interface HeldTask {
   readonly id: string
@@ -16,6 +17,8 @@ export interface StartedTask extends HeldTask {
 export interface BeatOfTask extends HeldTask {
   readonly progress?: unknown
   readonly checkpoint?: unknown
+  /** What the handler has said since the last beat. */
+  readonly logs?: readonly LogLine[]
 }
 
 export interface SpawnedTask {
@@ -37,6 +40,8 @@ export interface SettledTask extends HeldTask {
   readonly spawn?: readonly SpawnedTask[]
   /** How long the handler ran; tells when a task began whose start was never reported. */
   readonly ranMs?: number
+  /** What the handler has said and no beat has carried. */
+  readonly logs?: readonly LogLine[]
 }
 
 export interface SyncRequest {

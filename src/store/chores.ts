@@ -106,6 +106,8 @@ export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<str
       delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id
     ), mended as (
       delete from pawl.trouble using gone where task_id = gone.id
+    ), silenced as (
+      delete from pawl.log using gone where task_id = any(array[gone.id])
     )
     select id from gone`
   return gone.map(({ id }) => id)

@@ -26,6 +26,8 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
       delete from pawl.task t using chosen where t.id = any(array[chosen.id]) returning t.id
     ), mended as (
       delete from pawl.trouble using gone where task_id = any(array[gone.id])
+    ), silenced as (
+      delete from pawl.log using gone where task_id = any(array[gone.id])
     )
     select count(*)::int as gone from gone`
   if (row!.gone === limit) return false

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DatabaseName } from '../../test/harness/databases.ts'
+import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import type { Sql } from './sql.ts'
+import { countMoves } from './stats.ts'
 
 /** Rows of a table that were read so far, by index or otherwise. */
 async function rowsRead(sql: Sql, table = 'task'): Promise<number> {
@@ -33,6 +35,28 @@ test('a worker that began on an empty store reads what it claims and settles, an
   const read = (await rowsRead(sql)) - before
   // Each row is looked up a few times: by the claim, by the settle, by the guards.
   assert.ok(read <= 20 * 10, `${read} rows were read to claim and settle 20`)
+})
+
+test('counting reads what is new, and no more, however much has been counted before', async t => {
+  const { engine, sql } = await fresh(t, 'postgres 18', { connections: 1 })
+  // What runs beside this test may hold some of it up for a moment.
+  const count = (events: number) => {
+    let left = events
+    return eventually(`${events} events are counted`, async () => {
+      left -= (await countMoves(sql, 2000)).events
+      return left === 0
+    })
+  }
+  await countMoves(sql, 2000)
+  for (let n = 0; n < 300; n++) await engine.enqueue('work', n)
+  await engine.enqueueMany(Array.from({ length: 3000 }, (_, n) => ({ type: 'work', payload: n })))
+  await count(3300)
+  for (let n = 0; n < 10; n++) await engine.enqueue('work', n)
+  const before = [await rowsRead(sql, 'change'), await rowsRead(sql)]
+  await count(10)
+  const changes = (await rowsRead(sql, 'change')) - before[0]!
+  const tasks = (await rowsRead(sql)) - before[1]!
+  assert.ok(changes <= 20 && tasks <= 20, `${changes} changes and ${tasks} tasks were read to count 10`)
 })
 
 for (const database of ['postgres 15', 'postgres 18'] satisfies DatabaseName[]) {

@@ -143,3 +143,15 @@ export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<s
       join pawl.lane l on l.id = any(array[t.lane_id])`
   return rows.map(({ queue }) => queue)
 }
+
+export interface TraceRow {
+  readonly id: string
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+}
+
+/** By which log lines about these are found. */
+export function tracesOf(sql: Sql, entity: 'task' | 'job', ids: readonly string[]): Promise<TraceRow[]> {
+  return sql<TraceRow>`
+    select id, correlation_id, traceparent from pawl.${literal(entity)} where id = any(${ids}::uuid[])`
+}

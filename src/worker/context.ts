@@ -1,4 +1,5 @@
 import type { SpawnedTask } from '../protocol/sync.ts'
+import type { TaskLogger } from './task-log.ts'
 
 /** What a handler is given beside its payload. */
 export interface TaskContext {
@@ -13,6 +14,11 @@ export interface TaskContext {
   readonly signal: AbortSignal
   /** The last checkpoint of an earlier attempt, or null. */
   readonly lastCheckpoint: unknown
+  /**
+   * Keeps a line with the task, for people: `ctx.log('fetched', { rows: 12 })`, `ctx.log.warn(…)`. It never throws and
+   * never waits; an attempt that says too much has the rest dropped and counted.
+   */
+  readonly log: TaskLogger
   /** Tells how far it is; sent with the next heartbeat, the latest wins. */
   progress(value: unknown): void
   /** Keeps a value for the next attempt; resolves when the store has it, rejects if the lease is lost. */

@@ -1,5 +1,6 @@
 /** What a handler may throw to say more than "it failed". Anything else is retried by the task's policy. */
 import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
+import { keepableText } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 
 /** Try again after so many seconds, whatever the backoff says. It counts as a failure. */
@@ -78,7 +79,6 @@ function describe(thrown: unknown): TaskError {
   return { message, ...(thrown.stack !== undefined && { stack: clean(thrown.stack) }) }
 }
 
-/** An error's text may hold anything; the store keeps no NUL and no half characters, and not without end. */
 function clean(text: string): string {
-  return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
+  return keepableText(text, longest)
 }

@@ -1,7 +1,7 @@
 /** All that this worker holds. A task that it lost and claimed again is there twice, under two epochs. */
 import type { HeldTask, SyncAnswer } from '../protocol/sync.ts'
 import type { Bell } from './bell.ts'
-import { type InHand, interrupt } from './held-task.ts'
+import { type InHand, interrupt, traceOf } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'
 
 export interface Hands {
@@ -25,7 +25,7 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     for (const refusal of refused) {
       const lost = byKey.get(keyOf(refusal))
       if (lost === undefined || lost.settled !== undefined) continue
-      log('task.refused', { ...refusal, worker })
+      log('task.refused', { ...refusal, ...traceOf(lost), worker })
       if (refusal.code !== 'LEASE_LOST') continue
       interrupt(lost, 'lease-lost')
       // What has not begun is simply dropped; what runs is dropped when it stops.

@@ -10,22 +10,24 @@ import { timings, type WorkerSettings } from './options.ts'
 export function makeHeart(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
   async function beat(ones: readonly InHand[]): Promise<readonly Refusal[]> {
     const sentAt = performance.now()
-    const carried = ones.map(one => ({ one, sent: one.unsent }))
+    const carried = ones.map(one => ({ one, sent: one.unsent, logs: one.log?.unsent(sentAt) }))
     for (const one of ones) one.unsent = {}
     const started = ones.filter(isStartUntold)
     try {
       const saying = line.say({
         started: started.map(one => ({ ...nameOf(one), agoMs: sentAt - one.startedAt! })),
-        beats: carried.map(({ one, sent }) => ({ ...nameOf(one), ...sent })),
+        beats: carried.map(({ one, sent, logs }) => ({ ...nameOf(one), ...sent, ...(logs && { logs }) })),
       })
       const over = saying.catch(() => {})
       for (const one of ones) one.beating = over
       const answer = await saying
       const refused = new Set(answer.refused.map(keyOf))
       for (const one of started) one.startTold = true
-      for (const one of ones) {
+      for (const { one, logs } of carried) {
+        if (refused.has(keyOf(one.task))) continue
         // Counted from when it was sent: the engine cannot have renewed it earlier.
-        if (!refused.has(keyOf(one.task))) one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
+        one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
+        if (logs !== undefined) one.log?.heard(logs)
       }
       const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(keyOf))
       for (const { one, sent } of carried) if (busy.has(keyOf(one.task))) one.unsent = { ...sent, ...one.unsent }
@@ -87,5 +89,7 @@ function isStartUntold({ startedAt, startTold, settled }: InHand): boolean {
 function needsBeat(one: InHand, now: number): boolean {
   const isUntold = isStartUntold(one) && now - one.startedAt! > timings.tellStartMs
   const isHalfGone = one.leaseEndsAt - now < (one.task.leaseSeconds * 1000) / 2
-  return isUntold || isHalfGone || one.unsent.progress !== undefined
+  return (
+    isUntold || isHalfGone || one.unsent.progress !== undefined || (one.log?.waitedMs(now) ?? 0) > timings.tellLogsMs
+  )
 }

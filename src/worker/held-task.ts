@@ -1,6 +1,7 @@
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
+import { makeTaskLog, type TaskLog } from './task-log.ts'
 
 /** One task in this worker's hands, from the claim until its report has been answered. */
 export interface InHand {
@@ -13,6 +14,8 @@ export interface InHand {
   startTold: boolean
   settled: SettledTask | undefined
   unsent: { progress?: unknown; checkpoint?: unknown }
+  /** Made with the first line: most handlers say none. */
+  log: TaskLog | undefined
   /** The beat that is under way. Of two at once the store would pass one over. */
   beating: Promise<unknown> | undefined
   isPartial: boolean
@@ -30,6 +33,7 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
     startTold: false,
     settled: undefined,
     unsent: {},
+    log: undefined,
     beating: undefined,
     isPartial: false,
     spawned: undefined,
@@ -39,6 +43,12 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
 
 export function nameOf({ task }: InHand): HeldTask {
   return { id: task.id, epoch: task.epoch }
+}
+
+/** By which a log line about it is found, whoever asks. */
+export function traceOf({ task }: InHand) {
+  const { correlationId, traceparent } = task
+  return { ...(correlationId !== null && { correlationId }), ...(traceparent !== null && { traceparent }) }
 }
 
 export function interrupt(held: InHand, reason: InterruptReason): void {
@@ -53,6 +63,12 @@ function signalOf(held: InHand): AbortSignal {
     if (held.interrupted !== undefined) held.abort.abort(new Interrupted(held.interrupted))
   }
   return held.abort.signal
+}
+
+/** A handler that was left behind may go on talking; what it says then belongs to no attempt. */
+function logOf(held: InHand): TaskLog {
+  held.log ??= makeTaskLog(() => held.settled === undefined)
+  return held.log
 }
 
 /**
@@ -109,6 +125,9 @@ function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) 
       return signalOf(held)
     },
     lastCheckpoint: checkpoint ?? null,
+    get log() {
+      return logOf(held).logger
+    },
     progress(value) {
       held.unsent.progress = value
     },

@@ -33,11 +33,16 @@ export type WorkerSettings = Required<WorkerOptions>
 /** Most that one sync asks for or reports. */
 export const batchSize = 1000
 
+/** Reports whose log lines come to more than this go in several syncs. */
+export const logBytesPerSync = 1_000_000
+
 export const timings = {
   /** How often leases, starts and deadlines are looked at. */
   tickMs: 50,
   /** A task that has run for so long has its start reported. */
   tellStartMs: 200,
+  /** A line that has waited for so long is sent; before, it goes with the next beat. */
+  tellLogsMs: 1000,
   /** How long the last reports may take after the deadline of a stop. */
   lastWordMs: 5000,
 }

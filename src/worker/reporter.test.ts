@@ -120,3 +120,15 @@ test('an output that cannot be kept is a failed attempt that says why, and not o
   for (const [index, hint] of [/larger/, /circular/, /BigInt/, /NUL/].entries()) assert.match(messages[index]!, hint)
   assert.equal((await ended(engine, queued.at(-1)!.id)).output, 'fine')
 })
+
+test('what a worker says of a refused task names its correlation', bounded, async t => {
+  const { engine } = await fresh(t, 'postgres 18', { maxPayloadBytes: 1000 })
+  const told: unknown[] = []
+  const large = defineTask({ type: 'work', retry: { attempts: 1 }, handler: () => 'x'.repeat(5000) })
+  const log = (word: string, { id, correlationId }: Record<string, unknown>) =>
+    void told.push([word, id, correlationId])
+  await using _worker = startWorker(engine, [large], { log })
+  const { id } = await engine.enqueue(large, null, { correlationId: 'order-7' })
+  await ended(engine, id)
+  assert.deepEqual(told, [['task.refused', id, 'order-7']])
+})

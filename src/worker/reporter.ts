@@ -1,8 +1,8 @@
 import type { Refusal, SettledTask } from '../protocol/sync.ts'
 import { type Hands, keyOf } from './hands.ts'
-import type { InHand } from './held-task.ts'
+import { type InHand, traceOf } from './held-task.ts'
 import type { Line } from './line.ts'
-import { batchSize, type WorkerSettings } from './options.ts'
+import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
 
 /**
  * Sends reports until they are answered. What ends while an answer is awaited goes with the next, so a busy worker
@@ -18,9 +18,8 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
     // What else ends in this turn of the event loop goes with it.
     await new Promise(setImmediate)
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, batchSize)
-      const settled = batch.map(one => one.settled!)
-      const answer = await line.untilAnswered(() => line.say({ settled }))
+      const batch = waiting.splice(0, fitting(waiting))
+      const answer = await line.untilAnswered(() => line.say({ settled: batch.map(withLog) }))
       const refusals = new Map(answer?.refused.map(refusal => [keyOf(refusal), refusal]))
       for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(keyOf(one.task)))
     }
@@ -28,7 +27,7 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
   }
 
   function heed(one: InHand, refusal: Refusal | undefined): void {
-    if (refusal !== undefined) log('task.refused', { ...refusal, worker })
+    if (refusal !== undefined) log('task.refused', { ...refusal, ...traceOf(one), worker })
     if (refusal === undefined || refusal.code === 'LEASE_LOST' || secondReports.has(one)) {
       hands.letGo(one)
       return
@@ -45,6 +44,23 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
       if (!isSending) void send()
     },
   }
+}
+
+/** How many of these go into one sync: at least one, and no more log lines than can be sent at once. */
+function fitting(waiting: readonly InHand[]): number {
+  let bytes = 0
+  const most = Math.min(waiting.length, batchSize)
+  for (let index = 0; index < most; index++) {
+    bytes += waiting[index]!.log?.bytes() ?? 0
+    if (bytes > logBytesPerSync) return Math.max(1, index)
+  }
+  return most
+}
+
+/** What no beat has carried goes with the report, and again with it if that is sent again. */
+function withLog(one: InHand): SettledTask {
+  const logs = one.log?.last(performance.now()) ?? []
+  return logs.length === 0 ? one.settled! : { ...one.settled!, logs }
 }
 
 /** A report that the engine cannot take (an output that is too large, say) is a failed attempt, and says why. */

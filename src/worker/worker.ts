@@ -15,6 +15,7 @@ import { attempt, type InHand, inHand, interrupt, nameOf } from './held-task.ts'
 import { openLine } from './line.ts'
 import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
 import { makeReporter } from './reporter.ts'
+import { consumed } from './trace.ts'
 
 /** Works tasks of the given types until it is stopped. */
 export function startWorker(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions = {}): Worker {
@@ -147,7 +148,7 @@ export class Worker {
   async #run(one: InHand): Promise<void> {
     this.#running += 1
     const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
-    const settled = await attempt(one, work, this.#heart.saveCheckpoint)
+    const settled = await consumed(one.task, this.name, () => attempt(one, work, this.#heart.saveCheckpoint))
     this.#running -= 1
     this.#settle(one, settled)
     this.#runNext()

@@ -3,12 +3,13 @@
  * asked, a part of it was lost, and it was asked again.
  */
 import assert from 'node:assert/strict'
-import { endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
+import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
 import type { HeldTask, SettledTask, SyncAnswer } from '../../src/protocol/sync.ts'
 import type { TaskOptions, TaskView } from '../../src/protocol/tasks.ts'
+import { eventually } from '../harness/eventually.ts'
 import type { Fresh } from '../harness/fresh.ts'
 import { taskIn } from '../harness/task-in.ts'
 
@@ -142,6 +143,19 @@ export const operations: Record<string, Operation> = {
     })
   },
 
+  'settle with log lines': async ({ story, queue }) => {
+    const { id, epoch } = await taskIn(story, 'assigned', { queue })
+    const logs = [1, 2].map(n => ({ n, message: `line ${n}` }))
+    return scene({
+      ask: engine => engine.sync({ worker: 'w', settled: [{ id, epoch, outcome: 'succeeded', logs }] }),
+      async check(tasks, answer) {
+        noneRefused(tasks, answer)
+        const { items: lines } = await story.engine.logs(id)
+        assert.deepEqual([tasks[0]?.state, lines.map(({ n }) => n)], ['succeeded', [1, 2]])
+      },
+    })
+  },
+
   'settle as succeeded': settling(['assigned', 'assigned'], { outcome: 'succeeded', output: 1 }, 'succeeded'),
   'settle as succeeded, started or not': settling(both, { outcome: 'succeeded', output: 1 }, 'succeeded'),
   'settle as succeeded in part': settling(both, { outcome: 'succeeded', partial: true }, 'succeeded'),
@@ -228,6 +242,21 @@ export const operations: Record<string, Operation> = {
     return {
       ask: engine => endGraces.run(engine.context),
       check: tasks => assert.deepEqual(facts(tasks), [['cancelled', 0, 0]]),
+    }
+  },
+
+  'count what happened': async ({ story, queue }) => {
+    const { id } = await taskIn(story, 'succeeded', { type: queue, queue })
+    return {
+      ask: engine => countEvents.run(engine.context),
+      async check() {
+        const counted = await eventually('what other tests do is over, and all is counted', async () => {
+          await countEvents.run(story.engine.context)
+          const moves = (await story.engine.totals()).moves.filter(({ type }) => type === queue)
+          return moves.some(({ what }) => what === 'succeeded') && moves
+        })
+        for (const { what, n } of counted) assert.equal(n, 1, `${id} ${what}`)
+      },
     }
   },
 

@@ -1,0 +1,72 @@
+/** The log of a process: a line for each word, as JSON for machines or in columns for people. */
+import type { Log } from '../engine/context.ts'
+import { telling, writeJson } from '../kernel/json.ts'
+import type { LogLevel } from '../protocol/logs.ts'
+
+export interface LogOptions {
+  /** Default: pretty on a terminal, else json. */
+  readonly format?: 'json' | 'pretty'
+  /** The least that is told. Default info. */
+  readonly level?: LogLevel
+  /** Default: the standard error, so that what a command prints stays clean. */
+  readonly out?: { write(text: string): unknown; readonly isTTY?: boolean }
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly now?: () => Date
+}
+
+const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+const colours: Record<LogLevel, number> = { debug: 90, info: 36, warn: 33, error: 31 }
+const words: [pattern: RegExp, level: LogLevel][] = [
+  [/^integrity\.|\.unruly$/, 'error'],
+  [/\.(failed|refused|stale|dropped|line_dropped)$/, 'warn'],
+  [/^chore\.done$/, 'debug'],
+]
+
+/** Makes a log. It never throws: what cannot be written is said to be so. */
+export function makeLog({ level = 'info', out = process.stderr, ...options }: LogOptions = {}): Log {
+  const { format = out.isTTY ? 'pretty' : 'json', env = process.env, now = () => new Date() } = options
+  const isColoured = format === 'pretty' && out.isTTY === true && !env.NO_COLOR
+  const line = format === 'json' ? jsonLine : isColoured ? colouredLine : plainLine
+  return (word, facts) => {
+    const said = levelOf(word, facts)
+    if (ranks[said] < ranks[level]) return
+    out.write(`${line(now().toISOString(), said, word, facts)}\n`)
+  }
+}
+
+function levelOf(word: string, { level }: Record<string, unknown>): LogLevel {
+  if (typeof level === 'string' && Object.hasOwn(ranks, level)) return level as LogLevel
+  return words.find(([pattern]) => pattern.test(word))?.[1] ?? 'info'
+}
+
+type Line = (time: string, level: LogLevel, word: string, facts: Record<string, unknown>) => string
+
+/** Time, level and word are ours, whatever the facts hold. */
+const jsonLine: Line = (time, level, word, facts) => {
+  const made = writeJson({ ...facts, time, level, word }, telling)
+  return 'text' in made ? made.text : write({ time, level, word, unwritable: made.fault })
+}
+
+const columns =
+  (paint: (text: string, colour: number) => string): Line =>
+  (time, level, word, { level: _, ...facts }) => {
+    const said = Object.entries(facts).flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : [`${paint(`${name}=`, 90)}${typeof value === 'string' ? quoted(value) : write(value)}`],
+    )
+    const head = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${word}`
+    return [head, ...said].join(' ')
+  }
+const plainLine = columns(text => text)
+const colouredLine = columns((text, colour) => `\x1b[${colour}m${text}\x1b[0m`)
+
+/** A text that spans lines, or holds what moves a terminal, stays on its line. */
+function quoted(text: string): string {
+  return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text).replace(/[\x7f-\x9f]/g, '\uFFFD')
+}
+
+function write(value: unknown): string {
+  const made = writeJson(value, telling)
+  return 'text' in made ? made.text : JSON.stringify({ unwritable: made.fault })
+}

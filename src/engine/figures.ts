@@ -1,0 +1,38 @@
+/** What this process counts about itself. Other processes on the same database have figures of their own. */
+import { bucketCount, bucketOf } from '../kernel/histogram.ts'
+
+export interface Durations {
+  /** How many fell into each bucket of kernel/histogram.ts. */
+  readonly counts: number[]
+  sumSeconds: number
+}
+
+export interface Connections {
+  readonly inUse: number
+  readonly idle: number
+  /** Statements and transactions that wait for one. */
+  readonly waiting: number
+  readonly most: number
+}
+
+export interface Figures {
+  /** Claims that were undone because another was faster, and tried again. */
+  claimConflicts: number
+  leaseRenewals: number
+  /** From sending a statement until its answer; also those that failed. */
+  readonly statements: Durations
+  connections(): Connections
+}
+
+export function makeFigures(connections: () => Connections, statements: Durations): Figures {
+  return { claimConflicts: 0, leaseRenewals: 0, statements, connections }
+}
+
+export function makeDurations(): Durations {
+  return { counts: new Array<number>(bucketCount).fill(0), sumSeconds: 0 }
+}
+
+export function observe(durations: Durations, seconds: number): void {
+  durations.counts[bucketOf(seconds)]! += 1
+  durations.sumSeconds += seconds
+}

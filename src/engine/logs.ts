@@ -1,0 +1,66 @@
+/** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
+import { Problem } from '../kernel/problem.ts'
+import { fitLine, type LogLevel, type LogLine, type LogLineView, logLimits } from '../protocol/logs.ts'
+import type { HeldTask } from '../protocol/sync.ts'
+import type { Page } from '../protocol/tasks.ts'
+import { type NewLine, readLines, writeLines } from '../store/logs.ts'
+import { checkId, checkOptions, number, text } from './check.ts'
+import type { Context } from './context.ts'
+import { decode, encode } from './cursor.ts'
+import { readTask } from './read.ts'
+import { splitting } from './split.ts'
+
+/** Lines of an item that was checked. What an attempt says beyond its limit is not kept; one line may tell of that. */
+export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLine[] {
+  const few = logs.filter(({ n }) => n <= logLimits.lines + 1)
+  return few.map(said => {
+    const { n, agoMs = 0, level = 'info', message, facts } = fitLine(said).line
+    return { id: id.toLowerCase(), epoch, n, agoMs, level, message, facts }
+  })
+}
+
+const linesPerStatement = 2000
+
+/**
+ * Before what the same sync settles, for a line counts only while its task is held. A line that the store cannot take
+ * is dropped and told: it must never cost the result that it came with.
+ */
+export async function keepLines({ sql, log }: Context, lines: readonly NewLine[]): Promise<void> {
+  for (let from = 0; from < lines.length; from += linesPerStatement) {
+    await splitting<NewLine, void>(
+      lines.slice(from, from + linesPerStatement),
+      async some => {
+        await writeLines(sql, some)
+        return []
+      },
+      ({ id, epoch, n }, error) => log('task.line_dropped', { id, epoch, n, error: String(error) }),
+    )
+  }
+}
+
+export interface LogQuery {
+  /** Only what was said under this lease. */
+  readonly epoch?: number
+  /** At most 1,000. Default 1,000. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+const whole = number({ from: 0, to: 2 ** 31 - 1, whole: true })
+const queryFields = { epoch: whole, limit: number({ from: 1, to: 1000, whole: true }), cursor: text(500) }
+
+/** Attempt by attempt, in the order in which the lines were said. */
+export async function readLogs(context: Context, id: string, query: LogQuery = {}): Promise<Page<LogLineView>> {
+  checkOptions(query, queryFields, 'logs')
+  const { limit = 1000, epoch = null } = query
+  await readTask(context, id)
+  const after =
+    query.cursor === undefined ? { epoch: 0, n: 0 } : decode<{ epoch: number; n: number }>(query.cursor, 'n')
+  if (whole(after.epoch) !== undefined || whole(after.n) !== undefined) {
+    throw new Problem('CURSOR_INVALID', { cursor: query.cursor })
+  }
+  const rows = await readLines(context.sql, { id: checkId(id), epoch, after, limit: limit + 1 })
+  const items = rows.slice(0, limit).map(row => ({ ...row, at: row.at.toISOString(), level: row.level as LogLevel }))
+  const last = items.at(-1)
+  return { items, next: rows.length > limit ? encode({ epoch: last!.epoch, n: last!.n }) : null }
+}

@@ -1,0 +1,65 @@
+/** What a handler says, on its way to the engine: kept here until that has it, and bounded. */
+import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/logs.ts'
+
+type Say = (message: string, facts?: Record<string, unknown>) => void
+
+/** `log(…)` is `log.info(…)`. */
+export type TaskLogger = Say & Readonly<Record<LogLevel, Say>>
+
+export interface TaskLog {
+  readonly logger: TaskLogger
+  /** The next lines that the engine is not known to have; undefined: it has them all. */
+  unsent(now: number): LogLine[] | undefined
+  /** All of them, and how many were dropped: with the report, after which no more are taken. */
+  last(now: number): LogLine[]
+  /** The engine has these. */
+  heard(lines: readonly LogLine[]): void
+  /** How long the oldest unsent line has waited. */
+  waitedMs(now: number): number
+  /** Of the unsent lines. */
+  bytes(): number
+}
+
+const linesPerBeat = 100
+
+export function makeTaskLog(isOpen: () => boolean): TaskLog {
+  let waiting: { line: LogLine; at: number; bytes: number }[] = []
+  let count = 0
+  let size = 0
+  let dropped = 0
+
+  const say = (level: LogLevel): Say => {
+    return (message, facts) => {
+      if (!isOpen()) return
+      if (count === logLimits.lines || size >= logLimits.bytes) {
+        dropped += 1
+        return
+      }
+      const { line, bytes } = fitLine({ n: ++count, level, message, ...(facts !== undefined && { facts }) })
+      size += bytes
+      waiting.push({ line, at: performance.now(), bytes })
+    }
+  }
+  const dated = (now: number, some: typeof waiting) => some.map(({ line, at }) => ({ ...line, agoMs: now - at }))
+  const [debug, info, warn, error] = logLevels.map(say) as [Say, Say, Say, Say]
+  return {
+    logger: Object.assign(info, { debug, info, warn, error }),
+    unsent: now => (waiting.length === 0 ? undefined : dated(now, waiting.slice(0, linesPerBeat))),
+    last(now) {
+      const lines = dated(now, waiting)
+      return dropped === 0 ? lines : [...lines, lineOnDropped(count + 1, dropped)]
+    },
+    heard(lines) {
+      const upTo = lines.at(-1)?.n ?? 0
+      waiting = waiting.filter(({ line }) => line.n > upTo)
+    },
+    waitedMs: now => (waiting.length === 0 ? 0 : now - waiting[0]!.at),
+    bytes: () => waiting.reduce((sum, { bytes }) => sum + bytes, 0),
+  }
+}
+
+function lineOnDropped(n: number, dropped: number): LogLine {
+  const { lines, bytes } = logLimits
+  const limit = `an attempt keeps ${lines} lines and ${bytes / 1024} KiB`
+  return { n, agoMs: 0, level: 'warn', message: `${dropped} more were dropped: ${limit}.`, facts: { dropped } }
+}
