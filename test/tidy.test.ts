@@ -21,6 +21,7 @@ const mayImport: Record<string, readonly string[]> = {
   server: ['kernel', 'spec', 'protocol', 'engine'],
   cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server'],
   '.': ['kernel', 'spec', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
+  testing: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
 }
 
 /** Packages from outside, and the folders that may use them. */

@@ -9,12 +9,13 @@ import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
 import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
+import { redriveOn } from './redrive-on.ts'
 import { rescue } from './rescue.ts'
 import { tidyEmbedded } from './tidy-embedded.ts'
 
 export function allChores({ oneConnection }: Context): Chore[] {
   const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity, countEvents]
-  const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention]
+  const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention, redriveOn()]
   return oneConnection ? [...chores, tidyEmbedded] : chores
 }
 

@@ -1,10 +1,12 @@
 import { splitting } from '../engine/split.ts'
 import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
+import { defaultSettings } from '../kernel/settings.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { forgetLines } from '../store/logs.ts'
+import { removeRedrives } from '../store/redrive.ts'
 import { staleQueues } from '../store/stale.ts'
 import { countMoves, forgetMinutes } from '../store/stats.ts'
 import type { Chore } from './chore.ts'
@@ -70,8 +72,9 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const { pulses, keys, sessions, changes } = await forget(sql)
       const lines = await forgetLines(sql, keepLogSeconds)
       const minutes = await forgetMinutes(sql)
+      const redrives = await removeRedrives(sql, defaultSettings.keepSeconds)
       const more = next !== null && removed > 0
-      return { removed, failed, pulses, keys, sessions, changes, lines, minutes, more }
+      return { removed, failed, pulses, keys, sessions, changes, lines, minutes, redrives, more }
     },
   }
 }

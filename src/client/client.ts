@@ -97,7 +97,7 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
     string,
     unknown
   >
-  if (tx !== undefined) throw new Problem('NOT_OVER_HTTP', { operation })
+  if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation })
   if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: operation, option: 'holder' })
   const named = (given.options === undefined ? given.body : options) as Record<string, unknown> | undefined
   const { path, rest } = addressOf(route.path, given.id, named)

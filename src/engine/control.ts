@@ -1,12 +1,12 @@
 import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../kernel/decide.ts'
 import { Problem } from '../kernel/problem.ts'
-import { cancelFields, controlFields, deadLetterFields, redriveFields } from '../protocol/fields.ts'
-import type { RedriveAnswer, RedriveRequest, TaskView } from '../protocol/tasks.ts'
+import { cancelFields, controlFields, deadLetterFields } from '../protocol/fields.ts'
+import type { TaskView } from '../protocol/tasks.ts'
 import { freeSlots, slotHolder, slotOf } from '../store/enqueue.ts'
-import { getTask, listTasks } from '../store/read.ts'
+import { getTask } from '../store/read.ts'
 import type { Sql } from '../store/sql.ts'
 import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
-import { checkedJson, checkId, checkOptions } from './check.ts'
+import { checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { finishErrands } from './drive.ts'
 import { type Idempotency, once } from './once.ts'
@@ -97,7 +97,7 @@ function keyTaken(id: string) {
 }
 
 /** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
-async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
+export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
   if (!verdict.ok) {
     throw new Problem('MOVE_REFUSED', {
       id: task.id,
@@ -115,85 +115,4 @@ async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Rulin
     throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
   }
   return { task, steps, patch: { ...patch, dedupeSlot } }
-}
-
-/**
- * Gives dead letters another round: by ids or by filter, all at once or at a rate, with another payload if asked. Each
- * is a transaction of its own, unless the caller has one or repeats the request by its key: then it is all or nothing.
- */
-export async function redrive(
-  context: Context,
-  request: RedriveRequest,
-  call: ControlCall = {},
-): Promise<RedriveAnswer> {
-  checkOptions(request, redriveFields, 'redrive')
-  checkOptions(call, controlFields, 'call')
-  const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : undefined
-  const asked = { dryRun: false, ...why(call), ...request, payload, actor: call.actor ?? 'operator' }
-  const sql = context.within(call.tx)
-  const queues = new Set<string>()
-  const answer = await once(sql, call, ['redrive', request], inner => redriveAll(context, inner, asked, queues))
-  if (sql.isTransaction) await context.tellOnCommit(sql, [...queues])
-  else context.wake.tell([...queues])
-  return answer
-}
-
-/** A redrive as it will be done: the payload, where there is one, is JSON text. */
-interface Redrive extends Omit<RedriveRequest, 'payload'> {
-  readonly dryRun: boolean
-  readonly payload: string | undefined
-  readonly actor: string
-}
-
-async function redriveAll(context: Context, sql: Sql, asked: Redrive, queues: Set<string>): Promise<RedriveAnswer> {
-  const everySeconds = asked.ratePerSecond === undefined ? 0 : 1 / asked.ratePerSecond
-  const answer: RedriveAnswer = { dryRun: asked.dryRun, redriven: [], refused: [] }
-  for (const id of await lettersFor(sql, asked)) {
-    const runInSeconds = answer.redriven.length * everySeconds
-    try {
-      queues.add(await again(() => redriveOne(context, sql, id, asked, runInSeconds)))
-      answer.redriven.push(id)
-    } catch (error) {
-      if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
-      answer.refused.push({ id, code: error.code, message: error.message })
-    }
-  }
-  return answer
-}
-
-async function lettersFor(sql: Sql, asked: Redrive): Promise<string[]> {
-  if (asked.ids !== undefined) return asked.ids.map(id => checkId(id))
-  const letters = await listTasks(sql, {
-    queue: asked.queue ?? null,
-    type: asked.type ?? null,
-    reasonCode: asked.reasonCode ?? null,
-    states: ['dead_lettered'],
-    correlationId: null,
-    before: null,
-    limit: asked.limit ?? 1000,
-  })
-  return letters.map(({ id }) => id).reverse()
-}
-
-/** Returns the queue that the task came back to, or, in a dry run, would come back to. */
-function redriveOne(context: Context, sql: Sql, id: string, asked: Redrive, runInSeconds: number): Promise<string> {
-  const { payload, actor, reason } = asked
-  return sql.begin(tx =>
-    withItsJob(context, tx, id, actor, async book => {
-      const [task] = await lockTasks(tx, [id])
-      if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-      const ruling = await rule(tx, task, revive(task, 'redrive', reason === undefined ? {} : { reason }))
-      if (asked.dryRun) return task.queue
-      let { seq } = task
-      if (payload !== undefined) {
-        const before = { before: task.payload }
-        const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: before }
-        await writeRulings(tx, [{ task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }], actor)
-        seq += 1
-      }
-      const again = { ...ruling, task: { ...task, seq }, patch: { ...ruling.patch, runInSeconds } }
-      await writeRulings(tx, [placed(book, again)], actor)
-      return task.queue
-    }),
-  )
 }

@@ -4,9 +4,17 @@ import { taskTypeFields } from '../protocol/fields.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
-import type { SyncPort } from '../protocol/sync.ts'
+import type { SettledTask, SyncPort } from '../protocol/sync.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
-import type { NewTaskItem, TaskOptions, TaskTypeOptions } from '../protocol/tasks.ts'
+import type {
+  DeadLetterQuery,
+  JobPatch,
+  MetadataPatch,
+  NewTaskItem,
+  RedriveRequest,
+  TaskOptions,
+  TaskTypeOptions,
+} from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { clockMs } from '../store/clock.ts'
@@ -31,7 +39,10 @@ import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
 import { type LogQuery, readLogs } from './logs.ts'
+import * as oneTask from './one-task.ts'
+import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
+import { readRedrive, redrive } from './redrive.ts'
 import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
@@ -134,12 +145,31 @@ function engineOf(context: Context, close: () => Promise<void>) {
       return result
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
+    /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
+    claims: (request: oneTask.ClaimsRequest, signal?: AbortSignal) => oneTask.claims(context, request, signal),
+    start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
+    heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
+      oneTask.heartbeat(context, id, epoch, said),
+    succeed: (id: string, epoch: number, said?: oneTask.Said<'succeeded'>) =>
+      oneTask.settleOne(context, 'succeeded', id, epoch, said),
+    fail: (id: string, epoch: number, said?: oneTask.Said<'failed'>) =>
+      oneTask.settleOne(context, 'failed', id, epoch, said),
+    skip: (id: string, epoch: number, said?: oneTask.Said<'skipped'>) =>
+      oneTask.settleOne(context, 'skipped', id, epoch, said),
+    release: (id: string, epoch: number, said?: oneTask.Said<'released'>) =>
+      oneTask.settleOne(context, 'released', id, epoch, said),
+    cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
+      oneTask.settleOne(context, 'cancelled', id, epoch, said),
+    completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
+      oneTask.completeIn(context, tx, settled, worker),
     cancel: (id: string, call?: Parameters<typeof control.cancelTask>[2]) => control.cancelTask(context, id, call),
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),
     deadLetter: (id: string, call: control.DeadLetterCall) => control.deadLetterTask(context, id, call),
-    redrive: (request: Parameters<typeof control.redrive>[1], call?: control.ControlCall) =>
-      control.redrive(context, request, call),
+    /** Dead letters, newest first. */
+    deadLetters: (query?: DeadLetterQuery) => read.findDeadLetters(context, query),
+    redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),
+    redriveProgress: (id: string) => readRedrive(context, id),
     /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
     submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
     job: (id: string) => jobRead.readJob(context, id),
@@ -154,6 +184,10 @@ function engineOf(context: Context, close: () => Promise<void>) {
     deleteJob: (id: string, call?: control.ControlCall) => deleteJob(context, id, call),
     setJobPriority: (id: string, priority: number, call?: control.ControlCall) =>
       jobControl.setPriority(context, id, priority, call),
+    /** Changes metadata (a JSON merge patch) and priority; nothing moves, and an event says who did it. */
+    patchJob: (id: string, patch: JobPatch, call?: control.ControlCall) => patchJob(context, id, patch, call),
+    patchStage: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchStage(context, id, patch, call),
+    patchTask: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchTask(context, id, patch, call),
     sealJob: (id: string, call?: control.ControlCall) => jobControl.seal(context, id, call),
     addStages: (id: string, stages: readonly StageSpec[], call?: control.ControlCall) =>
       jobControl.addStages(context, id, stages, call),

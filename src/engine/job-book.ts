@@ -26,8 +26,13 @@ interface Noted {
   columns: Record<string, unknown>
 }
 
-export type StagePatch = Partial<Mutable<StageRow>> & { fan?: unknown; error?: unknown; gateUntil?: string | null }
-export type JobPatch = Partial<Mutable<JobRow>> & { deadlineAt?: string | null; metadata?: unknown }
+export type StagePatch = Partial<Mutable<StageRow>> & {
+  fan?: unknown
+  error?: unknown
+  gateUntil?: string | null
+  metadata?: unknown
+}
+export type JobPatch = Partial<Mutable<Omit<JobRow, 'metadata'>>> & { deadlineAt?: string | null; metadata?: unknown }
 
 export class JobBook {
   readonly job: Mutable<JobRow>

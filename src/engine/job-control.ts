@@ -92,13 +92,14 @@ function reviveAll(book: JobBook, cause: string): void {
 export function setPriority(context: Context, id: string, priority: number, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'priority')
   checkOptions({ priority }, { priority: number({ from: -1_000_000, to: 1_000_000, whole: true }) }, 'priority')
-  return request(context, id, call, ['priority', priority], async (book, tx) => {
-    const before = book.job.priority
-    const { state } = book.job
-    const payload = { before, priority }
-    book.moveJob({ to: state, type: 'job.priority_changed', cause: 'priority', payload }, { priority })
-    await setLanePriority(tx, book.job.id, priority)
-  })
+  return request(context, id, call, ['priority', priority], (book, tx) => changePriority(book, tx, priority))
+}
+
+export async function changePriority(book: JobBook, tx: Sql, priority: number): Promise<void> {
+  const { id, state, priority: before } = book.job
+  const payload = { before, priority }
+  book.moveJob({ to: state, type: 'job.priority_changed', cause: 'priority', payload }, { priority })
+  await setLanePriority(tx, id, priority)
 }
 
 /** Nothing more will be added: it ends when what it has has ended. */

@@ -1,10 +1,11 @@
 /** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
 import { Problem } from '../kernel/problem.ts'
+import { logQueryFields } from '../protocol/fields.ts'
 import { fitLine, type LogLevel, type LogLine, type LogLineView, logLimits } from '../protocol/logs.ts'
 import type { HeldTask } from '../protocol/sync.ts'
 import type { Page } from '../protocol/tasks.ts'
 import { type NewLine, readLines, writeLines } from '../store/logs.ts'
-import { checkId, checkOptions, number, text } from './check.ts'
+import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
 import { readTask } from './read.ts'
@@ -46,17 +47,16 @@ export interface LogQuery {
   readonly cursor?: string
 }
 
-const whole = number({ from: 0, to: 2 ** 31 - 1, whole: true })
-const queryFields = { epoch: whole, limit: number({ from: 1, to: 1000, whole: true }), cursor: text(500) }
+const isInt4 = (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
 
 /** Attempt by attempt, in the order in which the lines were said. */
 export async function readLogs(context: Context, id: string, query: LogQuery = {}): Promise<Page<LogLineView>> {
-  checkOptions(query, queryFields, 'logs')
+  checkOptions(query, logQueryFields, 'logs')
   const { limit = 1000, epoch = null } = query
   await readTask(context, id)
   const after =
     query.cursor === undefined ? { epoch: 0, n: 0 } : decode<{ epoch: number; n: number }>(query.cursor, 'n')
-  if (whole(after.epoch) !== undefined || whole(after.n) !== undefined) {
+  if (![after.epoch, after.n].every(isInt4)) {
     throw new Problem('CURSOR_INVALID', { cursor: query.cursor })
   }
   const rows = await readLines(context.sql, { id: checkId(id), epoch, after, limit: limit + 1 })

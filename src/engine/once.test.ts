@@ -68,7 +68,7 @@ for (const database of bothKinds) {
     const { id } = await taskIn(run, 'dead_lettered')
     const first = await run.engine.redrive({ ids: [id] }, { idempotencyKey: 'k' })
     const second = await run.engine.redrive({ ids: [id] }, { idempotencyKey: 'k' })
-    assert.deepEqual(first, { dryRun: false, redriven: [id], refused: [] })
+    assert.deepEqual(first, { id: first.id, dryRun: false, state: 'done', total: 1, redriven: [id], refused: [] })
     assert.deepEqual(second, first)
     assert.equal((await run.engine.task(id)).round, 2)
   })

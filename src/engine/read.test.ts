@@ -177,8 +177,8 @@ for (const database of bothKinds) {
     const { claimed } = await run.sync({ queues: ['a'], claim: 1 })
     await run.advance(10)
     assert.deepEqual(await depths(), [
-      { queue: 'a', due: 2, scheduled: 1, held: 1 },
-      { queue: 'b', due: 0, scheduled: 1, held: 0 },
+      { queue: 'a', due: 2, scheduled: 1, held: 1, paused: 0 },
+      { queue: 'b', due: 0, scheduled: 1, held: 0, paused: 0 },
     ])
     const [a, b] = await run.engine.queues()
     assert.ok(a!.oldestSeconds! >= 10 && a!.oldestSeconds! < 100, `${a!.oldestSeconds}`)
@@ -186,8 +186,8 @@ for (const database of bothKinds) {
     await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
     await run.advance(100)
     assert.deepEqual(await depths(), [
-      { queue: 'a', due: 3, scheduled: 0, held: 0 },
-      { queue: 'b', due: 1, scheduled: 0, held: 0 },
+      { queue: 'a', due: 3, scheduled: 0, held: 0, paused: 0 },
+      { queue: 'b', due: 1, scheduled: 0, held: 0, paused: 0 },
     ])
   })
 
@@ -211,6 +211,35 @@ for (const database of bothKinds) {
     assert.equal((await run.engine.workers({ withinSeconds: 3600 })).length, 2)
   })
 }
+
+test('what cannot be claimed because its job is paused does not count as due, and makes no queue look old', async t => {
+  const run = await fresh(t)
+  const job = await run.engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a', payloads: [1, 2] }] })
+  await run.engine.pauseJob(job.id)
+  await run.advance(100)
+  const paused = { queue: 'a', due: 0, scheduled: 0, held: 0, paused: 2, oldestSeconds: null }
+  assert.deepEqual(await run.engine.queues(), [paused])
+  await run.engine.resumeJob(job.id)
+  const [open] = await run.engine.queues()
+  assert.deepEqual([open!.due, open!.paused, open!.oldestSeconds! >= 100], [2, 0, true])
+})
+
+test('workers tell how many tasks they hold, also those that claim without a session', async t => {
+  const run = await fresh(t)
+  const session = randomUUID()
+  await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
+  const [done] = (await run.sync({ worker: 'ada', session, queues: ['a'], claim: 2 })).claimed
+  await run.sync({ worker: 'sh', queues: ['a'], claim: 1 })
+  await run.sync({ worker: 'bob', session: randomUUID(), queues: ['a'], claim: 1 })
+  const seen = async () => (await run.engine.workers()).map(each => [each.worker, each.leases, each.session !== null])
+  assert.deepEqual(await seen(), [
+    ['ada', 2, true],
+    ['bob', 0, true],
+    ['sh', 1, false],
+  ])
+  await run.sync({ worker: 'ada', settled: [{ id: done!.id, epoch: done!.epoch, outcome: 'succeeded' }] })
+  assert.deepEqual((await seen())[0], ['ada', 1, true])
+})
 
 test('a worker that is busy and claims nothing is still heard of', async t => {
   const run = await fresh(t)

@@ -1,9 +1,16 @@
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
-import { feedFields, pageFields, taskQueryFields, workerQueryFields } from '../protocol/fields.ts'
+import {
+  deadLetterQueryFields,
+  feedFields,
+  pageFields,
+  taskQueryFields,
+  workerQueryFields,
+} from '../protocol/fields.ts'
 import type { WorkerView } from '../protocol/operations.ts'
 import type {
   AttemptView,
+  DeadLetterQuery,
   EventView,
   FeedPage,
   FeedQuery,
@@ -18,7 +25,7 @@ import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
-import { toAttempts, toEventView, toTaskView } from './view.ts'
+import { iso, toAttempts, toEventView, toTaskView } from './view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
   const row = await getTask(sql, checkId(id))
@@ -46,6 +53,11 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
   })
   const items = rows.slice(0, limit).map(toTaskView)
   return { items, next: rows.length > limit ? encode({ before: items.at(-1)!.id }) : null }
+}
+
+export async function findDeadLetters(context: Context, query: DeadLetterQuery = {}): Promise<Page<TaskView>> {
+  checkOptions(query, deadLetterQueryFields, 'query')
+  return findTasks(context, { ...query, state: 'dead_lettered' })
 }
 
 /** Events of a job or stage, oldest first. */
@@ -101,7 +113,7 @@ export async function findWorkers(
 ): Promise<WorkerView[]> {
   checkOptions(query, workerQueryFields, 'workers')
   const rows = await listSessions(sql, query.withinSeconds ?? 60)
-  return rows.map(row => ({ ...row, startedAt: row.startedAt.toISOString(), seenAt: row.seenAt.toISOString() }))
+  return rows.map(row => ({ ...row, startedAt: iso(row.startedAt), seenAt: iso(row.seenAt) }))
 }
 
 export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {

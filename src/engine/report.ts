@@ -8,7 +8,8 @@ import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
-import { driveJob } from './drive.ts'
+import { driveJob, driveOnce } from './drive.ts'
+import type { JobBook } from './job-book.ts'
 import { rollUp } from './roll-up.ts'
 import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
@@ -44,7 +45,7 @@ async function settleOnce(
   for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, worker)))
   const refusals = [...left, ...missed].flatMap(miss => ('refusal' in miss ? [miss.refusal] : []))
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
-  return [...refusals, ...(await settledBefore(sql, unknown))]
+  return [...refusals, ...(await settledBefore(sql, unknown, stageIds))]
 }
 
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
@@ -92,22 +93,32 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], worker: string) {
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
 async function settleAndSpawn(context: Context, item: SettledTask, worker: string): Promise<Miss[]> {
-  const { spawn: spawned = [], ...report } = item
   const jobId = await jobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-    return await driveJob(context, jobId, `worker:${worker}`, async (book, tx) => {
-      const { missed, rulings } = await ruleOn(tx, [report], worker)
-      if (missed.length > 0) return [{ item }]
-      await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
-      await book.recount(tx)
-      return []
-    })
+    return await driveJob(context, jobId, `worker:${worker}`, (book, tx) =>
+      ruleAndSpawn(context, tx, book, item, worker),
+    )
   } catch (error) {
     if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
     return [{ refusal: { ...refusal(item, error.code), message: error.message } }]
   }
+}
+
+async function ruleAndSpawn(
+  context: Context,
+  tx: Sql,
+  book: JobBook,
+  item: SettledTask,
+  worker: string,
+): Promise<Miss[]> {
+  const { spawn: spawned = [], ...report } = item
+  const { missed, rulings } = await ruleOn(tx, [report], worker)
+  if (missed.length > 0) return [{ item }]
+  await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
+  await book.recount(tx)
+  return []
 }
 
 const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
@@ -118,14 +129,39 @@ function toReport(item: SettledTask): Report {
 }
 
 /** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
-async function settledBefore(sql: Sql, items: readonly SettledTask[]): Promise<Refusal[]> {
+async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refusal[]> {
   if (items.length === 0) return []
   const ends = await endsOf(sql, items)
   const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
   return items.flatMap(item => {
     const end = saidBy.get(leaseOf(item))
     const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
+    // Whoever settled it may have died before it looked at the stage, or could not: it was in a caller's transaction.
+    if (same && end.stageId !== null) touched?.add(end.stageId)
     return same ? [] : [refusal(item, 'LEASE_LOST')]
+  })
+}
+
+/**
+ * Settles one task in a caller's transaction, under the same fence. Its stage and job follow after the commit, for a job
+ * is never locked after a task: when the worker reports it as always, or by the babysitter, which finds the counts
+ * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
+ */
+export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refusal[]> {
+  return sql.begin(async tx => {
+    if (spawns(item)) {
+      const jobId = await jobOf(tx, 'task', item.id)
+      if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
+      if (jobId === undefined) return [refusal(item, 'LEASE_LOST')]
+      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, worker)
+      const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
+      if (queues.length > 0) await context.tellOnCommit(tx, queues)
+      return result.length === 0 ? [] : settledBefore(tx, [item])
+    }
+    const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
+    if (missed.length === 0) return []
+    const ruled = await ruleOn(tx, missed, worker)
+    return ruled.missed.length === 0 ? [] : settledBefore(tx, [item])
   })
 }
 

@@ -39,7 +39,7 @@ function isWorthRepeating(error: unknown): boolean {
 }
 
 /** Classes of SQLSTATE that speak of values and constraints, not of the server. */
-function isAboutData(error: unknown): boolean {
+export function isAboutData(error: unknown): boolean {
   return /^(22|23|42|54|P0)/.test(codeOf(error))
 }
 

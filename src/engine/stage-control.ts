@@ -139,7 +139,7 @@ export async function addTasksTo(
 }
 
 /** One request on one stage, under the lock of its job. */
-async function onStage(
+export async function onStage(
   context: Context,
   id: string,
   call: ControlCall,

@@ -1,6 +1,6 @@
 import { Problem } from '../kernel/problem.ts'
 import { beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
-import type { HeldTask, Refusal, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import type { HeldTask, Refusal, SettledTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
 import { claimTasks, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import type { NewLine } from '../store/logs.ts'
@@ -57,8 +57,7 @@ function checkRequest(context: Context, request: SyncRequest) {
     for (const item of items) {
       try {
         const id = checkId(item.id)
-        const fault = epochField(item.epoch)
-        if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
+        checkEpoch(item)
         check(item)
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
@@ -69,9 +68,7 @@ function checkRequest(context: Context, request: SyncRequest) {
     return good
   }
   const settled = sound(request.settled, item => {
-    checkOptions(item, settledFields, 'settled')
-    if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
-    checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
+    checkSettled(context, item)
     if (item.logs !== undefined) lines.push(...linesOf(item))
   })
   const beats = sound(request.beats, item => {
@@ -85,6 +82,18 @@ function checkRequest(context: Context, request: SyncRequest) {
   const settling = new Set(settled.map(leaseOf))
   const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
   return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused, lines }
+}
+
+export function checkSettled(context: Context, item: SettledTask): void {
+  checkEpoch(item)
+  checkOptions(item, settledFields, 'settled')
+  if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
+  checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
+}
+
+function checkEpoch({ epoch }: HeldTask): void {
+  const fault = epochField(epoch)
+  if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })

@@ -20,8 +20,18 @@ export async function withItsJob<T>(
   actor: string,
   work: (book: JobBook | undefined) => Promise<T>,
 ): Promise<T> {
-  const jobId = await jobOf(tx, 'task', taskId)
-  if (jobId === undefined || jobId === null) return work(undefined)
+  return withJob(context, tx, (await jobOf(tx, 'task', taskId)) ?? null, actor, work)
+}
+
+/** The same, where the job is known; null: there is none. */
+export async function withJob<T>(
+  context: Context,
+  tx: Sql,
+  jobId: string | null,
+  actor: string,
+  work: (book: JobBook | undefined) => Promise<T>,
+): Promise<T> {
+  if (jobId === null) return work(undefined)
   const { result, queues } = await driveOnce(tx, jobId, actor, async book => {
     const done = await work(book)
     await book.recount(tx)

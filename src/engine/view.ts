@@ -2,7 +2,7 @@ import type { AttemptView, DeadLetterView, EventView, TaskView } from '../protoc
 import type { EventRow } from '../store/feed.ts'
 import type { TaskRow } from '../store/read.ts'
 
-const iso = (date: Date | null) => date?.toISOString() ?? null
+export const iso = (date: Date | null) => date?.toISOString() ?? null
 
 export function toTaskView(row: TaskRow): TaskView {
   const { id, queue, type, state, priority, round, epoch, seq, failures, losses, owner, jobId, stageId } = row

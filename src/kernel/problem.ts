@@ -10,6 +10,11 @@ export const problems = {
     hint: 'It may have been deleted, or removed by retention.',
   },
   STAGE_NOT_FOUND: { status: 404, means: 'No stage has this id.', hint: 'It may have been removed with its job.' },
+  REDRIVE_NOT_FOUND: {
+    status: 404,
+    means: 'No redrive has this id.',
+    hint: 'How it went is kept for 14 days; the events of the tasks are kept with them.',
+  },
   SEALED: {
     status: 409,
     means: 'It is sealed: nothing can be added.',
@@ -153,10 +158,10 @@ export const problems = {
     means: 'The server cannot be reached, or did not answer in time.',
     hint: 'Is it running? `pawl up` starts one; --server or PAWL_SERVER says where it is.',
   },
-  NOT_OVER_HTTP: {
-    status: 400,
-    means: 'This works only in the process that has the store open.',
-    hint: 'A transaction cannot be handed over HTTP: open the engine with pawl() on the same database.',
+  TRANSACTION_REMOTE: {
+    status: 409,
+    means: 'A transaction cannot be passed on to an engine in another process.',
+    hint: 'Open the engine in this process, on the same database; or return the output, and make the work idempotent.',
   },
   TRANSACTION_OPEN: {
     status: 409,

@@ -129,17 +129,24 @@ const batchOf = (fields: Fields): Field =>
       : 'be a list of objects',
   )
 
-export const syncFields: Fields = {
+/** A claim alone, as a shell script asks for it. */
+export const claimFields: Fields = {
   worker: name,
   session: field({ type: 'string', format: 'uuid' }, isUuid),
   syncId: name,
   queues: names(1000),
   claim: number({ from: 0, to: maxClaim, whole: true }),
   waitSeconds: number({ from: 0, to: 60 }),
+}
+
+export const syncFields: Fields = {
+  ...claimFields,
   started: batchOf(startedFields),
   beats: batchOf(beatFields),
   settled: batchOf(settledFields),
 }
+
+export const heartbeatFields: Fields = { progress: anything, checkpoint: anything }
 
 /** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
 export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: name, holder: name }
@@ -154,31 +161,35 @@ export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords }
 export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
 export const retryJobFields: Fields = { ...controlFields, clone: flag }
 
+/** Most dead letters of one redrive. */
+export const mostRedriven = 1_000_000
+
 export const redriveFields: Fields = {
-  ids: listOf(id, 1000),
+  ids: listOf(id, 10_000),
   queue: name,
   type: name,
   reasonCode: oneOf(reasonCodes),
   dryRun: flag,
   ratePerSecond: number({ from: 0.001, to: 1_000_000 }),
   payload: anything,
-  limit: number({ from: 1, to: 1000, whole: true }),
+  limit: number({ from: 1, to: mostRedriven, whole: true }),
   reason: why,
 }
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields: Fields = { limit, cursor: text(500) }
 
+export const deadLetterQueryFields: Fields = { ...pageFields, queue: name, type: name, reasonCode: oneOf(reasonCodes) }
+
 export const taskQueryFields: Fields = {
-  ...pageFields,
-  queue: name,
-  type: name,
+  ...deadLetterQueryFields,
   state: some(statesOf(taskLifecycle)),
   jobId: name,
   stageId: name,
   correlationId: name,
-  reasonCode: oneOf(reasonCodes),
 }
+
+export const logQueryFields: Fields = { ...pageFields, epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }) }
 
 export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
 

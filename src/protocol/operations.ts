@@ -24,9 +24,12 @@ export interface QueueView {
 }
 
 export interface WorkerView {
-  readonly session: string
+  /** Null, like its times: one that claims without a session, and is known by what it holds. */
+  readonly session: string | null
   readonly worker: string
   readonly queues: readonly string[]
-  readonly startedAt: string
-  readonly seenAt: string
+  readonly startedAt: string | null
+  readonly seenAt: string | null
+  /** Tasks that are held under its name. */
+  readonly leases: number
 }

@@ -95,9 +95,21 @@ export interface SyncAnswer {
   readonly cancel: readonly CancelNotice[]
 }
 
+/** What a heartbeat of one task is answered with. */
+export interface HeartbeatAnswer {
+  /** Asked to stop, and how long it may take; null: go on. */
+  readonly cancel: { readonly mode: 'soft'; readonly graceSeconds: number } | null
+  readonly leaseUntil: string
+}
+
 /** All that a worker needs of an engine, wherever that one is. */
 export interface SyncPort {
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
   /** Tells the engine how tasks of a type are leased, retried and kept. */
   putTaskType(type: string, settings: object): Promise<void>
+  /**
+   * Ends an attempt in a caller's transaction; throws what `sync` would refuse. Only where the engine is in this
+   * process: a transaction cannot be sent over a wire.
+   */
+  completeIn?(tx: object, settled: SettledTask, worker: string): Promise<void>
 }

@@ -159,6 +159,16 @@ export interface TaskQuery {
   readonly cursor?: string
 }
 
+/** A JSON merge patch (RFC 7396): a key that is null goes, one that is an object is merged, and any other is replaced. */
+export interface MetadataPatch {
+  /** At most 64 KiB at a time; null: all of it goes. */
+  readonly metadata?: Record<string, unknown> | null
+}
+
+export interface JobPatch extends MetadataPatch {
+  readonly priority?: number
+}
+
 export interface Page<Item> {
   readonly items: Item[]
   /** The cursor of the next page; null: this was the last. */
@@ -198,13 +208,49 @@ export interface RedriveRequest {
   readonly ratePerSecond?: number
   /** Replaces the payload of every one of them; the edit is an event. */
   readonly payload?: unknown
-  /** At most so many. Default 1,000. */
+  /** At most so many, the oldest first. Default: all there are, up to 1,000,000. */
   readonly limit?: number
   readonly reason?: string
 }
 
+export interface Refused {
+  readonly id: string
+  readonly code: string
+  readonly message: string
+}
+
 export interface RedriveAnswer {
+  /** Under which its progress can be read; null: a dry run. */
+  readonly id: string | null
   readonly dryRun: boolean
-  readonly redriven: string[]
-  readonly refused: { id: string; code: string; message: string }[]
+  /** `running`: there are more than are done before the answer, and they are brought back after it. */
+  readonly state: 'running' | 'done'
+  readonly total: number
+  /** What was done before the answer (in a dry run: would have been), the first thousand or so. */
+  readonly redriven: readonly string[]
+  readonly refused: readonly Refused[]
+}
+
+/** How far a redrive has come. At a rate, what was brought back may still wait for its moment. */
+export interface RedriveProgress {
+  readonly id: string
+  readonly state: 'running' | 'done'
+  readonly actor: string
+  readonly reason: string | null
+  readonly total: number
+  readonly redriven: number
+  readonly refused: number
+  /** The first thousand that were refused, and why. */
+  readonly refusals: readonly Refused[]
+  readonly createdAt: string
+  readonly endedAt: string | null
+}
+
+export interface DeadLetterQuery {
+  readonly queue?: string
+  readonly type?: string
+  readonly reasonCode?: ReasonCode
+  /** At most 1,000. Default 100. */
+  readonly limit?: number
+  readonly cursor?: string
 }

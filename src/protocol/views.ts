@@ -186,7 +186,10 @@ export const views = {
     stages: list(ref('Stage')),
   }),
   Redrive: view<RedriveAnswer>({
+    id: orNull(id),
     dryRun: flag,
+    state: words('running', 'done'),
+    total: whole,
     redriven: list(id),
     refused: list({
       type: 'object',
@@ -217,7 +220,14 @@ export const views = {
     cancel: list(view<CancelNotice>({ id, epoch: whole, mode: words('soft'), graceSeconds: figure })),
   }),
   Queue: view<QueueView>({ queue: text, due: whole, scheduled: whole, held: whole, oldestSeconds: orNull(figure) }),
-  Worker: view<WorkerView>({ session: id, worker: text, queues: list(text), startedAt: at, seenAt: at }),
+  Worker: view<WorkerView>({
+    session: orNull(id),
+    worker: text,
+    queues: list(text),
+    startedAt: orNull(at),
+    seenAt: orNull(at),
+    leases: whole,
+  }),
   Examination: view<Examination>({
     store: text,
     healthy: flag,

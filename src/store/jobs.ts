@@ -17,6 +17,7 @@ export interface JobRow extends JobFacts {
   readonly visible: boolean
   readonly correlationId: string | null
   readonly traceparent: string | null
+  readonly metadata: Record<string, unknown> | null
   readonly error: { message: string } | null
   readonly hasErrand: boolean
   /** The database's clock when it was locked. */

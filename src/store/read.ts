@@ -93,6 +93,8 @@ export interface QueueRow {
   /** Wait for their time. */
   readonly scheduled: number
   readonly held: number
+  /** Due, but their job is paused or stopping, or their stage is held: not to be claimed now. */
+  readonly paused: number
   /** How long the oldest that is due has been waiting. */
   readonly oldestSeconds: number | null
 }
@@ -113,9 +115,10 @@ export function queueDepths(sql: Sql): Promise<QueueRow[]> {
         join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
        group by t.lane_id
     )
-    select l.queue, coalesce(sum(w.due), 0)::bigint as due, coalesce(sum(w.scheduled), 0)::bigint as scheduled,
+    select l.queue, coalesce(sum(w.due) filter (where l.open), 0)::bigint as due, coalesce(sum(w.scheduled), 0)::bigint as scheduled,
            coalesce(sum(h.held), 0)::bigint as held,
-           extract(epoch from pawl.clock() - min(w.oldest))::float8 as oldest_seconds
+           coalesce(sum(w.due) filter (where not l.open), 0)::bigint as paused,
+           extract(epoch from pawl.clock() - min(w.oldest) filter (where l.open))::float8 as oldest_seconds
       from pawl.lane l left join waiting w on w.lane_id = l.id left join held h on h.lane_id = l.id
      group by l.queue order by l.queue`,
   )

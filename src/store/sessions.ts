@@ -1,6 +1,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, sent, type Won, wonColumns } from './claimed.ts'
+import { widely } from './plans.ts'
 import { among, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -41,18 +42,32 @@ export async function wonBefore(sql: Sql, session: string, syncId: string): Prom
 }
 
 export interface WorkerRow {
-  readonly session: string
+  /** Null, like what follows from it: one that claims without a session, and is known by what it holds. */
+  readonly session: string | null
   readonly worker: string
   readonly queues: string[]
-  readonly startedAt: Date
-  readonly seenAt: Date
+  readonly startedAt: Date | null
+  readonly seenAt: Date | null
+  /** Tasks that are held under its name. */
+  readonly leases: number
 }
 
-/** Worker processes that were heard of lately. */
+/** Worker processes that were heard of lately, and whoever holds a task. */
 export function listSessions(sql: Sql, withinSeconds: number): Promise<WorkerRow[]> {
-  return sql<WorkerRow>`
-    select id as session, worker, queues, started_at, seen_at
-      from pawl.session
-     where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
-     order by worker, started_at`
+  return widely(
+    sql,
+    tx => tx<WorkerRow>`
+    with seen as (
+      select * from pawl.session where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
+    ), holding as (
+      select t.owner, count(*)::int as leases
+        from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
+       group by t.owner
+    )
+    select seen.id as session, coalesce(seen.worker, holding.owner) as worker, coalesce(seen.queues, '{}') as queues,
+           seen.started_at, seen.seen_at, coalesce(holding.leases, 0) as leases
+      from seen full join holding on holding.owner = seen.worker
+     order by 2, seen.started_at`,
+  )
 }

@@ -153,9 +153,9 @@ export async function beatTasks(
 export function endsOf(
   sql: Sql,
   items: readonly Held[],
-): Promise<{ id: string; epoch: number; actor: string; cause: string }[]> {
+): Promise<{ id: string; epoch: number; actor: string; cause: string; stageId: string | null }[]> {
   return sql`
-    select e.entity_id as id, e.epoch, e.actor, e.cause
+    select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id
       from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
       join pawl.task t on t.id = any(array[s.id])
      cross join generate_series(1, t.seq) as n

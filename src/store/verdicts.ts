@@ -25,6 +25,7 @@ export interface LockedTask extends TaskFacts {
   readonly partial: boolean
   readonly dedupeKey: string | null
   readonly payload: unknown
+  readonly metadata: Record<string, unknown> | null
   /** How long ago the lease ran out; null: it has not. */
   readonly lapsedForSeconds: number | null
   /** The time to live has passed. */
@@ -46,7 +47,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
   const rows = await sql<LockedRow>`
     select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.stage_id, t.partial,
            t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
-           t.payload, t.settings, tt.settings as type_settings,
+           t.payload, t.metadata, t.settings, tt.settings as type_settings,
            case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
              as lapsed_for_seconds,
            coalesce(t.expire_at <= pawl.clock(), false) as overdue,
@@ -69,7 +70,8 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
 export interface Ruling {
   readonly task: LockedTask
   readonly steps: readonly TaskStep[]
-  readonly patch: TaskPatch & { payload?: unknown; dedupeSlot?: string; edit?: true }
+  /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
+  readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
 }
 
 /**
@@ -116,6 +118,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              partial     = coalesce((r.p->>'partial')::boolean, t.partial),
              error       = case when r.p ? 'error' then nullif(r.p->'error', 'null') else t.error end,
              payload     = coalesce((r.p->'payload')::json, t.payload),
+             metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
              dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
              history     = t.history || array(
                select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type',
@@ -152,7 +155,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     )
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
-  await appendTally(sql, moving.flatMap(deltasOf))
+  await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
 }
 
 /**

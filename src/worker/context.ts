@@ -25,6 +25,11 @@ export interface TaskContext {
   checkpoint(value: unknown): Promise<void>
   /** Makes more tasks of the same job, in its own stage or in a later one that is open; written if the handler returns. */
   spawn(...tasks: SpawnedTask[]): void
+  /**
+   * Ends the task well in your own transaction: what that writes and the end of the task are there together, or not.
+   * Return once it has committed, and throw if it has not. Only where the engine is in this process.
+   */
+  complete(tx: object, output?: unknown): Promise<void>
   /** Says that only some of the work could be done; counts if the handler then returns. */
   partial(): void
 }

@@ -24,7 +24,8 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     const byKey = new Map([...held].map(one => [keyOf(one.task), one]))
     for (const refusal of refused) {
       const lost = byKey.get(keyOf(refusal))
-      if (lost === undefined || lost.settled !== undefined) continue
+      // What its handler has ended itself is not held any more, and not lost.
+      if (lost === undefined || lost.settled !== undefined || lost.completed !== undefined) continue
       log('task.refused', { ...refusal, ...traceOf(lost), worker })
       if (refusal.code !== 'LEASE_LOST') continue
       interrupt(lost, 'lease-lost')

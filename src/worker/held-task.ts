@@ -20,6 +20,8 @@ export interface InHand {
   beating: Promise<unknown> | undefined
   isPartial: boolean
   spawned: SpawnedTask[] | undefined
+  /** It was ended in a transaction of its handler's, which may not have committed yet. */
+  completed: { readonly output: unknown } | undefined
   interrupted: InterruptReason | undefined
 }
 
@@ -37,6 +39,7 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
     beating: undefined,
     isPartial: false,
     spawned: undefined,
+    completed: undefined,
     interrupted: undefined,
   }
 }
@@ -79,23 +82,31 @@ export async function attempt(
   held: InHand,
   run: (payload: unknown, ctx: TaskContext) => Promise<unknown>,
   saveCheckpoint: (held: InHand, value: unknown) => Promise<void>,
+  completeIn: CompleteIn,
 ): Promise<SettledTask> {
   const began = performance.now()
   held.startedAt = began
   try {
-    const working = run(held.task.payload, contextOf(held, saveCheckpoint))
+    const working = run(held.task.payload, contextOf(held, saveCheckpoint, completeIn))
     const output = await inTime(held, working)
-    const { id, epoch } = held.task
-    const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - began } as const
-    if (output === undefined && !held.isPartial && held.spawned === undefined) return done
-    return {
-      ...done,
-      ...(output !== undefined && { output }),
-      ...(held.isPartial && { partial: true }),
-      ...(held.spawned !== undefined && { spawn: held.spawned }),
-    }
+    return succeeded(held, output === undefined ? held.completed?.output : output)
   } catch (error) {
     return { ...nameOf(held), ...reportOf(error, held.interrupted), ranMs: performance.now() - began }
+  }
+}
+
+/** Ends a task in a transaction of its handler's. */
+export type CompleteIn = (tx: object, settled: SettledTask) => Promise<void>
+
+function succeeded(held: InHand, output: unknown): SettledTask {
+  const { id, epoch } = held.task
+  const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - held.startedAt! } as const
+  if (output === undefined && !held.isPartial && held.spawned === undefined) return done
+  return {
+    ...done,
+    ...(output !== undefined && { output }),
+    ...(held.isPartial && { partial: true }),
+    ...(held.spawned !== undefined && { spawn: held.spawned }),
   }
 }
 
@@ -112,7 +123,11 @@ function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
-function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) => Promise<void>): TaskContext {
+function contextOf(
+  held: InHand,
+  saveCheckpoint: (held: InHand, value: unknown) => Promise<void>,
+  completeIn: CompleteIn,
+): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
   return {
     id,
@@ -134,6 +149,10 @@ function contextOf(held: InHand, saveCheckpoint: (held: InHand, value: unknown) 
     checkpoint: value => saveCheckpoint(held, value),
     spawn(...tasks) {
       held.spawned = [...(held.spawned ?? []), ...tasks]
+    },
+    async complete(tx, output) {
+      await completeIn(tx, succeeded(held, output))
+      held.completed = { output }
     },
     partial() {
       held.isPartial = true

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { Problem } from '../kernel/problem.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/sync.ts'
 import { checkPayload } from '../protocol/task-type.ts'
 import { makeBell } from './bell.ts'
@@ -148,7 +149,8 @@ export class Worker {
   async #run(one: InHand): Promise<void> {
     this.#running += 1
     const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
-    const settled = await consumed(one.task, this.name, () => attempt(one, work, this.#heart.saveCheckpoint))
+    const run = () => attempt(one, work, this.#heart.saveCheckpoint, this.#completeIn)
+    const settled = await consumed(one.task, this.name, run)
     this.#running -= 1
     this.#settle(one, settled)
     this.#runNext()
@@ -160,6 +162,11 @@ export class Worker {
     if (handler === undefined) throw new Error(`This worker has no handler for tasks of type "${task.type}".`)
     if (handler.schema === undefined) return handler.run(payload, ctx)
     return checkPayload(handler, payload, 'payload').then(checked => handler.run(checked, ctx))
+  }
+
+  readonly #completeIn = async (tx: object, settled: SettledTask): Promise<void> => {
+    if (this.#engine.completeIn === undefined) throw new Problem('TRANSACTION_REMOTE', { id: settled.id })
+    await this.#engine.completeIn(tx, settled, this.name)
   }
 
   /** Until the report of a careful task has been answered: the next may kill this worker, and it would pay for it. */

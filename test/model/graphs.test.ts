@@ -13,11 +13,11 @@ import { jobLifecycle } from '../../src/kernel/job.ts'
 import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { JobView } from '../../src/protocol/jobs.ts'
+import { movableClock } from '../../src/store/movable-clock.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { dice } from './dice.ts'
 import { babysit, type Crowd, chores, operate, work } from './graph-crowd.ts'
 import { jobFaults, openJobs } from './job-rules.ts'
-import { movingClock } from './moving-clock.ts'
 import { randomJob } from './random-job.ts'
 
 const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
@@ -39,7 +39,7 @@ test('whatever becomes of the tasks of random graphs, roll-up is what follows fr
 })
 
 async function tell(t: TestContext, { engine, sql }: Fresh, engines: readonly Pawl[]): Promise<void> {
-  const advance = await movingClock(sql)
+  const advance = await movableClock(sql)
   const crowd: Crowd = { dice: dice(seed), jobs: [], paused: new Map(), requests: new Map(), advance }
   let claimed = 0
   for (let time = 0; time < times; time++) {

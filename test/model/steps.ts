@@ -164,7 +164,7 @@ async function redrive(world: World, { picks, dryRun, payload, rate }: Of<'redri
   const decide = (task: ModelTask) => revive(factsOf(task), 'redrive', {})
   for (const id of ids) {
     const runInSeconds = rate === undefined ? 0 : redriven.length / rate
-    const code = verdictOn(world, id, decide)
+    const code = dryRun ? dryVerdictOn(world, id, decide, redriven) : verdictOn(world, id, decide)
     if (code !== 'done') refused.push({ id, code })
     else redriven.push(id)
     if (code !== 'done' || dryRun) continue
@@ -174,7 +174,20 @@ async function redrive(world: World, { picks, dryRun, payload, rate }: Of<'redri
     task.runAt += 1000 * runInSeconds
   }
   const said = answer.refused.map(({ id, code }) => ({ id, code }))
-  assert.deepEqual({ ...answer, refused: said }, { dryRun, redriven, refused })
+  assert.deepEqual([answer.dryRun, answer.redriven, said], [dryRun, redriven, refused])
+}
+
+/** A dry run counts those before it as done: what comes back twice, or to a key that has just been taken, is refused. */
+function dryVerdictOn(world: World, id: string, decide: (task: ModelTask) => Verdict, before: readonly string[]) {
+  const code = verdictOn(world, id, decide)
+  if (code !== 'done') return code
+  if (before.includes(id)) return 'MOVE_REFUSED'
+  const { queue, key } = world.model.tasks.get(id)!
+  const isTaken = before.some(other => {
+    const task = world.model.tasks.get(other)!
+    return key !== undefined && task.queue === queue && task.key === key
+  })
+  return isTaken ? 'DEDUPE_CONFLICT' : code
 }
 
 /** A redrive with another payload: the edit is an event of its own. */

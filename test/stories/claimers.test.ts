@@ -25,7 +25,9 @@ for (const database of ['postgres 15', 'postgres 18'] satisfies DatabaseName[]) 
     assert.equal(crowd.refused, 0, 'every settle was by the one holder')
     const wins = crowd.won.map(({ id, epoch }) => `${id} ${epoch}`)
     assert.deepEqual(wins.sort(), queued.map(({ id }) => `${id} 1`).sort(), 'each task was claimed once, and once only')
-    assert.deepEqual(await engine.queues(), [{ queue: 'crowd', due: 0, scheduled: 0, held: 0, oldestSeconds: null }])
+    assert.deepEqual(await engine.queues(), [
+      { queue: 'crowd', due: 0, scheduled: 0, held: 0, paused: 0, oldestSeconds: null },
+    ])
     const rows = await engine.context.sql`
       select state, epoch, seq, count(*) as tasks, count(distinct owner) > 1 as shared_out
         from pawl.task group by 1, 2, 3`

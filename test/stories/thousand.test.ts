@@ -6,9 +6,9 @@ import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask, Refusal, SettledTask } from '../../src/protocol/sync.ts'
 import type { EventView, NewTaskItem } from '../../src/protocol/tasks.ts'
+import { movableClock } from '../../src/store/movable-clock.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { type Dice, dice } from '../model/dice.ts'
-import { movingClock } from '../model/moving-clock.ts'
 import { allTasks, checkReplay } from '../model/replay.ts'
 
 const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
@@ -19,7 +19,7 @@ const requestsEach = 250
 test('a thousand tasks with failures, cancels and lost leases: all end, and events tell all of it', async t => {
   t.diagnostic(`seed ${seed} (PAWL_MODEL_SEED); what runs at once is not replayed exactly`)
   const { engine, sql, url, schema } = await fresh(t)
-  const advance = await movingClock(sql)
+  const advance = await movableClock(sql)
   const open = async () => {
     const made = await pawl({ database: url!, schema, connections: 2, migrate: false })
     t.after(() => made.close())

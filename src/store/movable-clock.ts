@@ -1,10 +1,10 @@
-import type { Sql } from '../../src/store/sql.ts'
+import type { Sql } from './sql.ts'
 
 /**
  * A clock that may be moved while statements run. It is kept in a row, so that each statement sees one time; a clock
  * that is moved by replacing its function can give a statement two, if it is being planned just then.
  */
-export async function movingClock(sql: Sql): Promise<(seconds: number) => Promise<void>> {
+export async function movableClock(sql: Sql): Promise<(seconds: number) => Promise<void>> {
   await sql.script(`
     create table pawl.moved (seconds float8 not null);
     insert into pawl.moved values (0);

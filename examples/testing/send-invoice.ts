@@ -1,0 +1,21 @@
+import { defineTask, GiveUp } from 'pawl'
+import { z } from 'zod'
+
+export interface Mail {
+  send(to: string, text: string): Promise<void>
+}
+
+/** What the task needs is handed to it, so that a test can hand it something else. */
+export function sendInvoice(mail: Mail) {
+  return defineTask({
+    type: 'send-invoice',
+    payload: z.object({ order: z.string(), to: z.string() }),
+    retry: { attempts: 3, delaySeconds: 60, jitter: false },
+    async handler({ order, to }, ctx) {
+      if (!to.includes('@')) throw new GiveUp(`"${to}" is no address.`)
+      ctx.progress('sending')
+      await mail.send(to, `Your invoice for order ${order}`)
+      return { sentTo: to }
+    },
+  })
+}

@@ -1,0 +1,113 @@
+/**
+ * The worker protocol one task at a time, for a shell script or for a handler that settles in its own transaction. Each
+ * is a thin call of `sync`; what that would refuse is thrown.
+ */
+import { Problem, problems } from '../kernel/problem.ts'
+import { claimFields, heartbeatFields, settledFields } from '../protocol/fields.ts'
+import type { ClaimedTask, HeartbeatAnswer, HeldTask, Refusal, SettledTask, SyncRequest } from '../protocol/sync.ts'
+import type { TaskView } from '../protocol/tasks.ts'
+import { checkId, checkOptions, type Fields } from './check.ts'
+import type { CallerTransaction, Context } from './context.ts'
+import { readTask } from './read.ts'
+import { settleIn } from './report.ts'
+import { checkSettled, sync } from './sync.ts'
+
+export type ClaimsRequest = Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'>
+
+/** Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. */
+export async function claims(
+  context: Context,
+  request: ClaimsRequest,
+  signal?: AbortSignal,
+): Promise<readonly ClaimedTask[]> {
+  const given = { ...request, queues: request.queues ?? null }
+  checkOptions(given, claimFields, 'claims')
+  const { claimed } = await sync(context, { claim: 1, ...request }, signal)
+  return claimed
+}
+
+/** Says that the task has begun. */
+export async function start(context: Context, id: string, epoch: number): Promise<TaskView> {
+  await say(context, id, epoch, held => ({ started: [held] }))
+  return readTask(context, id)
+}
+
+/** Renews the lease; the first one says that the task has begun. */
+export async function heartbeat(
+  context: Context,
+  id: string,
+  epoch: number,
+  said: { readonly progress?: unknown; readonly checkpoint?: unknown } = {},
+): Promise<HeartbeatAnswer> {
+  checkOptions(said, heartbeatFields, 'heartbeat')
+  const answer = await say(context, id, epoch, held => ({ started: [held], beats: [{ ...said, ...held }] }))
+  const task = await readTask(context, id)
+  if (task.epoch !== epoch || task.leaseUntil === null) throw new Problem('LEASE_LOST', { id, epoch })
+  const notice = answer.cancel.find(each => each.id === task.id && each.epoch === epoch)
+  const cancel = notice === undefined ? null : { mode: notice.mode, graceSeconds: notice.graceSeconds }
+  return { cancel, leaseUntil: task.leaseUntil }
+}
+
+/** What a settle may carry, by its outcome. */
+const parts = {
+  succeeded: ['output', 'partial', 'spawn', 'ranMs'],
+  failed: ['error', 'ranMs'],
+  skipped: ['reason', 'ranMs'],
+  released: ['reason'],
+  cancelled: ['reason', 'ranMs'],
+} as const satisfies Record<string, readonly (keyof SettledTask)[]>
+
+export type OneOutcome = keyof typeof parts
+
+export type Said<Outcome extends OneOutcome> = Pick<SettledTask, (typeof parts)[Outcome][number]> & {
+  /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
+  readonly tx?: CallerTransaction
+}
+
+/** Ends the attempt. Said again with the same outcome, it is answered as before. */
+export async function settleOne<Outcome extends OneOutcome>(
+  context: Context,
+  outcome: Outcome,
+  id: string,
+  epoch: number,
+  call: Said<Outcome> = {} as Said<Outcome>,
+): Promise<TaskView> {
+  const names: readonly string[] = parts[outcome]
+  const fields: Fields = Object.fromEntries(names.map(name => [name, settledFields[name]!]))
+  const { tx, ...said } = call
+  checkOptions(said, fields, outcome)
+  if (tx === undefined) {
+    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }))
+    return readTask(context, id)
+  }
+  const within = { ...context, sql: context.within(tx) }
+  const { owner } = await readTask(within, id)
+  await completeIn(context, tx, { ...said, id, epoch, outcome }, owner ?? 'nobody')
+  return readTask(within, id)
+}
+
+/** Ends an attempt in a caller's transaction: what that writes and the end of the task are there together, or not. */
+export async function completeIn(
+  context: Context,
+  tx: CallerTransaction,
+  item: SettledTask,
+  worker: string,
+): Promise<void> {
+  checkSettled(context, item)
+  const settled = { ...item, id: checkId(item.id) }
+  for (const refusal of await settleIn(context, context.within(tx), settled, worker)) throw problemOf(refusal)
+}
+
+/** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
+async function say(context: Context, id: string, epoch: number, part: (held: HeldTask) => Omit<SyncRequest, 'worker'>) {
+  const { owner } = await readTask(context, id)
+  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' })
+  for (const refusal of answer.refused) throw problemOf(refusal)
+  return answer
+}
+
+function problemOf({ id, epoch, code, message }: Refusal): Problem {
+  const { means, hint } = problems[code]
+  // A refusal that says more than its code was made of a problem with details.
+  return new Problem(code, { id, epoch, ...(message !== `${means} ${hint}` && { why: message }) })
+}

@@ -1,0 +1,212 @@
+/**
+ * Gives dead letters another round. Which ones is decided when it is asked for; they are taken oldest first, in batches
+ * that are transactions of their own, and each writes down how far it has come. So whoever dies leaves a redrive that
+ * another goes on with, and no letter is taken twice.
+ *
+ * A batch holds letters of one job at most, for a job is locked before its tasks: two jobs in one transaction could
+ * wait for another that has them in the other order.
+ */
+import { revive } from '../kernel/decide.ts'
+import { newId } from '../kernel/id.ts'
+import { Problem } from '../kernel/problem.ts'
+import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
+import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/tasks.ts'
+import {
+  deadLetterIds,
+  getRedrive,
+  insertRedrive,
+  type LockedRedrive,
+  lockRedrive,
+  noteRedriven,
+  type Refused,
+} from '../store/redrive.ts'
+import type { Sql } from '../store/sql.ts'
+import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { checkedJson, checkId, checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import { type ControlCall, rule } from './control.ts'
+import { finishErrands } from './drive.ts'
+import type { JobBook } from './job-book.ts'
+import { once } from './once.ts'
+import { again, isAboutData } from './split.ts'
+import { placed, withJob } from './task-of-job.ts'
+
+/** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
+const batchSize = 500
+const awaited = 1000
+
+/**
+ * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. The first
+ * thousand are done before the answer; in a caller's transaction, or under an idempotency key, all or none of them.
+ */
+export async function redrive(
+  context: Context,
+  request: RedriveRequest,
+  call: ControlCall = {},
+): Promise<RedriveAnswer> {
+  checkOptions(request, redriveFields, 'redrive')
+  checkOptions(call, controlFields, 'call')
+  const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : null
+  const ids = request.ids?.map(id => checkId(id))
+  const sql = context.within(call.tx)
+  const begin = async (inner: Sql): Promise<RedriveAnswer> => {
+    const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
+    const id = newId()
+    const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
+    await insertRedrive(inner, { id, actor: call.actor ?? 'operator', reason, rate, payload, ids: chosen })
+    const { redriven, refused, isDone } = await goOn(context, inner, id, awaited)
+    const state = isDone ? 'done' : 'running'
+    return { id, dryRun: false, state, total: chosen.length, redriven, refused }
+  }
+  if (request.dryRun === true) {
+    const tried = await undone(sql, begin)
+    return { ...tried, id: null, dryRun: true, state: 'done' }
+  }
+  const answer = await once(sql, call, ['redrive', request], begin)
+  // In a caller's transaction it is not there yet: the babysitter goes on once it is.
+  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, answer.id!)
+  return answer
+}
+
+function filterOf({ queue, type, reasonCode, limit = mostRedriven }: RedriveRequest) {
+  return { queue: queue ?? null, type: type ?? null, reasonCode: reasonCode ?? null, limit }
+}
+
+/** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */
+async function undone<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  const takenBack = new Error('taken back')
+  let result: { readonly value: T } | undefined
+  const run = () =>
+    sql.begin(async tx => {
+      result = { value: await work(tx) }
+      throw takenBack
+    })
+  await (sql.isTransaction ? run() : again(run)).catch(error => {
+    if (error !== takenBack) throw error
+  })
+  return result!.value
+}
+
+/** Nobody waits for this; what fails is taken up by the babysitter. */
+async function finishRedrive(context: Context, id: string): Promise<void> {
+  try {
+    await goOn(context, context.sql, id, Number.POSITIVE_INFINITY)
+  } catch (error) {
+    context.log('redrive.failed', { id, error: String(error) })
+  }
+}
+
+interface Went {
+  readonly redriven: string[]
+  readonly refused: Refused[]
+  readonly isDone: boolean
+}
+
+/**
+ * Goes on with a redrive, for about so many letters. Where a batch fails for something that a letter holds (a dedupe
+ * key that the one before it takes, say), it is halved until that letter stands alone and is refused.
+ */
+export async function goOn(context: Context, sql: Sql, id: string, most: number): Promise<Went> {
+  const redriven: string[] = []
+  const refused: Refused[] = []
+  let size = batchSize
+  while (redriven.length + refused.length < most) {
+    const step = await again(() => sql.begin(tx => takeStep(context, tx, id, size))).catch(error => {
+      if (!isAboutData(error)) throw error
+      return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
+    })
+    size = step === undefined ? size >> 1 : Math.min(batchSize, size * 2)
+    if (step === undefined) continue
+    redriven.push(...step.redriven)
+    refused.push(...step.refused)
+    await tell(context, sql, step)
+    if (step.isDone) return { redriven, refused, isDone: true }
+  }
+  return { redriven, refused, isDone: false }
+}
+
+interface Step extends Went {
+  readonly queues: readonly string[]
+  readonly jobId: string | null
+}
+
+const nothing: Step = { redriven: [], refused: [], isDone: true, queues: [], jobId: null }
+
+async function takeStep(context: Context, tx: Sql, id: string, size: number): Promise<Step> {
+  const redrive = await lockRedrive(tx, id, size)
+  if (redrive === undefined) return nothing
+  const { letters, actor } = redrive
+  const { jobId } = letters[0]!
+  const other = letters.findIndex(letter => letter.jobId !== jobId)
+  const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
+  const did = await withJob(context, tx, jobId, actor, book => bringBack(tx, book, redrive, ids))
+  const isDone = await noteRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
+  return { ...did, isDone, jobId }
+}
+
+async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedrive, ids: readonly string[]) {
+  const { actor, payload, reason } = redrive
+  const tasks = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
+  const rulings: Ruling[] = []
+  const refused: Refused[] = []
+  for (const id of ids) {
+    try {
+      const task = tasks.get(id)
+      if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+      const ruled = await rule(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
+      const runInSeconds = waitOf(redrive, rulings.length)
+      const ruling = placed(book, { ...ruled, patch: { ...ruled.patch, runInSeconds } })
+      rulings.push(ruling)
+      // Named twice, it has come back by then.
+      tasks.set(id, { ...task, state: ruling.steps[0]!.to })
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
+      refused.push({ id, code: error.code, message: error.message })
+    }
+  }
+  await writeRulings(tx, payload === null ? [] : rulings.map(({ task }) => editOf(task, payload)), actor)
+  const edits = payload === null ? 0 : 1
+  const moves = rulings.map(ruling => ({ ...ruling, task: { ...ruling.task, seq: ruling.task.seq + edits } }))
+  await writeRulings(tx, moves, actor)
+  const queues = [...new Set(rulings.map(({ task }) => task.queue))]
+  return { redriven: rulings.map(({ task }) => task.id), refused, queues }
+}
+
+function editOf(task: Ruling['task'], payload: string): Ruling {
+  const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
+  return { task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }
+}
+
+/** At a rate, each has its moment after the redrive was asked for, however long it takes to come to it. */
+function waitOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
+  return rate === null ? 0 : Math.max(0, (redriven + index) / rate - ageSeconds)
+}
+
+/** The next letter cannot be written, whatever is tried. */
+async function passOver(tx: Sql, id: string, error: unknown): Promise<Step> {
+  const redrive = await lockRedrive(tx, id, 1)
+  if (redrive === undefined) return nothing
+  const refused = [{ id: redrive.letters[0]!.id, code: 'MOVE_REFUSED', message: (error as Error).message }]
+  return { ...nothing, refused, isDone: await noteRedriven(tx, redrive, { redriven: 0, refused }) }
+}
+
+async function tell(context: Context, sql: Sql, { queues, jobId }: Step): Promise<void> {
+  if (sql.isTransaction) {
+    if (queues.length > 0) await context.tellOnCommit(sql, queues)
+    return
+  }
+  context.wake.tell(queues)
+  if (jobId !== null) await finishErrands(context, jobId)
+}
+
+export async function readRedrive({ sql }: Context, id: string): Promise<RedriveProgress> {
+  const row = await getRedrive(sql, checkId(id, 'REDRIVE_NOT_FOUND'))
+  if (row === undefined) throw new Problem('REDRIVE_NOT_FOUND', { id })
+  const { createdAt, endedAt, ...rest } = row
+  return {
+    ...rest,
+    state: endedAt === null ? 'running' : 'done',
+    createdAt: createdAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  }
+}

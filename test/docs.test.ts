@@ -1,0 +1,19 @@
+/** Code in the docs is code that runs: every example stands in a file that is compiled and tested. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+
+const root = findRoot(import.meta.dirname)
+
+test('the examples in docs/testing.md are the files in examples/testing, word for word', () => {
+  const page = readFileSync(join(root, 'docs/testing.md'), 'utf8')
+  const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(match => match[1])
+  const folder = join(root, 'examples/testing')
+  const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
+  assert.deepEqual(blocks.toSorted(), files.toSorted())
+})
+
+function findRoot(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
+}
