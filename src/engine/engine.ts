@@ -127,6 +127,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
       return result
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
+    /** A sync for a server: what many workers report at once, it writes together. */
+    merging: (): SyncPort['sync'] => (request, signal) => sync(context, request, signal),
     cancel: (id: string, call?: Parameters<typeof control.cancelTask>[2]) => control.cancelTask(context, id, call),
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),
