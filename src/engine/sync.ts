@@ -58,7 +58,7 @@ function checkRequest(context: Context, request: SyncRequest) {
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        refused.push({ id: item.id, epoch: item.epoch, code: error.code, message: error.message })
+        refused.push({ ...named(item), code: error.code, message: error.message })
       }
     }
     return good
@@ -78,6 +78,11 @@ function checkRequest(context: Context, request: SyncRequest) {
   const settling = new Set(settled.map(leaseOf))
   const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
   return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused }
+}
+
+/** What was said of an item that names no lease at all cannot be said back. */
+function named({ id, epoch }: HeldTask): HeldTask {
+  return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) ? epoch : 0 }
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })

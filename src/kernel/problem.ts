@@ -144,7 +144,7 @@ export const problems = {
   },
   BODY_TYPE: {
     status: 415,
-    means: 'Bodies must be application/json.',
+    means: 'Bodies must be application/json, in UTF-8 and not compressed.',
     hint: 'Send `content-type: application/json`; a job spec may also be application/yaml.',
   },
   REQUEST_INVALID: { status: 400, means: 'This is not a request that HTTP allows.', hint: 'The details say why.' },

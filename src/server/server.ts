@@ -46,8 +46,11 @@ function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, call
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestSeconds * 1000,
-    // How often it is looked for clients that take too long to say what they want.
-    http: { connectionsCheckingInterval: Math.min(5000, requestSeconds * 500) },
+    http: {
+      // Node takes the larger of the two for the whole request.
+      headersTimeout: requestSeconds * 1000,
+      connectionsCheckingInterval: Math.min(5000, requestSeconds * 500),
+    },
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,

@@ -25,11 +25,14 @@ export interface ServedOptions {
 }
 
 export async function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {
+  const started: Server[] = []
+  // Before the store under it is taken away.
+  t.after(() => Promise.all(started.map(server => server.close())))
   const run = await fresh(t, options.database ?? 'postgres 18', options.engine)
   await options.before?.(run.engine)
-  const server = await startServer(run.engine, { port: 0, ...options.server })
+  const server = await startServer(run.engine, { port: 0, log: showBugs, ...options.server })
+  started.push(server)
   checkAnswersOf(server.url)
-  t.after(() => server.close())
   const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })
   return {
     ...run,
@@ -41,4 +44,9 @@ export async function served(t: TestContext, options: ServedOptions = {}): Promi
       return fetch(new URL(path, server.url), { ...init, ...body, headers })
     },
   }
+}
+
+/** A fault of the server's says nothing of itself to its client; here it is wanted. */
+function showBugs(word: string, { stack }: Record<string, unknown>): void {
+  if (word === 'http.bug') console.error(stack)
 }
