@@ -25,6 +25,7 @@ export interface Served {
   /** What many workers report at once, it writes together. */
   readonly sync: SyncPort['sync']
   readonly feed: FeedWatch
+  readonly heartbeatSeconds: number
 }
 
 export function bind(app: FastifyInstance, served: Served, operation: Operation): void {
@@ -58,8 +59,8 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
 
 /** Who asks, and the key under which the request may be repeated: both from headers, so that no body can forge them. */
 function callOf({ headers }: FastifyRequest, { name, holder }: Asker): object {
-  const key = headers['idempotency-key']
-  const said = headers['pawl-actor']
+  const key = textIn(headers['idempotency-key'])
+  const said = textIn(headers['pawl-actor'])
   const actor = [name, said].filter(Boolean).join('/')
   const trace = headers.traceparent
   return {
@@ -68,6 +69,16 @@ function callOf({ headers }: FastifyRequest, { name, holder }: Asker): object {
     ...(actor !== '' && { actor }),
     // One that is broken is as good as none, as W3C has it.
     ...(traceparent(trace) === undefined && { traceparent: trace }),
+  }
+}
+
+/** Headers hold Latin letters only: others come percent-encoded, as in a URL. */
+function textIn(header: string | string[] | undefined): string | undefined {
+  const text = header?.toString()
+  try {
+    return text && decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 

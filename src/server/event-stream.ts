@@ -8,14 +8,19 @@ import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
 import type { FeedWatch } from './feed-watch.ts'
 
-const heartbeatMs = 10_000
 const eventsPerPage = 500
 /** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
 const slowestMs = 30_000
 
+export interface StreamSource {
+  readonly engine: Pick<Pawl, 'events'>
+  readonly feed: FeedWatch
+  readonly heartbeatSeconds: number
+}
+
 /** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
 export async function streamEvents(
-  { engine, feed }: { readonly engine: Pick<Pawl, 'events'>; readonly feed: FeedWatch },
+  { engine, feed, heartbeatSeconds }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
   signal: AbortSignal,
@@ -23,6 +28,7 @@ export async function streamEvents(
 ): Promise<void> {
   const read = (cursor?: string) =>
     engine.events({ ...ask, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
+  const heartbeatMs = heartbeatSeconds * 1000
   let page = await read(ask.cursor)
   begin()
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })

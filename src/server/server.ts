@@ -25,14 +25,14 @@ export interface Server {
 /** Serves until it is closed. Closing it leaves the engine open. */
 export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
   const settings = serverSettings(options)
-  const { host, port, keysOnly, log } = settings
+  const { host, port, keysOnly, heartbeatSeconds, log } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
   const calls = openCalls()
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   app.setNotFoundHandler(notFound)
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
-  const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine) }
+  const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
   for (const operation of Object.keys(routes) as Operation[]) bind(app, served, operation)
   bindPlain(app, engine)
   await app.listen({ host, port }).catch(portTaken(host, port))

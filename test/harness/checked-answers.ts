@@ -28,7 +28,7 @@ export function checkAnswersOf(server: string): void {
 async function checkedFetch(to: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await realFetch(to, init)
   const { origin, pathname } = new URL(to instanceof Request ? to.url : to)
-  if (servers.has(origin)) await check(init?.method ?? 'GET', pathname, response.clone())
+  if (servers.has(origin)) await check(init?.method ?? 'GET', pathname, response)
   return response
 }
 
@@ -52,7 +52,7 @@ function problemSchema(): ValidateFunction {
 /** A connection that broke is the asker's to see. */
 async function readJson(response: Response): Promise<unknown> {
   try {
-    return await response.json()
+    return await response.clone().json()
   } catch {
     return undefined
   }
