@@ -8,6 +8,7 @@ import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions, TaskTypeOptions } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
+import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -27,6 +28,7 @@ import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
 import * as read from './read.ts'
+import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
@@ -75,7 +77,7 @@ export async function pawl(options: PawlOptions = {}) {
   const context: Context = {
     sql: store.sql,
     aside: store.aside ?? store.sql,
-    wake: wakeBoard(store.messenger, ending.signal),
+    wake: wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal),
     hints: claimHints(),
     log: options.log ?? (() => {}),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
@@ -128,7 +130,10 @@ function engineOf(context: Context, close: () => Promise<void>) {
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
     /** A sync for a server: what many workers report at once, it writes together. */
-    merging: (): SyncPort['sync'] => (request, signal) => sync(context, request, signal),
+    merging(): SyncPort['sync'] {
+      const reports = mergedReports(context)
+      return (request, signal) => sync(context, request, signal, reports)
+    },
     cancel: (id: string, call?: Parameters<typeof control.cancelTask>[2]) => control.cancelTask(context, id, call),
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),

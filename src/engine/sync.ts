@@ -7,10 +7,10 @@ import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
 import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
-import { leaseOf, reportBeats, reportSettled, reportStarts } from './report.ts'
+import { leaseOf } from './report.ts'
+import { directReports, type Reports } from './reports.ts'
 import { again } from './split.ts'
 
-const pollSeconds = 2
 const lookAgainSeconds = 0.001
 
 /**
@@ -19,18 +19,24 @@ const lookAgainSeconds = 0.001
  * The parts are transactions of their own, so a claim that fails never takes a settle with it. Each item is checked
  * before anything is written; a bad one is refused and its neighbours go on.
  */
-export async function sync(context: Context, request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer> {
+export async function sync(
+  context: Context,
+  request: SyncRequest,
+  signal?: AbortSignal,
+  reports: Reports = directReports(context),
+): Promise<SyncAnswer> {
   const { settled, beats, started, refused } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
   const settling = Promise.all([
-    reportSettled(context, settled, request.worker),
-    reportStarts(context, started, request.worker).then(async refusals => [
-      ...refusals,
-      ...(await reportBeats(context, beats, refusals)),
-    ]),
+    reports.settled(settled, request.worker),
+    reports.started(started, request.worker).then(async refusals => {
+      const lost = new Set(refusals.map(leaseOf))
+      const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
+      return [...refusals, ...(await reports.beats(open, request.worker))]
+    }),
   ])
-  const [reports, claimed, cancels] = await Promise.all([
+  const [refusals, claimed, cancels] = await Promise.all([
     settling,
     asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
     asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
@@ -39,7 +45,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
   return {
     waitedMs: claimed.at - began,
     claimed: claimed.tasks,
-    refused: [...refused, ...reports.flat()],
+    refused: [...refused, ...refusals.flat()],
     cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
   }
 }
@@ -106,17 +112,15 @@ async function claim(
     const heard = context.wake.heard()
     const tasks = await claimOnce(context, request)
     const leftSeconds = (until - performance.now()) / 1000
+    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
+    if (tasks.length === request.claim) context.wake.rouse(queues)
     if (tasks.length > 0 || leftSeconds <= 0 || signal?.aborted) return { tasks, at }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
     const isNear = due === 0
-    await context.wake.wait(
-      queues,
-      heard,
-      Math.min(leftSeconds, pollSeconds, isNear ? pauseSeconds : (due ?? pollSeconds)),
-      signal,
-    )
+    if (due !== null && !isNear) context.wake.expect(due)
+    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
     pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
