@@ -2,6 +2,7 @@
 import { edgesOf, type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'
 import { lifecycles } from '../src/kernel/lifecycles.ts'
 import { problems } from '../src/kernel/problem.ts'
+import { openApi } from '../src/server/open-api.ts'
 import { guardsSql, migrations } from '../src/store/migrate.ts'
 import { jobSchemaPage } from './job-schema-page.ts'
 
@@ -9,6 +10,7 @@ export function generatedDocs(): Record<string, string> {
   return {
     'docs/job.schema.json': jobSchemaPage(),
     'docs/lifecycles.md': lifecyclesPage(),
+    'docs/openapi.json': `${JSON.stringify(openApi(), null, 2)}\n`,
     'docs/problems.md': problemsPage(),
     'docs/schema.sql': schemaPage(),
   }

@@ -62,6 +62,19 @@ test('imports point down, and packages stay in their rooms', () => {
   assert.deepEqual(faults, [])
 })
 
+test('a worker and a client need no package but Pawl’s own files', () => {
+  for (const entry of ['src/worker/index.ts', 'src/client/index.ts']) {
+    const { files, packages } = reachedFrom(entry)
+    assert.deepEqual(packages, [], `${entry} loads packages`)
+    const rooms = new Set(files.map(folderOf))
+    for (const room of ['server', 'engine', 'store', 'spec', 'babysitter']) {
+      assert.ok(!rooms.has(room), `${entry} loads src/${room}: ${files.filter(file => folderOf(file) === room)}`)
+    }
+  }
+  // Were it blind, it would find nothing here either.
+  assert.ok(reachedFrom('src/server/index.ts').packages.includes('fastify'))
+})
+
 test('no file is longer than 300 lines, no line of code longer than 160 characters', () => {
   const faults = everything.flatMap(file => {
     const lines = readFileSync(join(root, file), 'utf8').split('\n')
@@ -125,6 +138,20 @@ function listFiles(folder: string): string[] {
 function folderOf(file: string): string {
   const [, second, third] = file.split('/')
   return third === undefined ? '.' : second!
+}
+
+/** All that is loaded when a program imports this file: types are gone by then. */
+function reachedFrom(entry: string): { files: string[]; packages: string[] } {
+  const files = new Set([entry])
+  const packages = new Set<string>()
+  for (const file of files) {
+    for (const { from, isType } of importsOf(file)) {
+      if (isType) continue
+      if (from.startsWith('.')) files.add(relative(root, join(root, dirname(file), from)))
+      else if (!builtinModules.includes(from.replace(/^node:/, ''))) packages.add(from)
+    }
+  }
+  return { files: [...files], packages: [...packages].sort() }
 }
 
 function importsOf(file: string): { from: string; isType: boolean }[] {

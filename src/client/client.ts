@@ -93,10 +93,8 @@ function callOf({ actor, idempotencyKey }: { actor: string | undefined; idempote
 function requestOf(operation: Operation, args: readonly unknown[], answerSeconds: number): Ask {
   const route: Route = routes[operation]
   const given = Object.fromEntries(route.takes.map((name, index) => [name, args[index]]))
-  const { tx, actor, idempotencyKey, holder, ...options } = (given.options ?? given.call ?? {}) as Record<
-    string,
-    unknown
-  >
+  const said = (given.options ?? given.call ?? {}) as Record<string, unknown>
+  const { tx, actor, idempotencyKey, traceparent, holder, ...options } = said
   if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation })
   if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: operation, option: 'holder' })
   const named = (given.options === undefined ? given.body : options) as Record<string, unknown> | undefined
@@ -104,11 +102,17 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
   const changes = route.takes.includes('call') || route.takes.includes('options')
   // A key of our own makes it safe to send again when its answer was lost.
   const sendKey =
-    changes && operation !== 'createKey' ? { 'idempotency-key': String(idempotencyKey ?? randomUUID()) } : {}
+    changes && operation !== 'createKey'
+      ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? randomUUID())) }
+      : {}
   return {
     method: route.method,
     path: path + queryText(given.query),
-    headers: { ...sendKey, ...(actor !== undefined && { 'pawl-actor': String(actor) }) },
+    headers: {
+      ...sendKey,
+      ...(actor !== undefined && { 'pawl-actor': encodeURIComponent(String(actor)) }),
+      ...(traceparent !== undefined && { traceparent: String(traceparent) }),
+    },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
     repeatable: operation !== 'sync' && operation !== 'createKey',
     seconds: operation === 'sync' ? patienceOf(args[0] as SyncRequest, answerSeconds) : answerSeconds,

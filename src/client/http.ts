@@ -46,7 +46,7 @@ async function askOnce({ server, key }: Link, { method, path, headers, body, sec
   let text: string
   let response: Response
   try {
-    response = await fetch(new URL(path, server), {
+    response = await fetch(new URL(server.replace(/\/+$/, '') + path), {
       method,
       headers: {
         ...headers,

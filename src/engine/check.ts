@@ -11,7 +11,7 @@ export function isId(id: unknown): id is string {
 }
 
 export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): string {
-  if (!isId(id)) throw new Problem(problem, { id: String(id) })
+  if (!isId(id)) throw new Problem(problem, { id: typeof id === 'string' ? id.slice(0, 100) : typeof id })
   return id.toLowerCase()
 }
 

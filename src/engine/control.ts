@@ -18,6 +18,7 @@ export interface ControlCall extends Idempotency {
   readonly tx?: CallerTransaction
   /** Who asks, for the events. Default: operator. */
   readonly actor?: string
+  readonly traceparent?: string
   readonly reason?: string
 }
 

@@ -17,6 +17,7 @@ import type {
 } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
+import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -43,6 +44,7 @@ import * as oneTask from './one-task.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
 import { readRedrive, redrive } from './redrive.ts'
+import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
@@ -92,7 +94,7 @@ export async function pawl(options: PawlOptions = {}) {
   const context: Context = {
     sql: store.sql,
     aside: store.aside ?? store.sql,
-    wake: wakeBoard(store.messenger, ending.signal),
+    wake: wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal),
     hints: claimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
@@ -162,6 +164,11 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
+    /** A sync for a server: what many workers report at once, it writes together. */
+    merging(): SyncPort['sync'] {
+      const reports = mergedReports(context)
+      return (request, signal) => sync(context, request, signal, reports)
+    },
     cancel: (id: string, call?: Parameters<typeof control.cancelTask>[2]) => control.cancelTask(context, id, call),
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),

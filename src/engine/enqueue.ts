@@ -17,6 +17,8 @@ export interface EnqueueCall extends Idempotency {
   readonly tx?: CallerTransaction
   /** Who asks, for the events. Default: producer. */
   readonly actor?: string
+  /** For tasks that bring none of their own. */
+  readonly traceparent?: string
 }
 
 /** Queues tasks, all or none. Everything is checked before anything is written. */
@@ -27,7 +29,7 @@ export async function enqueueTasks(
 ): Promise<QueuedTask[]> {
   if (items.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: items.length })
   checkOptions(call, callFields, 'call')
-  const tasks = items.map((item, index) => checkTask(context, item, `tasks[${index}]`))
+  const tasks = items.map((item, index) => checkTask(context, item, call, `tasks[${index}]`))
   if (tasks.length === 0) return []
   const tracing = tracer()
   // Whoever gives a traceparent traces by himself.
@@ -73,11 +75,19 @@ async function queueTasks(
   return queued
 }
 
-function checkTask(context: Context, item: NewTaskItem, at: string): NewTask {
+function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: string): NewTask {
   if (typeof item !== 'object' || item === null) throw new Problem('OPTION_INVALID', { at, must: 'be an object' })
   checkOptions(item, taskFields, at)
   if (item.type === undefined) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given' })
-  const { type, queue = type, priority = 0, runInSeconds, dedupeKey, correlationId, traceparent } = item
+  const {
+    type,
+    queue = type,
+    priority = 0,
+    runInSeconds,
+    dedupeKey,
+    correlationId,
+    traceparent = call.traceparent,
+  } = item
   const settings = settingsOf(item)
   if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)
   return {

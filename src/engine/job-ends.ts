@@ -13,6 +13,7 @@ import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './job-read.ts'
+import { once } from './once.ts'
 import { writeJob } from './submit.ts'
 
 /** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
@@ -52,12 +53,18 @@ async function cloneJob(context: Context, id: string, call: ControlCall): Promis
 /** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
 export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
-  let job = await readJob({ sql: context.within(call.tx) }, id)
-  if (job.state === 'stopping') job = await jobControl.cancel(context, id, { ...call, mode: 'hard' })
-  if (!isFinal(jobLifecycle, job.state)) {
-    const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
-    throw new Problem('MOVE_REFUSED', { job: id, state: job.state, move: 'delete', possible })
-  }
   const sql = context.within(call.tx)
-  for (let gone = false; !gone; ) gone = await sql.begin(tx => removeJob(tx, job.id, 1000))
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const { idempotencyKey: _, ...rest } = call
+  const found = await getJob(sql, jobId)
+  if (found?.state === 'stopping') await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' })
+  await once(sql, call, ['delete', jobId], async outer => {
+    const job = await readJob({ sql: outer }, jobId)
+    if (!isFinal(jobLifecycle, job.state)) {
+      const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
+      throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'delete', possible })
+    }
+    for (let gone = false; !gone; ) gone = await outer.begin(tx => removeJob(tx, jobId, 1000))
+    return null
+  })
 }

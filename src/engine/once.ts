@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import { findAnswer, keepAnswer, reserveKey } from '../store/idempotency.ts'
 import type { Sql } from '../store/sql.ts'
@@ -20,7 +21,7 @@ export async function once<T>(
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
   if (key === undefined) return work(sql)
-  const fingerprint = createHash('sha256').update(JSON.stringify(request)).digest('hex')
+  const fingerprint = fingerprintOf(request)
   return sql.begin(async tx => {
     if (!(await reserveKey(tx, holder, key, fingerprint))) {
       const first = await findAnswer<T>(tx, holder, key)
@@ -31,4 +32,11 @@ export async function once<T>(
     await keepAnswer(tx, holder, key, answer)
     return answer
   })
+}
+
+/** Of whatever was asked, before it was looked at: it may not even be JSON. */
+function fingerprintOf(request: unknown): string {
+  const made = writeJson(request)
+  if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: 'request', why: made.fault })
+  return createHash('sha256').update(made.text).digest('hex')
 }

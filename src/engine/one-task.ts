@@ -95,7 +95,8 @@ export async function completeIn(
 ): Promise<void> {
   checkSettled(context, item)
   const settled = { ...item, id: checkId(item.id) }
-  for (const refusal of await settleIn(context, context.within(tx), settled, worker)) throw problemOf(refusal)
+  const refused = await settleIn(context, context.within(tx), settled, worker)
+  for (const { refusal } of refused) throw problemOf(refusal)
 }
 
 /** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */

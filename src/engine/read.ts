@@ -1,3 +1,4 @@
+import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
 import {
@@ -101,6 +102,7 @@ export async function readQueuesOf({ sql }: Context, ids: readonly unknown[]): P
 
 /** What was said of a type, as it would be said again. */
 export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeOptions> {
+  checkOptions({ type }, { type: name }, 'task type')
   const settings = await getTaskType(sql, type)
   if (settings === undefined) throw new Problem('TASK_TYPE_UNKNOWN', { type })
   return saidOf(settings)

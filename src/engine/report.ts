@@ -1,4 +1,7 @@
-/** What a worker reports, batch by batch. Nothing here throws for an item: it is refused, and says why. */
+/**
+ * What workers report, batch by batch; a batch may be of several. Nothing here throws for an item: it is refused, and
+ * says why.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
@@ -22,37 +25,45 @@ import { splitting } from './split.ts'
 export async function reportSettled(
   context: Context,
   items: readonly SettledTask[],
-  worker: string,
-): Promise<Refusal[]> {
+  workerOf: WorkerOf,
+): Promise<Refused[]> {
   const stageIds = new Set<string>()
-  const refused = await inTurn(items, turn => settleOnce(context, turn, worker, stageIds))
+  const refused = await inTurn(items, turn => settleOnce(context, turn, workerOf, stageIds))
   await rollUp(context, [...stageIds])
   return refused
+}
+
+/** Who said it. */
+export type WorkerOf = (item: HeldTask) => string
+
+export interface Refused {
+  readonly item: HeldTask
+  readonly refusal: Refusal
 }
 
 async function settleOnce(
   context: Context,
   items: readonly SettledTask[],
-  worker: string,
+  workerOf: WorkerOf,
   stageIds: Set<string>,
-): Promise<Refusal[]> {
+): Promise<Refused[]> {
   const { sql } = context
   const rest = items.filter(item => !isPlain(item))
   const quick = rest.length === 0 ? items : items.filter(isPlain)
   const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad)
   const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
-  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, worker, stageIds), bad)
-  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, worker)))
-  const refusals = [...left, ...missed].flatMap(miss => ('refusal' in miss ? [miss.refusal] : []))
+  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, workerOf, stageIds), bad)
+  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, workerOf(item))))
+  const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
-  return [...refusals, ...(await settledBefore(sql, unknown, stageIds))]
+  return [...refused, ...(await settledBefore(sql, unknown, stageIds))]
 }
 
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
 const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
 
 /** An item that a statement did not find held, or that the database cannot take. */
-type Miss = { readonly item: SettledTask } | { readonly refusal: Refusal }
+type Miss = { readonly item: SettledTask } | Refused
 
 async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Miss[]> {
   const { missed, stageIds } = await succeedTasks(sql, batch)
@@ -64,15 +75,15 @@ async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<str
 async function decideAndWrite(
   sql: Sql,
   batch: readonly SettledTask[],
-  worker: string,
+  workerOf: WorkerOf,
   touched: Set<string>,
 ): Promise<Miss[]> {
-  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, worker))
+  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, workerOf))
   for (const id of stagesOf(rulings)) touched.add(id)
   return missed
 }
 
-async function ruleOn(tx: Sql, batch: readonly SettledTask[], worker: string) {
+async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf) {
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
@@ -82,12 +93,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], worker: string) {
     if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
     else {
       const verdict = settle(task, toReport(item), Math.random())
-      if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
+      const actor = `worker:${workerOf(item)}`
+      if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
     // A second word on the same task in one batch finds it settled.
     locked.delete(item.id)
   }
-  await writeRulings(tx, rulings, `worker:${worker}`)
+  await writeRulings(tx, rulings, 'worker')
   return { missed, rulings }
 }
 
@@ -102,7 +114,7 @@ async function settleAndSpawn(context: Context, item: SettledTask, worker: strin
     )
   } catch (error) {
     if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
-    return [{ refusal: { ...refusal(item, error.code), message: error.message } }]
+    return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
   }
 }
 
@@ -114,7 +126,7 @@ async function ruleAndSpawn(
   worker: string,
 ): Promise<Miss[]> {
   const { spawn: spawned = [], ...report } = item
-  const { missed, rulings } = await ruleOn(tx, [report], worker)
+  const { missed, rulings } = await ruleOn(tx, [report], () => worker)
   if (missed.length > 0) return [{ item }]
   await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
   await book.recount(tx)
@@ -129,7 +141,7 @@ function toReport(item: SettledTask): Report {
 }
 
 /** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
-async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refusal[]> {
+async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
   const ends = await endsOf(sql, items)
   const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
@@ -138,7 +150,7 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
     const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
     // Whoever settled it may have died before it looked at the stage, or could not: it was in a caller's transaction.
     if (same && end.stageId !== null) touched?.add(end.stageId)
-    return same ? [] : [refusal(item, 'LEASE_LOST')]
+    return same ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]
   })
 }
 
@@ -147,12 +159,12 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
  * is never locked after a task: when the worker reports it as always, or by the babysitter, which finds the counts
  * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
  */
-export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refusal[]> {
+export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
   return sql.begin(async tx => {
     if (spawns(item)) {
       const jobId = await jobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-      if (jobId === undefined) return [refusal(item, 'LEASE_LOST')]
+      if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
       const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, worker)
       const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
       if (queues.length > 0) await context.tellOnCommit(tx, queues)
@@ -160,7 +172,7 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
     }
     const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
     if (missed.length === 0) return []
-    const ruled = await ruleOn(tx, missed, worker)
+    const ruled = await ruleOn(tx, missed, () => worker)
     return ruled.missed.length === 0 ? [] : settledBefore(tx, [item])
   })
 }
@@ -168,37 +180,31 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
 export async function reportStarts(
   context: Context,
   items: readonly StartedTask[],
-  worker: string,
-): Promise<Refusal[]> {
+  workerOf: WorkerOf,
+): Promise<Refused[]> {
   const touched = new Set<string>()
   const run = async (batch: readonly StartedTask[]) => {
-    const { started, stageIds } = await startTasks(context.sql, batch, worker)
+    const { started, stageIds } = await startTasks(context.sql, batch, batch.map(workerOf))
     for (const id of stageIds) touched.add(id)
-    return batch.flatMap(item => (started.has(item.id) ? [] : [refusal(item, 'LEASE_LOST')]))
+    return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
   }
   const refused = await inTurn(items, turn => splitting(turn, run, unfit))
   await rollUp(context, [...touched])
   return refused
 }
 
-export async function reportBeats(
-  { sql, figures }: Context,
-  items: readonly BeatOfTask[],
-  refused: readonly Refusal[],
-): Promise<Refusal[]> {
-  const known = new Set(refused.map(leaseOf))
+export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await beatTasks(sql, batch)
     figures.leaseRenewals += batch.length - lost.size - passedOver.size
     const unkept = batch.filter(item => passedOver.has(item.id) && carries(item))
     const busy = await keepAgain(sql, unkept)
     return batch.flatMap(item => {
-      if (lost.has(item.id)) return [refusal(item, 'LEASE_LOST')]
-      return busy.has(item) ? [refusal(item, 'TASK_BUSY')] : []
+      if (lost.has(item.id)) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+      return busy.has(item) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
     })
   }
-  const open = items.filter(item => !known.has(leaseOf(item)))
-  return inTurn(open, turn => splitting(turn, run, unfit))
+  return inTurn(items, turn => splitting(turn, run, unfit))
 }
 
 /** The name of one lease: what is said of a task under another epoch is said of another lease. */
@@ -210,8 +216,8 @@ export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
  */
 async function inTurn<Item extends HeldTask>(
   items: readonly Item[],
-  run: (turn: readonly Item[]) => Promise<Refusal[]>,
-): Promise<Refusal[]> {
+  run: (turn: readonly Item[]) => Promise<Refused[]>,
+): Promise<Refused[]> {
   if (items.length === 0) return []
   const named = new Set(items.map(({ id }) => id))
   if (named.size === items.length) return run(items)
@@ -241,8 +247,8 @@ function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
   return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
 }
 
-function unfit(item: HeldTask, error: unknown): Refusal {
-  return { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message }
+function unfit(item: HeldTask, error: unknown): Refused {
+  return { item, refusal: { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message } }
 }
 
-const bad = (item: HeldTask, error: unknown): Miss => ({ refusal: unfit(item, error) })
+const bad: (item: SettledTask, error: unknown) => Miss = unfit

@@ -22,6 +22,8 @@ export interface SubmitCall extends Idempotency {
   /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
   readonly tx?: CallerTransaction
   readonly actor?: string
+  /** For a job that brings none of its own. */
+  readonly traceparent?: string
 }
 
 const tasksPerBatch = 5000
@@ -29,7 +31,8 @@ const tasksPerBatch = 5000
 /** Submits a job: all of it or nothing. */
 export async function submitJob(context: Context, spec: JobSpec | string, call: SubmitCall = {}): Promise<JobView> {
   checkOptions(call, callFields, 'call')
-  const plan = parseJobSpec(spec)
+  const { traceparent, ...said } = parseJobSpec(spec)
+  const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()

@@ -9,10 +9,10 @@ import { cancelsFor } from '../store/settle.ts'
 import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
 import { keepLines, linesOf } from './logs.ts'
-import { leaseOf, reportBeats, reportSettled, reportStarts } from './report.ts'
+import { leaseOf } from './report.ts'
+import { directReports, type Reports } from './reports.ts'
 import { again } from './split.ts'
 
-const pollSeconds = 2
 const lookAgainSeconds = 0.001
 
 /**
@@ -21,20 +21,26 @@ const lookAgainSeconds = 0.001
  * The parts are transactions of their own, so a claim that fails never takes a settle with it. Each item is checked
  * before anything is written; a bad one is refused and its neighbours go on.
  */
-export async function sync(context: Context, request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer> {
+export async function sync(
+  context: Context,
+  request: SyncRequest,
+  signal?: AbortSignal,
+  reports: Reports = directReports(context),
+): Promise<SyncAnswer> {
   const { settled, beats, started, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
   const report = () =>
     Promise.all([
-      reportSettled(context, settled, request.worker),
-      reportStarts(context, started, request.worker).then(async refusals => [
-        ...refusals,
-        ...(await reportBeats(context, beats, refusals)),
-      ]),
+      reports.settled(settled, request.worker),
+      reports.started(started, request.worker).then(async refusals => {
+        const lost = new Set(refusals.map(leaseOf))
+        const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
+        return [...refusals, ...(await reports.beats(open, request.worker))]
+      }),
     ])
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
-  const [reports, claimed, cancels] = await Promise.all([
+  const [refusals, claimed, cancels] = await Promise.all([
     settling,
     asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
     asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
@@ -43,7 +49,7 @@ export async function sync(context: Context, request: SyncRequest, signal?: Abor
   return {
     waitedMs: claimed.at - began,
     claimed: claimed.tasks,
-    refused: [...refused, ...reports.flat()],
+    refused: [...refused, ...refusals.flat()],
     cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
   }
 }
@@ -62,7 +68,7 @@ function checkRequest(context: Context, request: SyncRequest) {
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        refused.push({ id: item.id, epoch: item.epoch, code: error.code, message: error.message })
+        refused.push({ ...named(item), code: error.code, message: error.message })
       }
     }
     return good
@@ -96,6 +102,11 @@ function checkEpoch({ epoch }: HeldTask): void {
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }
 
+/** What was said of an item that names no lease at all cannot be said back. */
+function named({ id, epoch }: HeldTask): HeldTask {
+  return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) ? epoch : 0 }
+}
+
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
@@ -117,17 +128,15 @@ async function claim(
     const heard = context.wake.heard()
     const tasks = await claimOnce(context, request)
     const leftSeconds = (until - performance.now()) / 1000
+    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
+    if (tasks.length === request.claim) context.wake.rouse(queues)
     if (tasks.length > 0 || leftSeconds <= 0 || signal?.aborted) return { tasks, at }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
     const isNear = due === 0
-    await context.wake.wait(
-      queues,
-      heard,
-      Math.min(leftSeconds, pollSeconds, isNear ? pauseSeconds : (due ?? pollSeconds)),
-      signal,
-    )
+    if (due !== null && !isNear) context.wake.expect(due)
+    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
     pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
     if (signal?.aborted) return { tasks: [], at }
   }

@@ -1,7 +1,11 @@
-/** Tells waiting syncs that work has come: at once within the process, by NOTIFY between processes. */
+/**
+ * Tells waiting syncs that work has come: at once within the process, by NOTIFY between processes, and by one look for
+ * all of them, every two seconds and when the next task comes due. A word wakes a few; those that win as much as they
+ * asked for wake the next, so that a thousand who wait do not all run for one task.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Passes the word on to other processes. Polling stays the truth: a word that is lost costs only time. */
+/** Passes the word on to other processes. Looking stays the truth: a word that is lost costs only time. */
 export interface Messenger {
   send(queues: readonly string[]): Promise<void>
   /** Calls `hear` with queues that others queued to, until the signal aborts. */
@@ -11,26 +15,51 @@ export interface Messenger {
 export interface Wake {
   /** Work has come to these queues. */
   tell(queues: readonly string[]): void
+  /** There may be more in these queues than was claimed. */
+  rouse(queues: readonly string[]): void
+  /** A task comes due in so many seconds. */
+  expect(seconds: number): void
   /** How many words have come so far: taken before a look, it makes sure that none is missed between look and wait. */
   heard(): number
   /** Resolves when work has come to one of the queues `since`, when the time is over, or when the signal aborts. */
   wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
+  /** How many wait. */
+  waiting(): number
 }
 
-const spacingMs = 20
+/** In how many seconds each of these queues has something to claim; 0 or less: now. */
+export type Look = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
 
-export function wakeBoard(messenger: Messenger | undefined, signal: AbortSignal): Wake {
-  const waiting = new Set<{ queues: ReadonlySet<string>; wake(): void }>()
+const spacingMs = 20
+const lookMs = 2000
+const wokenAtOnce = 4
+
+interface Waiter {
+  readonly queues: ReadonlySet<string>
+  wake(): void
+}
+
+export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: AbortSignal): Wake {
+  const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
+  const lastWord = new Map<string, number>()
   let sending = false
   let listening = false
   let words = 0
-  const lastWord = new Map<string, number>()
 
+  const rouse = (queues: readonly string[]) => {
+    let left = queues.includes('*') ? Number.POSITIVE_INFINITY : wokenAtOnce
+    for (const waiter of waiting) {
+      if (left === 0) break
+      if (!queues.some(queue => queue === '*' || waiter.queues.has(queue))) continue
+      left -= 1
+      waiter.wake()
+    }
+  }
   const here = (queues: readonly string[]) => {
     words += 1
     for (const queue of queues) lastWord.set(queue, words)
-    for (const waiter of waiting) if (queues.some(queue => queue === '*' || waiter.queues.has(queue))) waiter.wake()
+    rouse(queues)
   }
   // NOTIFY takes a lock that all committers share, so one is sent at once and those that follow are gathered.
   const pass = async (to: Messenger) => {
@@ -43,6 +72,7 @@ export function wakeBoard(messenger: Messenger | undefined, signal: AbortSignal)
     }
     sending = false
   }
+  const lookout = keepLooking(waiting, look, rouse)
   return {
     tell(queues) {
       here(queues)
@@ -50,7 +80,10 @@ export function wakeBoard(messenger: Messenger | undefined, signal: AbortSignal)
       for (const queue of queues) unsent.add(queue)
       if (!sending) void pass(messenger)
     },
+    rouse,
+    expect: seconds => lookout.within(seconds * 1000),
     heard: () => words,
+    waiting: () => waiting.size,
     wait(queues, since, seconds, stop) {
       if (messenger !== undefined && !listening) {
         listening = true
@@ -66,10 +99,37 @@ export function wakeBoard(messenger: Messenger | undefined, signal: AbortSignal)
           resolve()
         }
         waiting.add(waiter)
+        lookout.within(lookMs)
         stop?.addEventListener('abort', end)
         const isLate = [...queues, '*'].some(queue => (lastWord.get(queue) ?? 0) > since)
         if (isLate || stop?.aborted) end()
       })
     },
   }
+}
+
+/** One look for all who wait: again when the next task comes due, and at the latest when a word may have been lost. */
+function keepLooking(waiting: ReadonlySet<Waiter>, look: Look, rouse: (queues: readonly string[]) => void) {
+  let timer: NodeJS.Timeout | undefined
+  let at = Number.POSITIVE_INFINITY
+
+  const within = (ms: number) => {
+    const wanted = performance.now() + ms
+    if (wanted >= at) return
+    at = wanted
+    clearTimeout(timer)
+    timer = setTimeout(lookOnce, ms)
+    timer.unref()
+  }
+  async function lookOnce(): Promise<void> {
+    at = Number.POSITIVE_INFINITY
+    const queues = new Set([...waiting].flatMap(waiter => [...waiter.queues]))
+    if (queues.size === 0) return
+    // A store that is away is heard of by those who claim.
+    const found = await look([...queues]).catch(() => [])
+    for (const { queue, seconds } of found) if (seconds <= 0) rouse([queue])
+    const next = found.map(({ seconds }) => seconds * 1000).filter(ms => ms > 0)
+    within(Math.max(1, Math.min(lookMs, ...next)))
+  }
+  return { within }
 }

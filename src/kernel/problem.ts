@@ -149,10 +149,25 @@ export const problems = {
   },
   BODY_TYPE: {
     status: 415,
-    means: 'Bodies must be application/json.',
+    means: 'Bodies must be application/json, in UTF-8 and not compressed.',
     hint: 'Send `content-type: application/json`; a job spec may also be application/yaml.',
   },
   REQUEST_INVALID: { status: 400, means: 'This is not a request that HTTP allows.', hint: 'The details say why.' },
+  REQUEST_SLOW: {
+    status: 408,
+    means: 'The request took too long to arrive.',
+    hint: 'Send it again; the limit is a setting of the server.',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    means: 'The address and the headers are larger than the limit.',
+    hint: 'Together they may have 16 KiB.',
+  },
+  SERVER_CLOSING: {
+    status: 503,
+    means: 'The server is shutting down, and has not looked at this.',
+    hint: 'Send it again: to another server, or when this one is back.',
+  },
   SERVER_UNREACHABLE: {
     status: 503,
     means: 'The server cannot be reached, or did not answer in time.',
@@ -188,7 +203,7 @@ export class Problem extends Error {
   }
 }
 
-const passing: readonly ProblemCode[] = ['STORE_UNAVAILABLE', 'SERVER_UNREACHABLE', 'TASK_BUSY']
+const passing: readonly ProblemCode[] = ['STORE_UNAVAILABLE', 'SERVER_UNREACHABLE', 'SERVER_CLOSING', 'TASK_BUSY']
 
 /** It is nobody's fault and goes away: the same request may be answered a little later. */
 export function willPass(error: unknown): boolean {

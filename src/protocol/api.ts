@@ -30,6 +30,8 @@ export interface Call {
   readonly idempotencyKey?: string
   /** Who asks, for the events. */
   readonly actor?: string
+  /** W3C trace context of the request: a job or task that brings none of its own has this one. */
+  readonly traceparent?: string
 }
 
 export interface ControlCall extends Call {

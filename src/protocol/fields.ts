@@ -149,7 +149,7 @@ export const syncFields: Fields = {
 export const heartbeatFields: Fields = { progress: anything, checkpoint: anything }
 
 /** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
-export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: name, holder: name }
+export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: name, holder: name, traceparent }
 
 export const reasonFields: Fields = { reason: why }
 const mode = oneOf(['soft', 'hard'])

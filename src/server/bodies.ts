@@ -4,6 +4,10 @@ import { Problem } from '../kernel/problem.ts'
 
 export function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
+  app.addHook('onRequest', async ({ headers }) => {
+    const { 'content-encoding': packed = 'identity', 'content-type': type = '' } = headers
+    if (packed !== 'identity' || /charset=(?!"?utf-8"?\s*(;|$))/i.test(type)) throw new Problem('BODY_TYPE')
+  })
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
     parse(textOf(body)),
   )

@@ -4,17 +4,23 @@
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
+import type { FeedWatch } from './feed-watch.ts'
 
-const lookMs = 250
-const heartbeatMs = 10_000
 const eventsPerPage = 500
+/** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
+const slowestMs = 30_000
+
+export interface StreamSource {
+  readonly engine: Pick<Pawl, 'events'>
+  readonly feed: FeedWatch
+  readonly heartbeatSeconds: number
+}
 
 /** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
 export async function streamEvents(
-  engine: Pick<Pawl, 'events'>,
+  { engine, feed, heartbeatSeconds }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
   signal: AbortSignal,
@@ -22,27 +28,18 @@ export async function streamEvents(
 ): Promise<void> {
   const read = (cursor?: string) =>
     engine.events({ ...ask, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
+  const heartbeatMs = heartbeatSeconds * 1000
   let page = await read(ask.cursor)
   begin()
-  to.writeHead(200, {
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  })
-  to.flushHeaders()
-  let saidAt = performance.now()
-  const say = async (text: string) => {
-    saidAt = performance.now()
-    // A client that reads slowly is waited for; nothing piles up here.
-    if (!to.write(text)) await once(to, 'drain', { signal })
-  }
+  to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
-    await say('retry: 1000\n\n')
+    await say(to, 'retry: 1000\n\n', signal)
     while (!signal.aborted) {
-      if (page.items.length > 0) await say(page.items.map(frame).join(''))
+      const askedAt = performance.now()
+      if (page.items.length > 0) await say(to, page.items.map(frame).join(''), signal)
       else {
-        if (performance.now() - saidAt > heartbeatMs) await say(': still here\n\n')
-        await sleep(lookMs, undefined, { signal })
+        await feed.more(page.next, heartbeatMs, signal)
+        if (performance.now() - askedAt >= heartbeatMs) await say(to, ': still here\n\n', signal)
       }
       page = await read(page.next)
     }
@@ -51,6 +48,21 @@ export async function streamEvents(
     if (!signal.aborted) to.destroy(error as Error)
   }
   to.end()
+}
+
+/** A client that reads slowly is waited for, so nothing piles up here. */
+async function say(to: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
+  if (to.write(text)) return
+  const late = new AbortController()
+  const end = () => late.abort()
+  const timer = setTimeout(end, slowestMs)
+  signal.addEventListener('abort', end)
+  try {
+    await once(to, 'drain', { signal: late.signal })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+  }
 }
 
 function frame({ cursor, ...event }: FeedEvent): string {

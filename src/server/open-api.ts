@@ -35,7 +35,7 @@ function operationOf(operation: Operation, route: Route): Schema {
     summary: route.says,
     description: `Needs the permission \`${route.needs}\`: to ${permissions[route.needs]}.`,
     tags: [route.path.split('/')[2]!],
-    parameters: parametersOf(route, request),
+    parameters: parametersOf(operation, route, request),
     ...(takesBody(route) && { requestBody: bodyOf(route, request) }),
     responses: {
       [route.status]:
@@ -49,7 +49,7 @@ function operationOf(operation: Operation, route: Route): Schema {
 
 const takesBody = ({ takes }: Route) => takes.includes('body') || takes.includes('options')
 
-function parametersOf(route: Route, { query = {} }: Request): Schema[] {
+function parametersOf(operation: Operation, route: Route, { query = {} }: Request): Schema[] {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -62,9 +62,28 @@ function parametersOf(route: Route, { query = {} }: Request): Schema[] {
     schema,
     ...(isList(schema) && { style: 'form', explode: false }),
   }))
-  const key = { name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 200 } }
-  return [...inPath, ...inQuery, ...(route.takes.some(given => given === 'call' || given === 'options') ? [key] : [])]
+  return [...inPath, ...inQuery, ...(isKept(operation, route) ? inHeaders : [])]
 }
+
+/** An answer that is kept for its key would keep a secret with it. */
+const isKept = (operation: Operation, { takes }: Route) =>
+  operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options')
+
+const inHeaders: Schema[] = [
+  {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Sent again within 24 hours it has its first answer and no second effect. One that was refused is free.',
+    schema: { type: 'string', minLength: 1, maxLength: 200 },
+  },
+  {
+    name: 'traceparent',
+    in: 'header',
+    description: 'W3C trace context, kept with the job or the tasks that bring none of their own.',
+    schema: { type: 'string' },
+  },
+]
 
 const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? [])].some(({ type }) => type === 'array')
 

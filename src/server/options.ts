@@ -13,6 +13,8 @@ export interface ServerOptions {
   readonly maxBodyBytes?: number
   /** How long a request may take to arrive. Default 30. */
   readonly requestSeconds?: number
+  /** How often a stream of events says that it is still there. Default 10. */
+  readonly heartbeatSeconds?: number
   readonly log?: Log
 }
 
@@ -24,6 +26,7 @@ const fields = {
   keysOnly: oneOf([true, false]),
   maxBodyBytes: number({ from: 1000, to: 1_000_000_000, whole: true }),
   requestSeconds: number({ from: 1, to: 3600 }),
+  heartbeatSeconds: number({ from: 0.1, to: 3600 }),
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -36,6 +39,7 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     keysOnly: options.keysOnly === true || !isLoopback(host),
     maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
     requestSeconds: options.requestSeconds ?? 30,
+    heartbeatSeconds: options.heartbeatSeconds ?? 10,
     log: options.log ?? (() => {}),
   }
 }

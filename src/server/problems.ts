@@ -4,13 +4,14 @@ import type { Log } from '../engine/context.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
   return reply
     .status(problem.status)
     .type('application/problem+json')
     .send(JSON.stringify(bodyOf(problem)))
 }
 
-function bodyOf({ code, details, status }: Problem) {
+export function bodyOf({ code, details, status }: Problem) {
   const { means, hint } = problems[code]
   return { type: `/docs#${code}`, title: means, status, detail: hint, code, hint, details }
 }

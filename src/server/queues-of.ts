@@ -1,4 +1,7 @@
-/** A key may be for some queues only: then what is queued, claimed or reported must be in them. */
+/**
+ * A key may be for some queues only: then what is queued, claimed or reported must be in them. What is named here may
+ * be anything yet; what is no name of a queue the engine refuses.
+ */
 import type { Pawl } from '../engine/engine.ts'
 import { isObject } from '../kernel/check.ts'
 import type { StagePlan } from '../kernel/plan.ts'
@@ -10,7 +13,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import type { Asker } from './admit.ts'
 
-type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly string[]>
+type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown[]>
 
 const queuesOf: Partial<Record<Operation, Look>> = {
   async submit(_, [spec]) {
@@ -40,9 +43,8 @@ const queuesOf: Partial<Record<Operation, Look>> = {
 }
 
 /** Where its tasks lie, and those that undo them. */
-function queuesIn(stages: readonly StagePlan[]): string[] {
-  const named = stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
-  return named.filter(queue => typeof queue === 'string')
+function queuesIn(stages: readonly StagePlan[]): unknown[] {
+  return stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
 }
 
 export async function demandQueues(
@@ -53,6 +55,6 @@ export async function demandQueues(
 ): Promise<void> {
   if (allowed === null) return
   const named = (await queuesOf[operation]?.(engine, args)) ?? []
-  const beyond = named.filter(queue => !allowed.includes(queue))
+  const beyond = named.filter(queue => typeof queue === 'string').filter(queue => !allowed.includes(queue))
   if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: [...new Set(beyond)], may: allowed })
 }

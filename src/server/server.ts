@@ -1,14 +1,19 @@
 /** Serves the engine over HTTP. */
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
-import { bind, notFound, type Served } from './bind.ts'
+import { bind } from './bind.ts'
 import { readBodies } from './bodies.ts'
-import { openApi } from './open-api.ts'
+import { type Calls, openCalls } from './calls.ts'
+import { watchFeed } from './feed-watch.ts'
+import { notFound } from './not-found.ts'
 import { type ServerOptions, serverSettings } from './options.ts'
+import { bindPlain } from './plain.ts'
 import { problemHandler, sendProblem } from './problems.ts'
+import { refuseSocket } from './refuse-socket.ts'
 
 export interface Server {
   /** Where it listens, with the port that it got. */
@@ -19,46 +24,68 @@ export interface Server {
 
 /** Serves until it is closed. Closing it leaves the engine open. */
 export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
-  const { host, port, keysOnly, log, maxBodyBytes, requestSeconds } = serverSettings(options)
+  const settings = serverSettings(options)
+  const { host, port, keysOnly, heartbeatSeconds, log } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
-  const ending = new AbortController()
-  const app = fastify({
-    bodyLimit: maxBodyBytes,
-    requestTimeout: requestSeconds * 1000,
-    keepAliveTimeout: 75_000,
-    forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 300, ignoreTrailingSlash: true },
-    frameworkErrors: (error, _request, reply) => {
-      void sendProblem(reply, new Problem('REQUEST_INVALID', { why: error.message }))
-    },
-  })
-  readBodies(app)
+  const calls = openCalls()
+  const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   app.setNotFoundHandler(notFound)
-  app.decorateRequest('asker', null)
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
-  const served: Served = { engine, door, ending: ending.signal }
+  const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
   for (const operation of Object.keys(routes) as Operation[]) bind(app, served, operation)
   bindPlain(app, engine)
   await app.listen({ host, port }).catch(portTaken(host, port))
   return {
     url: urlOf(app.server.address() as AddressInfo),
-    async close() {
-      ending.abort()
-      await app.close()
-    },
+    close: () => close(app, calls),
   }
 }
 
-/** What anyone may ask: it says nothing that is kept in the store. */
-function bindPlain(app: FastifyInstance, engine: Pawl): void {
-  const document = JSON.stringify(openApi())
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(document))
-  app.get('/healthz', () => ({ ok: true }))
-  app.get('/readyz', async () => {
-    await engine.ready()
-    return { ok: true }
+function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, calls: Calls): FastifyInstance {
+  const app = fastify({
+    bodyLimit: maxBodyBytes,
+    requestTimeout: requestSeconds * 1000,
+    http: {
+      // Node takes the larger of the two for the whole request.
+      headersTimeout: requestSeconds * 1000,
+      connectionsCheckingInterval: Math.min(5000, requestSeconds * 500),
+    },
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 300, ignoreTrailingSlash: true },
+    clientErrorHandler: refuseSocket,
+    frameworkErrors: (error, _request, reply) => {
+      void sendProblem(reply, new Problem('REQUEST_INVALID', { why: error.message }))
+    },
   })
+  readBodies(app)
+  app.decorateRequest('asker', null)
+  app.addHook('onRequest', async () => {
+    if (calls.isEnding()) throw new Problem('SERVER_CLOSING')
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('x-content-type-options', 'nosniff')
+    // Else the connection would be kept for a next request, and the server for the connection.
+    if (calls.isEnding()) reply.header('connection', 'close')
+  })
+  return app
+}
+
+const longestAnswerMs = 30_000
+const lastBytesMs = 500
+
+/** Whoever is still sending its request, or does not take its answer, is not waited for. */
+async function close(app: FastifyInstance, calls: Calls): Promise<void> {
+  const waiting = new AbortController()
+  const quiet = Promise.race([calls.end(), sleep(longestAnswerMs, undefined, { signal: waiting.signal })])
+  const closed = app.close()
+  await Promise.race([closed, quiet.then(() => sleep(lastBytesMs, undefined, { signal: waiting.signal }))])
+  app.server.closeAllConnections()
+  await closed
+  quiet.catch(() => {})
+  waiting.abort()
 }
 
 function portTaken(host: string, port: number) {

@@ -179,3 +179,18 @@ export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promi
   if (seconds === null) return null
   return seconds > 0 ? Math.max(0.001, seconds) : 0
 }
+
+/**
+ * In how many seconds each of these queues has something for a claim; 0 or less: now. One look for all who wait.
+ * Tasks that lack a slot do not count.
+ */
+export function dueByQueue(sql: Sql, queues: readonly string[]): Promise<{ queue: string; seconds: number }[]> {
+  return sql`
+    select l.queue, extract(epoch from min(next.run_at) - pawl.clock())::float8 as seconds
+      from pawl.lane l
+     cross join lateral (select run_at from pawl.due where lane_id = l.id order by run_at limit 1) as next
+     where l.queue = any(${queues}::text[]) and l.open
+       and (l.parallelism is null
+            or l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs)))
+     group by l.queue`
+}

@@ -60,20 +60,20 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
 }
 
 /**
- * Acknowledges starts. One that is running already under the same epoch is as good: its answer was lost.
+ * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good: its answer was lost.
  *
  * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
  */
 export async function startTasks(
   sql: Sql,
   items: readonly (Held & { agoMs?: number })[],
-  worker: string,
+  workers: readonly string[],
 ): Promise<{ started: Set<string>; stageIds: string[] }> {
   const started = await sql<{ id: string; stageId: string | null }>`
     with mine as materialized (
-      select t.id, t.state, said.ago_ms
+      select t.id, t.state, said.ago_ms, said.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
-                    ${items.map(item => item.agoMs ?? 0)}::float8[]) as said (id, epoch, ago_ms)
+                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as said (id, epoch, ago_ms, worker)
         join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t
@@ -84,7 +84,7 @@ export async function startTasks(
              started_at = greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
              history    = t.history || row(
                             greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
-                            t.epoch, 'running', null, ${`worker:${worker}`}, 'reported_start', null)::pawl.step
+                            t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
         from mine
        where t.id = any(array[mine.id]) and mine.state = 'assigned'
       returning t.id, t.seq, t.job_id, t.stage_id

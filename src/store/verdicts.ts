@@ -72,6 +72,8 @@ export interface Ruling {
   readonly steps: readonly TaskStep[]
   /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
   readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
+  /** Who asked for it, where that is not the same for all. */
+  readonly actor?: string
 }
 
 /**
@@ -93,8 +95,9 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     with ruled as materialized (
       select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
                            ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
-                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[])
-        as r (id, seq, steps, to_state, p)
+                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
+                           ${moving.map(ruling => ruling.actor ?? actor)}::text[])
+        as r (id, seq, steps, to_state, p, actor)
     ), moved as (
       update pawl.task t
          set state       = r.to_state,
@@ -122,7 +125,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
              history     = t.history || array(
                select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type',
-                          ${actor}::text, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
+                          r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
                  from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
         from ruled r
        where t.id = any(array[r.id]) and t.seq = r.seq

@@ -1,9 +1,10 @@
 /** A fresh engine behind a server of its own, and a client that is connected to it. */
 import type { TestContext } from 'node:test'
 import { type ClientOptions, connect, type PawlClient } from '../../src/client/client.ts'
-import type { PawlOptions } from '../../src/engine/engine.ts'
+import type { Pawl, PawlOptions } from '../../src/engine/engine.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { type Server, startServer } from '../../src/server/server.ts'
+import { checkAnswersOf } from './checked-answers.ts'
 import type { DatabaseName } from './databases.ts'
 import { type Fresh, fresh } from './fresh.ts'
 
@@ -14,13 +15,24 @@ export interface Served extends Fresh {
   request(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>
 }
 
-export async function served(
-  t: TestContext,
-  options: { database?: DatabaseName; engine?: PawlOptions; server?: ServerOptions; client?: ClientOptions } = {},
-): Promise<Served> {
+export interface ServedOptions {
+  readonly database?: DatabaseName
+  readonly engine?: PawlOptions
+  readonly server?: ServerOptions
+  readonly client?: ClientOptions
+  /** What must be there before the server starts. */
+  readonly before?: (engine: Pawl) => Promise<unknown>
+}
+
+export async function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {
+  const started: Server[] = []
+  // Before the store under it is taken away.
+  t.after(() => Promise.all(started.map(server => server.close())))
   const run = await fresh(t, options.database ?? 'postgres 18', options.engine)
-  const server = await startServer(run.engine, { port: 0, ...options.server })
-  t.after(() => server.close())
+  await options.before?.(run.engine)
+  const server = await startServer(run.engine, { port: 0, log: showBugs, ...options.server })
+  started.push(server)
+  checkAnswersOf(server.url)
   const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })
   return {
     ...run,
@@ -32,4 +44,9 @@ export async function served(
       return fetch(new URL(path, server.url), { ...init, ...body, headers })
     },
   }
+}
+
+/** A fault of the server's says nothing of itself to its client; here it is wanted. */
+function showBugs(word: string, { stack }: Record<string, unknown>): void {
+  if (word === 'http.bug') console.error(stack)
 }

@@ -1,0 +1,90 @@
+/**
+ * How what workers report is written: each sync by itself, or that of many together. Between them a server's workers
+ * send many small batches, and what arrives while a statement is in flight goes with the next; so the more there are,
+ * the larger the batches, and nobody waits for company.
+ */
+import { willPass } from '../kernel/problem.ts'
+import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import type { Context } from './context.ts'
+import { type Refused, reportBeats, reportSettled, reportStarts, type WorkerOf } from './report.ts'
+
+export interface Reports {
+  readonly settled: Report<SettledTask>
+  readonly started: Report<StartedTask>
+  readonly beats: Report<BeatOfTask>
+}
+
+type Report<Item> = (items: readonly Item[], worker: string) => Promise<Refusal[]>
+type Write<Item> = (items: readonly Item[], workerOf: WorkerOf) => Promise<Refused[]>
+
+export function directReports(context: Context): Reports {
+  return reportsBy(context, write => async (items, worker) => refusalsIn(await write(items, () => worker)))
+}
+
+export function mergedReports(context: Context): Reports {
+  return reportsBy(context, merging)
+}
+
+function reportsBy(context: Context, by: <Item extends HeldTask>(write: Write<Item>) => Report<Item>): Reports {
+  return {
+    settled: by((items, workerOf) => reportSettled(context, items, workerOf)),
+    started: by((items, workerOf) => reportStarts(context, items, workerOf)),
+    beats: by(items => reportBeats(context, items)),
+  }
+}
+
+/** Two share the waiting for the disk; more would only make the batches smaller. */
+const atOnce = 2
+const mostItems = 2000
+
+interface Ask<Item> {
+  readonly items: readonly Item[]
+  readonly worker: string
+  answer(refused: Refusal[]): void
+  fail(error: unknown): void
+}
+
+export function merging<Item extends HeldTask>(write: Write<Item>): Report<Item> {
+  const waiting: Ask<Item>[] = []
+  let inFlight = 0
+
+  async function keepWriting(): Promise<void> {
+    inFlight += 1
+    while (waiting.length > 0) await answerAll(write, nextBatch(waiting))
+    inFlight -= 1
+  }
+
+  return async (items, worker) => {
+    if (items.length === 0) return []
+    return new Promise((answer, fail) => {
+      waiting.push({ items, worker, answer, fail })
+      if (inFlight < atOnce) void keepWriting()
+    })
+  }
+}
+
+/** Whole asks only: at least one, and no more than make a statement of good size. */
+function nextBatch<Item>(waiting: Ask<Item>[]): Ask<Item>[] {
+  let size = 0
+  const beyond = waiting.findIndex(({ items }, index) => {
+    size += items.length
+    return index > 0 && size > mostItems
+  })
+  return waiting.splice(0, beyond < 0 ? waiting.length : beyond)
+}
+
+/** What goes wrong for all may be one asker's doing: then each of them is written alone. */
+async function answerAll<Item extends HeldTask>(write: Write<Item>, asks: readonly Ask<Item>[]): Promise<void> {
+  const askerOf = new Map<HeldTask, Ask<Item>>(asks.flatMap(ask => ask.items.map(item => [item, ask] as const)))
+  try {
+    const refused = await write([...askerOf.keys()] as Item[], item => askerOf.get(item)!.worker)
+    for (const ask of asks) ask.answer(refusalsIn(refused.filter(({ item }) => askerOf.get(item) === ask)))
+  } catch (error) {
+    if (asks.length === 1 || willPass(error)) for (const ask of asks) ask.fail(error)
+    else for (const ask of asks) await answerAll(write, [ask])
+  }
+}
+
+function refusalsIn(refused: readonly Refused[]): Refusal[] {
+  return refused.map(({ refusal }) => refusal)
+}

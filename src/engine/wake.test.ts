@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { wakeBoard } from './wake.ts'
+
+const never = () => new AbortController().signal
+
+function board(found: () => { queue: string; seconds: number }[]) {
+  const looks: (readonly string[])[] = []
+  const look = async (queues: readonly string[]) => {
+    looks.push(queues)
+    return found()
+  }
+  return { looks, wake: wakeBoard(undefined, look, never()) }
+}
+
+test('a thousand who wait look for work together', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { looks, wake } = board(() => [])
+  for (let index = 0; index < 1000; index++) void wake.wait([`q${index % 3}`], wake.heard(), 60)
+  assert.equal(wake.waiting(), 1000)
+  for (let second = 0; second < 10; second++) {
+    t.mock.timers.tick(1000)
+    await new Promise(setImmediate)
+  }
+  assert.equal(looks.length, 5)
+  assert.deepEqual([...looks[0]!].sort(), ['q0', 'q1', 'q2'])
+})
+
+test('new work wakes a few of those who wait for it, and each that wins wakes the next', async () => {
+  const { wake } = board(() => [])
+  let awake = 0
+  for (let index = 0; index < 20; index++) void wake.wait(['a'], wake.heard(), 60).then(() => awake++)
+  void wake.wait(['b'], wake.heard(), 60)
+  wake.tell(['a'])
+  await new Promise(setImmediate)
+  assert.equal(awake, 4)
+  wake.rouse(['a'])
+  await new Promise(setImmediate)
+  assert.equal(awake, 8)
+  wake.tell(['*'])
+  await new Promise(setImmediate)
+  assert.deepEqual([awake, wake.waiting()], [20, 0])
+})
+
+test('whoever waits is woken when a task comes due, and when a look finds work that no word came of', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let seconds = 0.5
+  const { looks, wake } = board(() => [{ queue: 'a', seconds }])
+  const waiting = wake.wait(['a'], wake.heard(), 60)
+  wake.expect(0.2)
+  t.mock.timers.tick(200)
+  await new Promise(setImmediate)
+  assert.deepEqual([looks.length, wake.waiting()], [1, 1])
+  seconds = -0.001
+  t.mock.timers.tick(500)
+  await waiting
+  assert.equal(looks.length, 2)
+})

@@ -1,0 +1,21 @@
+/** What anyone may ask: it says nothing that is kept in the store. */
+import type { FastifyInstance } from 'fastify'
+import type { Pawl } from '../engine/engine.ts'
+import { docsPage, docsPolicy } from './docs-page.ts'
+import { openApi } from './open-api.ts'
+
+export const plainPaths = ['/openapi.json', '/docs', '/healthz', '/readyz'] as const
+
+export function bindPlain(app: FastifyInstance, engine: Pick<Pawl, 'ready'>): void {
+  const document = JSON.stringify(openApi())
+  const page = docsPage()
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(document))
+  app.get('/docs', (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('content-security-policy', docsPolicy).send(page),
+  )
+  app.get('/healthz', () => ({ ok: true }))
+  app.get('/readyz', async () => {
+    await engine.ready()
+    return { ok: true }
+  })
+}

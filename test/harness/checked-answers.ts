@@ -1,0 +1,64 @@
+/** Every answer that a test gets from a server of its own is held against the OpenAPI document. */
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { type Route, routes } from '../../src/protocol/routes.ts'
+import { openApi } from '../../src/server/open-api.ts'
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
+ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+ajv.addSchema({ ...openApi(), $id: 'pawl' })
+
+const patterns = Object.values(routes).map(({ method, path, status }: Route) => ({
+  method,
+  status,
+  pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+  pointer: `pawl#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}`,
+}))
+
+const servers = new Set<string>()
+const realFetch = globalThis.fetch
+
+/** From now on what this server answers is checked, whoever asks with `fetch`. */
+export function checkAnswersOf(server: string): void {
+  servers.add(server)
+  globalThis.fetch = checkedFetch
+}
+
+async function checkedFetch(to: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await realFetch(to, init)
+  const { origin, pathname } = new URL(to instanceof Request ? to.url : to)
+  if (servers.has(origin)) await check(init?.method ?? 'GET', pathname, response)
+  return response
+}
+
+async function check(method: string, path: string, response: Response): Promise<void> {
+  const kind = response.headers.get('content-type') ?? ''
+  if (kind.startsWith('application/problem+json')) {
+    return checkAnswer(`${method} ${path}`, problemSchema(), await readJson(response))
+  }
+  const route = patterns.find(one => one.method === method && one.pattern.test(path))
+  if (route === undefined || kind.startsWith('text/event-stream')) return
+  assert.equal(response.status, route.status, `${method} ${path} answers ${response.status}`)
+  if (route.status === 204) return
+  const schema = ajv.getSchema(`${route.pointer}/content/application~1json/schema`)
+  checkAnswer(`${method} ${path}`, schema!, await readJson(response))
+}
+
+function problemSchema(): ValidateFunction {
+  return ajv.getSchema('pawl#/components/responses/Problem/content/application~1problem+json/schema')!
+}
+
+/** A connection that broke is the asker's to see. */
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return await response.clone().json()
+  } catch {
+    return undefined
+  }
+}
+
+function checkAnswer(what: string, schema: ValidateFunction, answer: unknown): void {
+  if (answer === undefined || schema(answer)) return
+  assert.fail(`${what} is not what its schema says: ${ajv.errorsText(schema.errors)}\n${JSON.stringify(answer)}`)
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openEvents } from '../harness/event-source.ts'
+import { eventually } from '../harness/eventually.ts'
+import { served } from '../harness/served.ts'
+import { dice } from '../model/dice.ts'
+
+const limits = { timeout: 90_000 }
+const tasks = (count: number) => Array.from({ length: count }, () => ({ type: 'a' }))
+
+test('a stream of events that is cut again and again misses none and repeats none', limits, async t => {
+  const run = await served(t)
+  await run.engine.enqueueMany(tasks(700))
+  const throwing = dice(7)
+  const seen: string[] = []
+  let last = ''
+  for (let queued = 700; seen.length < 1200; ) {
+    const source = await openEvents(run.server.url, '', last === '' ? {} : { 'last-event-id': last })
+    if (queued < 1200) await run.engine.enqueueMany(tasks(100))
+    queued = Math.min(queued + 100, 1200)
+    await eventually('some events have come', () => source.events.length > 0)
+    await source.cut()
+    // What came, but was not taken in, comes again.
+    const taken = source.events.slice(0, 1 + Math.floor(throwing.throw() * source.events.length))
+    seen.push(...taken.map(({ data }) => data.id))
+    last = taken.at(-1)!.id
+  }
+  const { items } = await run.engine.events({ limit: 10_000 })
+  assert.deepEqual(
+    seen,
+    items.map(({ id }) => id),
+  )
+})
+
+test('a stream of events shows what happens while it is open, and only what it was asked for', limits, async t => {
+  const run = await served(t)
+  const everything = await openEvents(run.server.url)
+  const ended = await openEvents(run.server.url, '?types=task.succeeded,task.failed')
+  const job = await run.engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
+  const ofJob = await openEvents(run.server.url, `?jobId=${job.id}`)
+  await run.engine.enqueue('b', 1)
+  const { claimed } = await run.sync({ queues: ['a', 'b'], claim: 10 })
+  await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const })) })
+  await eventually('the end of the job was told', () => ofJob.events.some(({ type }) => type === 'job.succeeded'))
+  const { items } = await run.engine.events()
+  await eventually('all was told', () => everything.events.length === items.length)
+  await eventually('both ends were told', () => ended.events.length === 2)
+  assert.ok(ofJob.events.every(({ data }) => data.jobId === job.id))
+  assert.equal(ofJob.events.length, items.filter(({ jobId }) => jobId === job.id).length)
+  for (const source of [everything, ended, ofJob]) await source.cut()
+})
+
+test('a stream in which nothing happens says that it is still there', limits, async t => {
+  const run = await served(t, { server: { heartbeatSeconds: 0.1 } })
+  const source = await openEvents(run.server.url)
+  await eventually('it was said twice', () => source.comments.length > 1)
+  await source.cut()
+})
+
+test('a stream cannot begin behind a cursor that nobody made, or of another store', limits, async t => {
+  const run = await served(t)
+  await assert.rejects(openEvents(run.server.url, '?cursor=x'), /^Error: 400 .*CURSOR_INVALID/)
+  const { next } = await run.engine.events()
+  const foreign = Buffer.from(next, 'base64url')
+    .toString()
+    .replace(/"of":"[^"]+"/, '"of":"another"')
+  const headers = { 'last-event-id': Buffer.from(foreign).toString('base64url') }
+  await assert.rejects(openEvents(run.server.url, '', headers), /^Error: 410 .*CURSOR_GONE/)
+})
+
+test('a reader that is slow gets all in the end', limits, async t => {
+  const run = await served(t)
+  await run.engine.enqueueMany(Array.from({ length: 10_000 }, () => ({ type: 'a', correlationId: 'c'.repeat(200) })))
+  const response = await run.request('/v1/events', { headers: { accept: 'text/event-stream' } })
+  // Nobody reads for now, so the server waits with what is left; others are served meanwhile.
+  assert.equal((await run.request('/v1/queues')).status, 200)
+  let text = ''
+  for await (const part of response.body!) {
+    text += Buffer.from(part as Uint8Array)
+    if (text.split('\nevent: ').length > 10_000) break
+  }
+  const ids = [...text.matchAll(/^data: \{"id":"([^"]+)"/gm)].map(([, id]) => id)
+  assert.equal(new Set(ids).size, 10_000)
+})

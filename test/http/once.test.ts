@@ -1,0 +1,152 @@
+/** A request that is sent again under its Idempotency-Key has its first answer and no second effect. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connect } from '../../src/client/client.ts'
+import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import type { JobSpec } from '../../src/spec/job-spec.ts'
+import { type Served, served } from '../harness/served.ts'
+import { taskIn } from '../harness/task-in.ts'
+
+const gate: JobSpec = { name: 'gated', stages: [{ name: 'gate', gate: true }] }
+const failed: JobSpec = { name: 'failed', stages: [{ name: 'a', task: 'a', retry: { attempts: 1 } }] }
+const open: JobSpec = { name: 'open', open: true, stages: [{ name: 'a', task: 'a', open: true }] }
+
+/** What each request that changes something is about: the id for its path, and its body. */
+const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; json?: unknown }>>> = {
+  submit: async () => ({ json: { name: 'j', stages: [{ name: 'a', task: 'a' }] } }),
+  deleteJob: async run => ({ id: await failedJob(run) }),
+  startJob: async run => ({ id: (await run.engine.submit({ ...open, start: false })).id }),
+  pauseJob: async run => ({ id: (await run.engine.submit(open)).id }),
+  resumeJob: async run => ({ id: (await run.engine.pauseJob((await run.engine.submit(open)).id)).id }),
+  cancelJob: async run => ({ id: (await run.engine.submit(open)).id, json: { mode: 'hard', reason: 'x' } }),
+  retryJob: async run => ({ id: await failedJob(run), json: { clone: true } }),
+  sealJob: async run => ({ id: (await run.engine.submit(open)).id }),
+  addStages: async run => ({ id: (await run.engine.submit(open)).id, json: [{ name: 'b', task: 'b' }] }),
+  approve: async run => ({ id: (await run.engine.submit(gate)).stages[0]!.id, json: { comment: 'fine' } }),
+  reject: async run => ({ id: (await run.engine.submit(gate)).stages[0]!.id }),
+  hold: async run => ({ id: (await run.engine.submit(open)).stages[0]!.id }),
+  cancelStage: async run => ({ id: (await run.engine.submit(open)).stages[0]!.id }),
+  retryStage: async run => ({ id: (await run.engine.job(await failedJob(run))).stages[0]!.id }),
+  sealStage: async run => ({ id: (await run.engine.submit(open)).stages[0]!.id }),
+  addTasks: async run => ({ id: (await run.engine.submit(open)).stages[0]!.id, json: [{ payload: 1 }] }),
+  enqueueMany: async () => ({ json: [{ type: 'a', payload: 1 }, { type: 'b' }] }),
+  cancel: async run => ({ id: (await run.engine.enqueue('a', 1)).id }),
+  resume: async run => ({ id: (await taskIn(run, 'cancelled')).id }),
+  retry: async run => ({ id: (await taskIn(run, 'failed')).id }),
+  deadLetter: async run => ({ id: (await run.engine.enqueue('a', 1)).id, json: { reasonCode: 'policy_violation' } }),
+  redrive: async run => ({ json: { ids: [(await taskIn(run, 'dead_lettered')).id] } }),
+  revokeKey: async run => ({ id: (await run.engine.createKey({ name: 'k', role: 'viewer' })).id }),
+}
+
+const repeatable = (Object.entries(routes) as [Operation, Route][]).filter(
+  ([operation, { takes }]) => operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options'),
+)
+
+for (const [operation, route] of repeatable) {
+  test(`${operation} sent twice under one key is done once, and answered alike`, async t => {
+    const run = await served(t)
+    const { id = '', json } = await ready[operation]!(run)
+    const ask = { method: route.method, json, headers: { 'idempotency-key': 'the key' } }
+    const path = route.path.replace('{id}', id)
+    const first = await run.request(path, ask)
+    const said = await first.text()
+    assert.equal(first.status, route.status, said)
+    const before = (await run.engine.events()).items.length
+    const again = await run.request(path, ask)
+    assert.equal(again.status, route.status)
+    assert.deepEqual(JSON.parse((await again.text()) || 'null'), JSON.parse(said || 'null'))
+    assert.equal((await run.engine.events()).items.length, before)
+    const other = await run.request('/v1/tasks', { ...ask, method: 'POST', json: { type: 'another' } })
+    assert.equal(other.status, 422)
+  })
+}
+
+test('a key that was used for a request that was refused is free', async t => {
+  const run = await served(t)
+  const headers = { 'idempotency-key': 'k' }
+  const wrong = { method: 'POST', headers, json: { type: 'a', priority: 'high' } }
+  assert.equal((await run.request('/v1/tasks', wrong)).status, 400)
+  const unknown = { method: 'POST', headers, json: {} }
+  assert.equal((await run.request('/v1/tasks/0190a000-0000-7000-8000-000000000000/cancel', unknown)).status, 404)
+  assert.equal((await run.request('/v1/tasks', { ...wrong, json: { type: 'a' } })).status, 201)
+})
+
+test('names and keys in any script go over HTTP', async t => {
+  const run = await served(t)
+  const call = { actor: '李 50%', idempotencyKey: 'ключ %41' }
+  const { id } = await run.client.enqueue('a', 1, call)
+  assert.equal((await run.client.taskEvents(id)).items[0]!.actor, call.actor)
+  assert.equal((await run.engine.enqueueMany([{ type: 'a', payload: 1 }], call))[0]!.id, id)
+})
+
+test('an answer is kept for a day', async t => {
+  const run = await served(t)
+  const ask = { method: 'POST', headers: { 'idempotency-key': 'k' }, json: { type: 'a' } }
+  const idOf = async () => ((await (await run.request('/v1/tasks', ask)).json()) as { id: string }).id
+  const first = await idOf()
+  await run.advance(86_400 - 60)
+  assert.equal(await idOf(), first)
+  await run.advance(120)
+  assert.notEqual(await idOf(), first)
+})
+
+test('two holders of keys may use the same word', async t => {
+  const run = await served(t)
+  const secrets = await Promise.all(
+    ['ada', 'bea'].map(async name => (await run.engine.createKey({ name, role: 'producer' })).secret),
+  )
+  for (const key of secrets) {
+    const client = connect({ server: run.server.url, key, patienceSeconds: 0 })
+    await client.enqueue('a', key, { idempotencyKey: 'k' })
+    await client.enqueue('a', key, { idempotencyKey: 'k' })
+  }
+  assert.equal((await run.engine.tasks()).items.length, 2)
+})
+
+test('a large job sent twice under one key at once is there once', async t => {
+  const run = await served(t)
+  const spec = {
+    name: 'large',
+    stages: [{ name: 'a', task: 'a', payloads: Array.from({ length: 12_000 }, (_, n) => n) }],
+  }
+  const sent = [1, 2].map(() => run.client.submit(spec, { idempotencyKey: 'k' }))
+  const [one, two] = await Promise.all(sent)
+  assert.equal(one!.id, two!.id)
+  assert.equal((await run.engine.jobs()).items.length, 1)
+  assert.equal((await run.engine.job(one!.id)).progress.total, 12_000)
+})
+
+test('the secret of a key is not kept for those who ask again', async t => {
+  const run = await served(t)
+  const ask = { method: 'POST', headers: { 'idempotency-key': 'k' }, json: { name: 'a', role: 'viewer' } }
+  assert.equal((await run.request('/v1/keys', ask)).status, 400)
+  assert.deepEqual(await run.engine.keys(), [])
+})
+
+test('the trace of a request is kept with what it made, unless that has its own', async t => {
+  const run = await served(t)
+  const [theirs, own] = ['a', 'b'].map(digit => `00-${digit.repeat(32)}-${'1'.repeat(16)}-01`) as [string, string]
+  const post = async (path: string, traceparent: string, body: string, type = 'application/json') => {
+    const response = await run.request(path, { method: 'POST', headers: { traceparent, 'content-type': type }, body })
+    return (await response.json()) as { id: string; traceparent?: string }
+  }
+  const spec = 'name: a\nstages: [{ name: a, task: a }]'
+  assert.equal((await post('/v1/jobs', theirs, spec, 'application/yaml')).traceparent, theirs)
+  assert.equal((await post('/v1/jobs', theirs, `${spec}\ntraceparent: ${own}`, 'application/yaml')).traceparent, own)
+  assert.equal((await post('/v1/jobs', theirs, '{"name":"a","stages":[]}')).traceparent, theirs)
+  const traceOf = async ({ id }: { id: string }) => (await run.engine.task(id)).traceparent
+  assert.equal(await traceOf(await post('/v1/tasks', theirs, '{"type":"a"}')), theirs)
+  assert.equal(await traceOf(await post('/v1/tasks', theirs, `{"type":"a","traceparent":"${own}"}`)), own)
+  assert.equal(await traceOf(await post('/v1/tasks', '00-broken', '{"type":"a"}')), null)
+  assert.equal(await traceOf(await run.client.enqueue('a', 1, { traceparent: own })), own)
+  assert.equal((await run.client.submit({ name: 'a', stages: [] }, { traceparent: own })).traceparent, own)
+})
+
+async function failedJob(run: Served): Promise<string> {
+  const { id } = await run.engine.submit(failed)
+  const { claimed } = await run.sync({ queues: ['a'], claim: 1 })
+  await run.sync({
+    settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'failed' as const, error: { message: 'x' } })),
+  })
+  return id
+}

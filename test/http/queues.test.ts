@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { connect, type PawlClient } from '../../src/client/client.ts'
+import { Problem } from '../../src/kernel/problem.ts'
+import type { Role } from '../../src/kernel/role.ts'
+import { type Served, served } from '../harness/served.ts'
+
+/** A server, and a client whose key is for the queue "mine" only. */
+async function narrow(t: TestContext, role: Role): Promise<Served & { readonly mine: PawlClient }> {
+  const run = await served(t)
+  const { secret } = await run.engine.createKey({ name: 'narrow', role, queues: ['mine'] })
+  return { ...run, mine: connect({ server: run.server.url, key: secret, patienceSeconds: 0 }) }
+}
+
+const refused = (queue: string) => (error: unknown) => {
+  assert.ok(error instanceof Problem && error.code === 'KEY_REFUSED', String(error))
+  assert.deepEqual(error.details, { queues: [queue], may: ['mine'] })
+  return true
+}
+
+test('a producer whose key is for one queue queues to no other, not even a single task of many', async t => {
+  const { mine, engine } = await narrow(t, 'producer')
+  await mine.enqueue('mine', 1)
+  await mine.enqueue('other', 1, { queue: 'mine' })
+  await assert.rejects(mine.enqueue('other', 1), refused('other'))
+  await assert.rejects(mine.enqueue('mine', 1, { queue: 'other' }), refused('other'))
+  await assert.rejects(mine.enqueueMany([{ type: 'mine' }, { type: 'other' }]), refused('other'))
+  assert.equal((await engine.tasks()).items.length, 2)
+})
+
+test('a producer whose key is for one queue submits no job that works or undoes in another', async t => {
+  const { mine, engine } = await narrow(t, 'producer')
+  const stage = { name: 'work', task: 'mine' }
+  await mine.submit({ name: 'fine', stages: [stage, { name: 'gate', gate: true }] })
+  await assert.rejects(mine.submit({ name: 'bad', stages: [stage, { name: 'b', task: 'other' }] }), refused('other'))
+  await assert.rejects(mine.submit({ name: 'bad', stages: [{ ...stage, queue: 'other' }] }), refused('other'))
+  await assert.rejects(mine.submit('name: bad\nstages: [{ name: b, task: other }]'), refused('other'))
+  const undo = { name: 'bad', stages: [{ ...stage, compensate: { task: 'other' } }] }
+  await assert.rejects(mine.submit(undo), refused('other'))
+  assert.equal((await engine.jobs()).items.length, 1)
+})
+
+test('a producer whose key is for one queue adds nothing to stages of another, and seals none', async t => {
+  const { mine, engine } = await narrow(t, 'producer')
+  const job = await engine.submit({ name: 'open', open: true, stages: [{ name: 'a', task: 'other', open: true }] })
+  const [stage] = job.stages
+  await assert.rejects(mine.addTasks(stage!.id, [{ payload: 1 }]), refused('other'))
+  await assert.rejects(mine.sealStage(stage!.id), refused('other'))
+  await assert.rejects(mine.sealJob(job.id), refused('other'))
+  await assert.rejects(mine.addStages(job.id, [{ name: 'b', task: 'other' }]), refused('other'))
+  assert.equal((await engine.job(job.id)).stages.length, 1)
+})
+
+test('a worker whose key is for one queue claims from no other, and reports on no task of another', async t => {
+  const { mine, engine, sync } = await narrow(t, 'worker')
+  await engine.enqueueMany([{ type: 'mine' }, { type: 'other' }])
+  const won = await mine.sync({ worker: 'w', queues: ['mine'], claim: 10 })
+  assert.deepEqual(
+    won.claimed.map(({ type }) => type),
+    ['mine'],
+  )
+  await assert.rejects(mine.sync({ worker: 'w', queues: ['mine', 'other'], claim: 1 }), refused('other'))
+  const [held] = (await sync({ queues: ['other'], claim: 1 })).claimed
+  const { id, epoch } = held!
+  for (const part of [
+    { settled: [{ id, epoch, outcome: 'succeeded' as const }] },
+    { settled: [{ id: id.toUpperCase(), epoch, outcome: 'succeeded' as const }] },
+    { started: [{ id, epoch }] },
+    { beats: [{ id, epoch, progress: 1 }] },
+  ]) {
+    await assert.rejects(mine.sync({ worker: 'w', ...part }), refused('other'))
+  }
+  const task = await engine.task(id)
+  assert.deepEqual([task.state, task.progress], ['assigned', null])
+})

@@ -1,0 +1,88 @@
+/** Every route and every role, read off the tables. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { may, type Role, roles } from '../../src/kernel/role.ts'
+import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import { type Served, served } from '../harness/served.ts'
+
+const operations = Object.entries(routes) as [Operation, Route][]
+const everyRole = Object.keys(roles) as Role[]
+const theirs = {
+  admin: 'an admin',
+  operator: 'an operator',
+  producer: 'a producer',
+  worker: 'a worker',
+  viewer: 'a viewer',
+}
+
+for (const role of everyRole) {
+  test(`a key of ${theirs[role]} opens what its role may do and nothing else`, async t => {
+    const run = await behindKeys(t)
+    const { secret } = await run.engine.createKey({ name: 'ada', role })
+    for (const [operation, route] of operations) {
+      const word = may(role, route.needs) ? 'may' : 'may not'
+      await t.test(`${theirs[role]} ${word} ${operation} (${route.method} ${route.path})`, async () => {
+        const { status, problem } = await call(run, route, { authorization: `Bearer ${secret}` })
+        if (may(role, route.needs)) return assert.ok(status !== 401 && status !== 403, `${status}`)
+        assert.deepEqual([status, problem.code], [403, 'KEY_REFUSED'])
+        const { details } = problem as { details: { lacks: string; role: string; able: Role[] } }
+        assert.deepEqual([details.lacks, details.role], [route.needs, role])
+        assert.ok(details.able.every(able => may(able, route.needs)))
+      })
+    }
+  })
+}
+
+test('without a key, with a wrong one and with one that was revoked, no route answers', async t => {
+  const run = await behindKeys(t)
+  const revoked = await run.engine.createKey({ name: 'bea', role: 'admin' })
+  await run.engine.revokeKey(revoked.id)
+  const strangers: Record<string, string>[] = [
+    {},
+    { authorization: `Bearer ${revoked.secret}` },
+    { authorization: 'Bearer pawl_guess' },
+    { authorization: 'Basic YTpi' },
+    { authorization: 'Bearer' },
+  ]
+  for (const [operation, route] of operations) {
+    for (const headers of strangers) {
+      const { status, problem, response } = await call(run, route, headers)
+      assert.deepEqual([status, problem.code], [401, 'KEY_MISSING'], operation)
+      assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+    }
+  }
+})
+
+test('a key that is revoked is refused from then on', async t => {
+  const run = await behindKeys(t)
+  const { id, secret } = await run.engine.createKey({ name: 'cid', role: 'viewer' })
+  const headers = { authorization: `Bearer ${secret}` }
+  assert.equal((await run.request('/v1/jobs', { headers })).status, 200)
+  await run.engine.revokeKey(id)
+  assert.equal((await run.request('/v1/jobs', { headers })).status, 401)
+})
+
+test('what anyone may know needs no key, and the rest of the world is told only that there is nothing', async t => {
+  const run = await behindKeys(t)
+  for (const path of ['/openapi.json', '/docs', '/healthz', '/readyz']) {
+    assert.equal((await run.request(path)).status, 200, path)
+  }
+  assert.equal((await run.request('/v1/secrets')).status, 404)
+})
+
+async function behindKeys(t: Parameters<typeof served>[0]): Promise<Served> {
+  // The server wants one to be there before it starts.
+  return served(t, { server: { keysOnly: true }, before: engine => engine.createKey({ name: 'first', role: 'admin' }) })
+}
+
+async function call({ request }: Served, { method, path }: Route, headers: Record<string, string>) {
+  const response = await request(path.replace(/\{\w+\}/g, randomUUID()), {
+    method,
+    headers,
+    ...(method !== 'GET' && { json: {} }),
+  })
+  const text = await response.text()
+  const problem = response.ok || text === '' ? {} : JSON.parse(text)
+  return { status: response.status, response, problem: problem as { code?: string; details?: unknown } }
+}
