@@ -93,13 +93,15 @@ function callOf({ actor, idempotencyKey }: { actor: string | undefined; idempote
 function requestOf(operation: Operation, args: readonly unknown[], answerSeconds: number): Ask {
   const route: Route = routes[operation]
   const given = Object.fromEntries(route.takes.map((name, index) => [name, args[index]]))
-  const said = (given.options ?? given.call ?? {}) as Record<string, unknown>
+  const said = (given.options ?? given.call ?? given.said ?? {}) as Record<string, unknown>
   const { tx, actor, idempotencyKey, traceparent, holder, ...options } = said
   if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation })
   if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: operation, option: 'holder' })
-  const named = (given.options === undefined ? given.body : options) as Record<string, unknown> | undefined
+  const held = 'epoch' in given ? { epoch: given.epoch, ...(given.said as object) } : undefined
+  const named = (held ?? (given.options === undefined ? given.body : options)) as Record<string, unknown> | undefined
   const { path, rest } = addressOf(route.path, given.id, named)
   const changes = route.takes.includes('call') || route.takes.includes('options')
+  const isClaim = operation === 'sync' || operation === 'claims'
   // A key of our own makes it safe to send again when its answer was lost.
   const sendKey =
     changes && operation !== 'createKey'
@@ -114,9 +116,9 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
       ...(traceparent !== undefined && { traceparent: String(traceparent) }),
     },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
-    repeatable: operation !== 'sync' && operation !== 'createKey',
-    seconds: operation === 'sync' ? patienceOf(args[0] as SyncRequest, answerSeconds) : answerSeconds,
-    signal: operation === 'sync' ? (args[1] as AbortSignal | undefined) : undefined,
+    repeatable: !isClaim && operation !== 'createKey',
+    seconds: isClaim ? patienceOf(args[0] as SyncRequest, answerSeconds) : answerSeconds,
+    signal: isClaim ? (args[1] as AbortSignal | undefined) : undefined,
   }
 }
 

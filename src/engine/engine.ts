@@ -1,11 +1,10 @@
-import { settingsOf } from '../kernel/settings.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
-import { taskTypeFields } from '../protocol/fields.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
+import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
-import type { SettledTask, SyncPort } from '../protocol/sync.ts'
-import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
+import type { ClaimsRequest, SettledTask, SyncPort } from '../protocol/sync.ts'
+import type { TaskDefinition } from '../protocol/task-type.ts'
 import type {
   DeadLetterQuery,
   JobPatch,
@@ -16,31 +15,27 @@ import type {
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
-import { callerDriver } from '../store/caller.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
-import { openEmbedded } from '../store/embedded.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
-import { notifications, notifyOnCommit } from '../store/notify.ts'
-import { postgresPool } from '../store/postgres.ts'
-import { putTaskType, queueDepths } from '../store/read.ts'
-import { type Driver, makeSql, type Sql } from '../store/sql.ts'
+import { queueDepths } from '../store/read.ts'
+import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
-import { timed } from '../store/timed.ts'
-import { checkOptions, number, oneOf, text } from './check.ts'
-import type { CallerTransaction, Context, Log } from './context.ts'
+import { checkOptions } from './check.ts'
+import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
-import { type Connections, type Durations, makeDurations, makeFigures, observe } from './figures.ts'
+import { makeFigures } from './figures.ts'
 import { claimHints } from './hints.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
-import { type LogQuery, readLogs } from './logs.ts'
+import { readLogs } from './logs.ts'
 import * as oneTask from './one-task.ts'
+import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
 import { readRedrive, redrive } from './redrive.ts'
@@ -49,40 +44,10 @@ import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
-import { type Messenger, wakeBoard } from './wake.ts'
+import { typeRegister } from './task-types.ts'
+import { wakeBoard } from './wake.ts'
 
-export interface PawlOptions {
-  /** A PostgreSQL server. Default: the embedded store. */
-  readonly database?: string
-  /** Where the embedded store keeps its data. Default: in memory. */
-  readonly folder?: string
-  /** The schema that holds the tables. Default: pawl. */
-  readonly schema?: string
-  /** Connections to the server. Default 4. */
-  readonly connections?: number
-  /** Named statements; off for poolers that cannot keep them. Default true. */
-  readonly prepare?: boolean
-  /** The largest payload or output. Default 1 MiB. */
-  readonly maxPayloadBytes?: number
-  /** Bring the schema up to date when opening. Default true. */
-  readonly migrate?: boolean
-  /** A store that is open already, in place of `database` and `folder`. */
-  readonly store?: Pick<Store, 'sql' | 'close'>
-  readonly log?: Log
-}
-
-const optionFields = {
-  database: text(2000),
-  folder: text(2000),
-  schema: (value: unknown) =>
-    typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
-  connections: number({ from: 1, to: 100, whole: true }),
-  prepare: oneOf([true, false]),
-  maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
-  migrate: oneOf([true, false]),
-  store: () => undefined,
-  log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
-}
+export type { PawlOptions } from './open-store.ts'
 
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 
@@ -148,7 +113,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
     /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
-    claims: (request: oneTask.ClaimsRequest, signal?: AbortSignal) => oneTask.claims(context, request, signal),
+    claims: (request: ClaimsRequest, signal?: AbortSignal) => oneTask.claims(context, request, signal),
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
@@ -249,79 +214,4 @@ function engineOf(context: Context, close: () => Promise<void>) {
     [Symbol.asyncDispose]: close,
   }
   return engine satisfies PawlApi
-}
-
-/** Types that this process has defined. Their settings are written once, and again when they change. */
-function typeRegister(context: Context) {
-  const known = new Map<string, TaskDefinition>()
-  const written = new Map<string, TaskDefinition>()
-  const put = async (type: string, options: TaskTypeOptions, tx?: CallerTransaction) => {
-    checkOptions({ type }, { type: text(200) }, 'task type')
-    checkOptions(options, taskTypeFields, `task type ${type}`)
-    await putTaskType(context.within(tx), type, settingsOf(options) ?? {})
-  }
-  return {
-    put,
-    async register(definition: TaskDefinition, tx?: CallerTransaction) {
-      if (written.get(definition.type) !== definition) {
-        await put(definition.type, definition.options, tx)
-        // What a transaction wrote may still be rolled back.
-        if (tx === undefined) written.set(definition.type, definition)
-      }
-      known.set(definition.type, definition)
-    },
-    async checkPayloads(items: readonly NewTaskItem[]) {
-      if (known.size === 0) return
-      for (const [index, item] of items.entries()) {
-        const definition = known.get(item.type)
-        if (definition !== undefined) await checkPayload(definition, item.payload, `tasks[${index}].payload`)
-      }
-    },
-  }
-}
-
-interface Store {
-  readonly sql: Sql
-  readonly aside?: Sql
-  readonly messenger: Messenger | undefined
-  readonly statements: Durations
-  connections(): Connections
-  tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
-  close(): Promise<void>
-}
-
-async function openStore(options: PawlOptions): Promise<Store> {
-  const schema = options.schema ?? 'pawl'
-  const statements = makeDurations()
-  const sqlOf = (driver: Driver) =>
-    makeSql(
-      timed(driver, seconds => observe(statements, seconds)),
-      schema,
-    )
-  const single = { statements, connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }) }
-  const silent = { messenger: undefined, tellOnCommit: async () => {} }
-  if (options.store !== undefined) return { ...options.store, ...single, ...silent }
-  if (options.database === undefined) {
-    const { driver, close } = await openEmbedded(options.folder)
-    return { sql: sqlOf(driver), ...single, ...silent, close }
-  }
-  const { connections = 4, prepare = true } = options
-  const { pool, driver } = postgresPool(options.database, { connections, prepare })
-  const aside = postgresPool(options.database, { connections: 1, prepare: false })
-  return {
-    sql: sqlOf(driver),
-    aside: sqlOf(aside.driver),
-    messenger: notifications(options.database, pool, schema),
-    statements,
-    connections() {
-      const { totalCount, idleCount: idle, waitingCount: waiting } = pool
-      return { inUse: totalCount - idle, idle, waiting, most: connections }
-    },
-    tellOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
-    close: async () => void (await Promise.all([pool.end(), aside.pool.end()])),
-  }
-}
-
-function asSql(tx: CallerTransaction, schema: string): Sql {
-  return typeof tx === 'function' ? tx : makeSql(callerDriver(tx), schema)
 }

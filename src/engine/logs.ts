@@ -1,7 +1,7 @@
 /** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
 import { Problem } from '../kernel/problem.ts'
 import { logQueryFields } from '../protocol/fields.ts'
-import { fitLine, type LogLevel, type LogLine, type LogLineView, logLimits } from '../protocol/logs.ts'
+import { fitLine, type LogLevel, type LogLine, type LogLineView, type LogQuery, logLimits } from '../protocol/logs.ts'
 import type { HeldTask } from '../protocol/sync.ts'
 import type { Page } from '../protocol/tasks.ts'
 import { type NewLine, readLines, writeLines } from '../store/logs.ts'
@@ -37,14 +37,6 @@ export async function keepLines({ sql, log }: Context, lines: readonly NewLine[]
       ({ id, epoch, n }, error) => log('task.line_dropped', { id, epoch, n, error: String(error) }),
     )
   }
-}
-
-export interface LogQuery {
-  /** Only what was said under this lease. */
-  readonly epoch?: number
-  /** At most 1,000. Default 1,000. */
-  readonly limit?: number
-  readonly cursor?: string
 }
 
 const isInt4 = (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31

@@ -3,16 +3,24 @@
  * is a thin call of `sync`; what that would refuse is thrown.
  */
 import { Problem, problems } from '../kernel/problem.ts'
-import { claimFields, heartbeatFields, settledFields } from '../protocol/fields.ts'
-import type { ClaimedTask, HeartbeatAnswer, HeldTask, Refusal, SettledTask, SyncRequest } from '../protocol/sync.ts'
+import { claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
+import type {
+  ClaimedTask,
+  ClaimsRequest,
+  HeartbeatAnswer,
+  HeldTask,
+  OneOutcome,
+  Refusal,
+  SaidOf,
+  SettledTask,
+  SyncRequest,
+} from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
-import { checkId, checkOptions, type Fields } from './check.ts'
+import { checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
 import { settleIn } from './report.ts'
 import { checkSettled, sync } from './sync.ts'
-
-export type ClaimsRequest = Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'>
 
 /** Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. */
 export async function claims(
@@ -48,21 +56,8 @@ export async function heartbeat(
   return { cancel, leaseUntil: task.leaseUntil }
 }
 
-/** What a settle may carry, by its outcome. */
-const parts = {
-  succeeded: ['output', 'partial', 'spawn', 'ranMs'],
-  failed: ['error', 'ranMs'],
-  skipped: ['reason', 'ranMs'],
-  released: ['reason'],
-  cancelled: ['reason', 'ranMs'],
-} as const satisfies Record<string, readonly (keyof SettledTask)[]>
-
-export type OneOutcome = keyof typeof parts
-
-export type Said<Outcome extends OneOutcome> = Pick<SettledTask, (typeof parts)[Outcome][number]> & {
-  /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
-  readonly tx?: CallerTransaction
-}
+/** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
+export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
 
 /** Ends the attempt. Said again with the same outcome, it is answered as before. */
 export async function settleOne<Outcome extends OneOutcome>(
@@ -72,10 +67,8 @@ export async function settleOne<Outcome extends OneOutcome>(
   epoch: number,
   call: Said<Outcome> = {} as Said<Outcome>,
 ): Promise<TaskView> {
-  const names: readonly string[] = parts[outcome]
-  const fields: Fields = Object.fromEntries(names.map(name => [name, settledFields[name]!]))
   const { tx, ...said } = call
-  checkOptions(said, fields, outcome)
+  checkOptions(said, settleOneFields(outcome), outcome)
   if (tx === undefined) {
     await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }))
     return readTask(context, id)

@@ -6,16 +6,15 @@
  * A patch that changes nothing writes nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { priority } from '../kernel/fields.ts'
 import { mergePatch } from '../kernel/merge-patch.ts'
 import { Problem } from '../kernel/problem.ts'
-import { controlFields } from '../protocol/fields.ts'
+import { controlFields, jobPatchFields, metadataFields } from '../protocol/fields.ts'
 import type { JobView, StageView } from '../protocol/jobs.ts'
 import type { JobPatch, MetadataPatch, TaskView } from '../protocol/tasks.ts'
 import { getStage } from '../store/job-read.ts'
 import { getTask } from '../store/read.ts'
 import { lockTasks, writeRulings } from '../store/verdicts.ts'
-import { checkedJson, checkId, checkOptions, type Fields, object, orNull } from './check.ts'
+import { checkedJson, checkId, checkOptions, type Fields } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { changePriority, request, why } from './job-control.ts'
@@ -27,15 +26,13 @@ import { toTaskView } from './view.ts'
 /** A patch stands in the event, which is written again with every later one: so it is small. */
 const maxPatchBytes = 65_536
 
-const metadataFields: Fields = { metadata: orNull(object) }
-
 export async function patchJob(
   context: Context,
   id: string,
   patch: JobPatch,
   call: ControlCall = {},
 ): Promise<JobView> {
-  check(context, patch, { ...metadataFields, priority }, call)
+  check(context, patch, jobPatchFields, call)
   return request(context, id, call, ['patch', patch], async (book, tx) => {
     const { job } = book
     if (patch.priority !== undefined && patch.priority !== job.priority) await changePriority(book, tx, patch.priority)

@@ -1,22 +1,17 @@
 /** Statistics: what the babysitter has counted, by type and stretch of time. */
 import { quantile } from '../kernel/histogram.ts'
 import { Problem } from '../kernel/problem.ts'
+import { statsQueryFields } from '../protocol/fields.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../protocol/stats.ts'
 import { queueDepths } from '../store/read.ts'
-import { keptSeconds, readStats, type StatRow } from '../store/stats.ts'
-import { checkOptions, number, text } from './check.ts'
+import { readStats, type StatRow } from '../store/stats.ts'
+import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 
 const mostPoints = 500
 const minute = 60
-const queryFields = {
-  sinceSeconds: number({ from: minute, to: keptSeconds }),
-  bucketSeconds: number({ from: minute, to: keptSeconds, whole: true }),
-  type: text(200),
-}
-
 export async function readStatistics({ sql }: Context, query: StatsQuery = {}): Promise<StatsView> {
-  checkOptions(query, queryFields, 'stats')
+  checkOptions(query, statsQueryFields, 'stats')
   const { sinceSeconds = 3600, type = null } = query
   const bucketSeconds = query.bucketSeconds ?? Math.ceil(sinceSeconds / 60 / minute) * minute
   if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > mostPoints) {

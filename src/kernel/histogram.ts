@@ -34,3 +34,6 @@ function middle(bucket: number): number {
   if (bucket === bucketCount - 1) return upperSeconds(bucket - 1)
   return Math.sqrt(upperSeconds(bucket - 1) * upperSeconds(bucket))
 }
+
+/** How long counts are kept minute by minute. */
+export const statSeconds = 3 * 86_400

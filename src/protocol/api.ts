@@ -5,18 +5,32 @@ import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
+import type { LogLineView, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
-import type { SyncAnswer, SyncRequest } from './sync.ts'
+import type { StatsQuery, StatsView } from './stats.ts'
+import type {
+  BeatOfTask,
+  ClaimedTask,
+  ClaimsRequest,
+  HeartbeatAnswer,
+  SaidOf,
+  SyncAnswer,
+  SyncRequest,
+} from './sync.ts'
 import type { TaskDefinition } from './task-type.ts'
 import type {
   AttemptView,
+  DeadLetterQuery,
   EventView,
   FeedPage,
   FeedQuery,
+  JobPatch,
+  MetadataPatch,
   NewTaskItem,
   Page,
   QueuedTask,
   RedriveAnswer,
+  RedriveProgress,
   RedriveRequest,
   TaskOptions,
   TaskQuery,
@@ -70,16 +84,21 @@ export interface PawlApi {
   tasks(query?: TaskQuery): Promise<Page<TaskView>>
   taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   attempts(id: string): Promise<AttemptView[]>
+  logs(id: string, query?: LogQuery): Promise<Page<LogLineView>>
+  patchTask(id: string, patch: MetadataPatch, call?: Call): Promise<TaskView>
   cancel(id: string, call?: CancelCall): Promise<TaskView>
   resume(id: string, call?: ControlCall): Promise<TaskView>
   retry(id: string, call?: ControlCall): Promise<TaskView>
   deadLetter(id: string, call: DeadLetterCall): Promise<TaskView>
+  deadLetters(query?: DeadLetterQuery): Promise<Page<TaskView>>
   redrive(request: RedriveRequest, call?: Call): Promise<RedriveAnswer>
+  redriveProgress(id: string): Promise<RedriveProgress>
 
   submit(spec: JobSpec | string, call?: Call): Promise<JobView>
   job(id: string): Promise<JobView>
   jobs(query?: JobQuery): Promise<Page<JobView>>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   startJob(id: string, call?: ControlCall): Promise<JobView>
   pauseJob(id: string, call?: ControlCall): Promise<JobView>
   resumeJob(id: string, call?: ControlCall): Promise<JobView>
@@ -92,6 +111,7 @@ export interface PawlApi {
   stage(id: string): Promise<StageView>
   stages(query: StageQuery): Promise<Page<StageView>>
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
   approve(id: string, call?: ApproveCall): Promise<StageView>
   reject(id: string, call?: ApproveCall): Promise<StageView>
   hold(id: string, call?: ControlCall): Promise<StageView>
@@ -101,11 +121,21 @@ export interface PawlApi {
   addTasks(id: string, tasks: readonly NewStageTask[], call?: Call): Promise<StageView>
 
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
+  /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
+  claims(request: ClaimsRequest, signal?: AbortSignal): Promise<readonly ClaimedTask[]>
+  start(id: string, epoch: number): Promise<TaskView>
+  heartbeat(id: string, epoch: number, said?: Pick<BeatOfTask, 'progress' | 'checkpoint'>): Promise<HeartbeatAnswer>
+  succeed(id: string, epoch: number, said?: SaidOf<'succeeded'>): Promise<TaskView>
+  fail(id: string, epoch: number, said?: SaidOf<'failed'>): Promise<TaskView>
+  skip(id: string, epoch: number, said?: SaidOf<'skipped'>): Promise<TaskView>
+  release(id: string, epoch: number, said?: SaidOf<'released'>): Promise<TaskView>
+  cancelled(id: string, epoch: number, said?: SaidOf<'cancelled'>): Promise<TaskView>
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeOptions): Promise<void>
   taskType(type: string): Promise<TaskTypeOptions>
 
   events(query?: FeedQuery): Promise<FeedPage>
+  stats(query?: StatsQuery): Promise<StatsView>
   queues(): Promise<QueueView[]>
   workers(query?: { readonly withinSeconds?: number }): Promise<WorkerView[]>
   doctor(): Promise<Examination>

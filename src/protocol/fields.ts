@@ -12,16 +12,19 @@ import {
   number,
   object,
   oneOf,
+  orNull,
   text,
 } from '../kernel/check.ts'
 import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
 import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { statSeconds } from '../kernel/histogram.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { roles } from '../kernel/role.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { logLevels, logLimits } from './logs.ts'
+import { type OneOutcome, settleParts } from './sync.ts'
 
 const flag = oneOf([true, false])
 const why = text(10_000)
@@ -146,6 +149,11 @@ export const syncFields: Fields = {
   settled: batchOf(settledFields),
 }
 
+/** What a settle of one task may hold. */
+export function settleOneFields(outcome: OneOutcome): Fields {
+  return Object.fromEntries(settleParts[outcome].map(part => [part, settledFields[part]!]))
+}
+
 export const heartbeatFields: Fields = { progress: anything, checkpoint: anything }
 
 /** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
@@ -191,11 +199,21 @@ export const taskQueryFields: Fields = {
 
 export const logQueryFields: Fields = { ...pageFields, epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }) }
 
+const metadata = orNull(object)
+export const metadataFields: Fields = { metadata }
+export const jobPatchFields: Fields = { metadata, priority }
+
 export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
 
 export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }
 
 export const workerQueryFields: Fields = { withinSeconds: number({ from: 1, to: 86_400 }) }
+
+export const statsQueryFields: Fields = {
+  sinceSeconds: number({ from: 60, to: statSeconds }),
+  bucketSeconds: number({ from: 60, to: statSeconds, whole: true }),
+  type: name,
+}
 
 export const feedFields: Fields = {
   cursor: text(500),

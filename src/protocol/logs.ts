@@ -50,3 +50,11 @@ function fitFacts(facts: Record<string, unknown>): string {
   if (why !== undefined) return JSON.stringify({ dropped: why })
   return text.startsWith('{') ? text : `{"value":${text}}`
 }
+
+export interface LogQuery {
+  /** Only what was said under this lease. */
+  readonly epoch?: number
+  /** At most 1,000. Default 1,000. */
+  readonly limit?: number
+  readonly cursor?: string
+}

@@ -18,6 +18,8 @@ export interface QueueView {
   readonly due: number
   /** Wait for their time. */
   readonly scheduled: number
+  /** Wait for their job or stage to go on. */
+  readonly paused: number
   readonly held: number
   /** How long the oldest that is due has been waiting. */
   readonly oldestSeconds: number | null

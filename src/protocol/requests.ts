@@ -1,7 +1,8 @@
 /** What a request to each route may hold: its query and its body, as tables. */
-import { type Field, type Fields, nested } from '../kernel/check.ts'
+import { type Field, type Fields, nested, number } from '../kernel/check.ts'
 import * as fields from './fields.ts'
 import type { Operation } from './routes.ts'
+import type { OneOutcome } from './sync.ts'
 
 export interface Request {
   readonly query?: Fields
@@ -16,15 +17,21 @@ export interface Request {
   readonly required?: readonly string[]
 }
 
+const epoch = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
 const reason: Request = { body: fields.bodyOf(fields.controlFields) }
 const cancel: Request = { body: fields.bodyOf(fields.cancelFields) }
 const approval: Request = { body: fields.bodyOf(fields.approveFields) }
+const said = (outcome: OneOutcome): Request => ({
+  body: { ...epoch, ...fields.settleOneFields(outcome) },
+  required: ['epoch'],
+})
 const page: Request = { query: fields.pageFields }
 
 export const requests: Readonly<Record<Operation, Request>> = {
   submit: { spec: 'job' },
   jobs: { query: fields.jobQueryFields },
   job: {},
+  patchJob: { body: fields.jobPatchFields },
   deleteJob: reason,
   startJob: reason,
   pauseJob: reason,
@@ -36,6 +43,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   jobEvents: page,
   stages: { query: fields.stageQueryFields },
   stage: {},
+  patchStage: { body: fields.metadataFields },
   approve: approval,
   reject: approval,
   hold: reason,
@@ -49,15 +57,28 @@ export const requests: Readonly<Record<Operation, Request>> = {
   task: {},
   taskEvents: page,
   attempts: {},
+  logs: { query: fields.logQueryFields },
+  patchTask: { body: fields.metadataFields },
   cancel,
   resume: reason,
   retry: reason,
   deadLetter: { body: fields.bodyOf(fields.deadLetterFields), required: ['reasonCode'] },
+  deadLetters: { query: fields.deadLetterQueryFields },
+  redriveProgress: {},
   redrive: { body: fields.redriveFields },
   sync: { body: fields.syncFields },
+  claims: { body: fields.claimFields, required: ['worker', 'queues'] },
+  start: { body: epoch, required: ['epoch'] },
+  heartbeat: { body: { ...epoch, ...fields.heartbeatFields }, required: ['epoch'] },
+  succeed: said('succeeded'),
+  fail: said('failed'),
+  skip: said('skipped'),
+  release: said('released'),
+  cancelled: said('cancelled'),
   workers: { query: fields.workerQueryFields },
   putTaskType: { body: fields.taskTypeFields },
   taskType: {},
+  stats: { query: fields.statsQueryFields },
   queues: {},
   doctor: {},
   events: { query: fields.feedFields },

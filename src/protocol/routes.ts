@@ -8,9 +8,10 @@ import type { PawlApi } from './api.ts'
 
 /**
  * What an operation is given, in order. `id`: from the path. `query`, `body`: as they came. `options`: the body and
- * the call as one object. `call`: who asks, and the idempotency key.
+ * the call as one object. `call`: who asks, and the idempotency key. `epoch`, `said`: that field of the body, and the
+ * rest of it.
  */
-export type Given = 'id' | 'query' | 'body' | 'options' | 'call'
+export type Given = 'id' | 'query' | 'body' | 'options' | 'call' | 'epoch' | 'said'
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -21,6 +22,9 @@ export interface Route {
   readonly status: 200 | 201 | 204
   readonly says: string
 }
+
+/** Whether a request has one. */
+export const hasBody = ({ takes }: Route) => takes.some(given => ['body', 'options', 'epoch', 'said'].includes(given))
 
 /** What needs no route: it is made of others on the client's side. */
 type Local = 'enqueue' | 'register'
@@ -43,12 +47,20 @@ const post = (path: string, needs: Permission, takes: readonly Given[], says: st
   says,
 })
 
+const report = (path: string, says: string): Route => post(path, 'work', ['id', 'epoch', 'said'], says)
+
+const patch = (path: string, says: string): Route => ({
+  ...post(path, 'operate', ['id', 'body', 'call'], says),
+  method: 'PATCH',
+})
+
 const operate = (path: string, says: string): Route => post(path, 'operate', ['id', 'options'], says)
 
 export const routes = {
   submit: { ...post('/v1/jobs', 'produce', ['body', 'call'], 'Submit a job: all of it or nothing.'), status: 201 },
   jobs: get('/v1/jobs', ['query'], 'Jobs, newest first.'),
   job: get('/v1/jobs/{id}', ['id'], 'A job, its stages and its progress.'),
+  patchJob: patch('/v1/jobs/{id}', 'Change the priority of a job, or its metadata by a JSON merge patch.'),
   deleteJob: {
     ...operate('/v1/jobs/{id}', 'Delete a job that has ended; one that is stopping is made to end first.'),
     method: 'DELETE',
@@ -65,6 +77,7 @@ export const routes = {
 
   stages: get('/v1/stages', ['query'], 'Stages in some states, over all jobs.'),
   stage: get('/v1/stages/{id}', ['id'], 'A stage.'),
+  patchStage: patch('/v1/stages/{id}', 'Change the metadata of a stage by a JSON merge patch.'),
   approve: operate('/v1/stages/{id}/approve', 'Approve a stage that waits.'),
   reject: operate('/v1/stages/{id}/reject', 'Refuse a stage that waits.'),
   hold: operate('/v1/stages/{id}/hold', 'Hold a stage until it is approved.'),
@@ -79,13 +92,25 @@ export const routes = {
   task: get('/v1/tasks/{id}', ['id'], 'A task.'),
   taskEvents: get('/v1/tasks/{id}/events', ['id', 'query'], 'What happened to a task, oldest first.'),
   attempts: get('/v1/tasks/{id}/attempts', ['id'], 'What happened under each lease of a task.'),
+  logs: get('/v1/tasks/{id}/logs', ['id', 'query'], 'What the handler of a task has logged.'),
+  patchTask: patch('/v1/tasks/{id}', 'Change the metadata of a task by a JSON merge patch.'),
   cancel: operate('/v1/tasks/{id}/cancel', 'Call a task off.'),
   resume: operate('/v1/tasks/{id}/resume', 'Open the next round of a task that was cancelled.'),
   retry: operate('/v1/tasks/{id}/retry', 'Open the next round of a task that failed or expired.'),
   deadLetter: operate('/v1/tasks/{id}/dead-letter', 'Set a task aside for people.'),
+  deadLetters: get('/v1/dead-letters', ['query'], 'Tasks that were set aside, newest first.'),
+  redriveProgress: get('/v1/dead-letters/redrives/{id}', ['id'], 'How far a redrive has come.'),
   redrive: post('/v1/dead-letters/redrive', 'operate', ['body', 'call'], 'Give dead letters another round.'),
 
   sync: post('/v1/workers/{worker}/sync', 'work', ['body'], 'The worker protocol in one round trip.'),
+  claims: post('/v1/claims', 'work', ['body'], 'Claim a task, or a few; for a worker that does one at a time.'),
+  start: post('/v1/tasks/{id}/start', 'work', ['id', 'epoch'], 'Say that a task has begun.'),
+  heartbeat: report('/v1/tasks/{id}/heartbeat', 'Renew a lease, and hear whether the task is to stop.'),
+  succeed: report('/v1/tasks/{id}/succeed', 'Say that a task is done.'),
+  fail: report('/v1/tasks/{id}/fail', 'Say that an attempt failed.'),
+  skip: report('/v1/tasks/{id}/skip', 'Say that there was nothing to do.'),
+  release: report('/v1/tasks/{id}/release', 'Give a task back; it is not charged.'),
+  cancelled: report('/v1/tasks/{id}/cancelled', 'Say that a task has stopped, as it was asked to.'),
   workers: get('/v1/workers', ['query'], 'Workers that were heard of lately.'),
 
   putTaskType: {
@@ -94,6 +119,7 @@ export const routes = {
     status: 204,
   },
   taskType: get('/v1/task-types/{id}', ['id'], 'What was said of a type.'),
+  stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
   queues: get('/v1/queues', [], 'How deep each queue is.'),
   doctor: get('/v1/doctor', [], 'Broken rules, pinned snapshots, bloat, clock skew, schema drift.'),
   events: get('/v1/events', ['query'], 'The feed of all events; as a stream if text/event-stream is asked for.'),

@@ -95,6 +95,21 @@ export interface SyncAnswer {
   readonly cancel: readonly CancelNotice[]
 }
 
+/** What a settle of one task may carry, by its outcome. */
+export const settleParts = {
+  succeeded: ['output', 'partial', 'spawn', 'ranMs'],
+  failed: ['error', 'ranMs'],
+  skipped: ['reason', 'ranMs'],
+  released: ['reason'],
+  cancelled: ['reason', 'ranMs'],
+} as const satisfies Record<string, readonly (keyof SettledTask)[]>
+
+export type OneOutcome = keyof typeof settleParts
+export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
+
+/** A claim alone, for a worker that does one task at a time. */
+export type ClaimsRequest = Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'>
+
 /** What a heartbeat of one task is answered with. */
 export interface HeartbeatAnswer {
   /** Asked to stop, and how long it may take; null: go on. */

@@ -9,29 +9,22 @@ import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import type { JobView, Progress, StageView } from './jobs.ts'
 import type { KeyView, MadeKey } from './keys.ts'
+import { type LogLineView, logLevels } from './logs.ts'
 import type { Examination, Finding, QueueView, WorkerView } from './operations.ts'
-import type { Operation } from './routes.ts'
-import type { CancelNotice, ClaimedTask, Refusal, SyncAnswer } from './sync.ts'
-import type { AttemptView, EventView, FeedEvent, FeedPage, QueuedTask, RedriveAnswer, TaskView } from './tasks.ts'
-
-const text = { type: 'string' }
-const whole = { type: 'integer' }
-const figure = { type: 'number' }
-const flag = { type: 'boolean' }
-const id = { type: 'string', format: 'uuid' }
-const at = { type: 'string', format: 'date-time' }
-const anything = {}
-const object = { type: 'object' }
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
-const list = (items: Schema): Schema => ({ type: 'array', items })
-const words = (...all: readonly string[]): Schema => ({ enum: all })
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
-
-/** Every field is there; those that are not, are named. */
-function view<View>(properties: Record<keyof View & string, Schema>, optional: readonly (keyof View & string)[] = []) {
-  const required = (Object.keys(properties) as (keyof View & string)[]).filter(name => !optional.includes(name))
-  return { type: 'object', properties, required, additionalProperties: false }
-}
+import { anything, at, figure, flag, id, list, object, orNull, ref, text, view, whole, words } from './shapes.ts'
+import type { PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
+import type { CancelNotice, ClaimedTask, HeartbeatAnswer, Refusal, SyncAnswer } from './sync.ts'
+import type {
+  AttemptView,
+  EventView,
+  FeedEvent,
+  FeedPage,
+  QueuedTask,
+  RedriveAnswer,
+  RedriveProgress,
+  Refused,
+  TaskView,
+} from './tasks.ts'
 
 const error = {
   type: 'object',
@@ -65,6 +58,44 @@ const event: Record<keyof EventView, Schema> = {
   epoch: whole,
   payload: object,
   version: { const: 1 },
+}
+
+const refused = view<Refused>({ id: text, code: text, message: text })
+
+const queue = view<QueueView>({
+  queue: text,
+  due: whole,
+  scheduled: whole,
+  paused: whole,
+  held: whole,
+  oldestSeconds: orNull(figure),
+})
+
+const phase = view<PhaseStats>({
+  count: whole,
+  meanSeconds: orNull(figure),
+  p50Seconds: orNull(figure),
+  p95Seconds: orNull(figure),
+})
+
+const typeStats: Record<keyof TypeStats, Schema> = {
+  type: text,
+  queued: whole,
+  claimed: whole,
+  started: whole,
+  succeeded: whole,
+  skipped: whole,
+  failed: whole,
+  cancelled: whole,
+  expired: whole,
+  deadLettered: whole,
+  failures: whole,
+  retried: whole,
+  lost: whole,
+  queuedPerSecond: figure,
+  endedPerSecond: figure,
+  queue: phase,
+  run: phase,
 }
 
 const key: Record<keyof KeyView, Schema> = {
@@ -185,41 +216,69 @@ export const views = {
     endedAt: orNull(at),
     stages: list(ref('Stage')),
   }),
+  LogLine: view<LogLineView>({
+    n: whole,
+    epoch: whole,
+    at,
+    level: words(...logLevels),
+    message: text,
+    facts: orNull(object),
+  }),
+  RedriveProgress: view<RedriveProgress>({
+    id,
+    state: words('running', 'done'),
+    actor: text,
+    reason: orNull(text),
+    total: whole,
+    redriven: whole,
+    refused: whole,
+    refusals: list(refused),
+    createdAt: at,
+    endedAt: orNull(at),
+  }),
+  Stats: view<StatsView>({
+    from: at,
+    to: at,
+    bucketSeconds: whole,
+    lastCountedAt: orNull(at),
+    types: list(view<TypeStats>(typeStats)),
+    series: list(view<StatsPoint>({ at, ...typeStats })),
+    queues: list(queue),
+  }),
+  Heartbeat: view<HeartbeatAnswer>({
+    cancel: orNull({ type: 'object', properties: { mode: words('soft'), graceSeconds: figure } }),
+    leaseUntil: at,
+  }),
   Redrive: view<RedriveAnswer>({
     id: orNull(id),
     dryRun: flag,
     state: words('running', 'done'),
     total: whole,
     redriven: list(id),
-    refused: list({
-      type: 'object',
-      properties: { id, code: text, message: text },
-      required: ['id', 'code', 'message'],
-    }),
+    refused: list(refused),
+  }),
+  ClaimedTask: view<ClaimedTask>({
+    id,
+    epoch: whole,
+    type: text,
+    payload: anything,
+    attempt: whole,
+    checkpoint: anything,
+    careful: flag,
+    leaseUntil: at,
+    leaseSeconds: figure,
+    heartbeatSeconds: orNull(figure),
+    timeoutSeconds: orNull(figure),
+    correlationId: orNull(text),
+    traceparent: orNull(text),
   }),
   SyncAnswer: view<SyncAnswer>({
     waitedMs: figure,
-    claimed: list(
-      view<ClaimedTask>({
-        id,
-        epoch: whole,
-        type: text,
-        payload: anything,
-        attempt: whole,
-        checkpoint: anything,
-        careful: flag,
-        leaseUntil: at,
-        leaseSeconds: figure,
-        heartbeatSeconds: orNull(figure),
-        timeoutSeconds: orNull(figure),
-        correlationId: orNull(text),
-        traceparent: orNull(text),
-      }),
-    ),
+    claimed: list(ref('ClaimedTask')),
     refused: list(view<Refusal>({ id: text, epoch: whole, code: words(...Object.keys(problems)), message: text })),
     cancel: list(view<CancelNotice>({ id, epoch: whole, mode: words('soft'), graceSeconds: figure })),
   }),
-  Queue: view<QueueView>({ queue: text, due: whole, scheduled: whole, held: whole, oldestSeconds: orNull(figure) }),
+  Queue: queue,
   Worker: view<WorkerView>({
     session: orNull(id),
     worker: text,
@@ -237,60 +296,3 @@ export const views = {
   MadeKey: view<MadeKey>({ ...key, secret: text }),
   FeedPage: view<FeedPage>({ items: list(ref('FeedEvent')), next: text }),
 } satisfies Record<string, Schema>
-
-const page = (name: keyof typeof views): Schema => ({
-  type: 'object',
-  properties: { items: list(ref(name)), next: orNull(text) },
-  required: ['items', 'next'],
-  additionalProperties: false,
-})
-
-const job = ref('Job')
-const stage = ref('Stage')
-const task = ref('Task')
-
-/** What each operation answers; nothing: no body. */
-export const answers: Readonly<Record<Operation, Schema | undefined>> = {
-  submit: job,
-  jobs: page('Job'),
-  job,
-  deleteJob: undefined,
-  startJob: job,
-  pauseJob: job,
-  resumeJob: job,
-  cancelJob: job,
-  retryJob: job,
-  sealJob: job,
-  addStages: job,
-  jobEvents: page('Event'),
-  stages: page('Stage'),
-  stage,
-  approve: stage,
-  reject: stage,
-  hold: stage,
-  cancelStage: stage,
-  retryStage: stage,
-  sealStage: stage,
-  addTasks: stage,
-  stageEvents: page('Event'),
-  enqueueMany: { anyOf: [ref('QueuedTask'), list(ref('QueuedTask'))] },
-  tasks: page('Task'),
-  task,
-  taskEvents: page('Event'),
-  attempts: list(ref('Attempt')),
-  cancel: task,
-  resume: task,
-  retry: task,
-  deadLetter: task,
-  redrive: ref('Redrive'),
-  sync: ref('SyncAnswer'),
-  workers: list(ref('Worker')),
-  putTaskType: undefined,
-  taskType: object,
-  queues: list(ref('Queue')),
-  doctor: ref('Examination'),
-  events: ref('FeedPage'),
-  createKey: ref('MadeKey'),
-  keys: list(ref('Key')),
-  revokeKey: ref('Key'),
-}

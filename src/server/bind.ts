@@ -49,7 +49,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
           return stream(served, request, reply, args[0] as FeedQuery, signal)
         }
         // What a client that has gone would claim is better left to another.
-        if (operation === 'sync') args.push(signal)
+        if (operation === 'sync' || operation === 'claims') args.push(signal)
         const answer = await call(...args)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
         return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)

@@ -2,9 +2,10 @@
 import { nested, type Schema } from '../kernel/check.ts'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
+import { answers } from '../protocol/answers.ts'
 import { type Request, requests } from '../protocol/requests.ts'
-import { type Operation, type Route, routes } from '../protocol/routes.ts'
-import { answers, views } from '../protocol/views.ts'
+import { hasBody, type Operation, type Route, routes } from '../protocol/routes.ts'
+import { views } from '../protocol/views.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
 
 export function openApi(): Schema {
@@ -36,7 +37,7 @@ function operationOf(operation: Operation, route: Route): Schema {
     description: `Needs the permission \`${route.needs}\`: to ${permissions[route.needs]}.`,
     tags: [route.path.split('/')[2]!],
     parameters: parametersOf(operation, route, request),
-    ...(takesBody(route) && { requestBody: bodyOf(route, request) }),
+    ...(hasBody(route) && { requestBody: bodyOf(route, request) }),
     responses: {
       [route.status]:
         answer === undefined
@@ -46,8 +47,6 @@ function operationOf(operation: Operation, route: Route): Schema {
     },
   }
 }
-
-const takesBody = ({ takes }: Route) => takes.includes('body') || takes.includes('options')
 
 function parametersOf(operation: Operation, route: Route, { query = {} }: Request): Schema[] {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({

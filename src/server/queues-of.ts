@@ -15,6 +15,8 @@ import type { Asker } from './admit.ts'
 
 type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown[]>
 
+const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
+
 const queuesOf: Partial<Record<Operation, Look>> = {
   async submit(_, [spec]) {
     return queuesIn(parseJobSpec(spec as JobSpec | string).stages)
@@ -40,6 +42,16 @@ const queuesOf: Partial<Record<Operation, Look>> = {
     const ids = [started, beats, settled].flatMap(items => (Array.isArray(items) ? items.map(item => item?.id) : []))
     return [...queues, ...(await engine.queuesOf(ids))]
   },
+  async claims(_, [request]) {
+    return (request as SyncRequest).queues ?? []
+  },
+  start: ofTask,
+  heartbeat: ofTask,
+  succeed: ofTask,
+  fail: ofTask,
+  skip: ofTask,
+  release: ofTask,
+  cancelled: ofTask,
 }
 
 /** Where its tasks lie, and those that undo them. */

@@ -2,7 +2,7 @@
 import { checkOptions, type Fields, isObject, type Schema } from '../kernel/check.ts'
 import { Problem } from '../kernel/problem.ts'
 import { requests } from '../protocol/requests.ts'
-import { type Given, type Operation, type Route, routes } from '../protocol/routes.ts'
+import { type Given, hasBody, type Operation, type Route, routes } from '../protocol/routes.ts'
 
 export interface Came {
   readonly params: Readonly<Record<string, string>>
@@ -13,20 +13,22 @@ export interface Came {
 /** The arguments of the operation, in order. */
 export function argumentsOf(operation: Operation, came: Came, call: object): unknown[] {
   const route: Route = routes[operation]
-  const body = route.takes.some(given => given === 'body' || given === 'options') ? bodyOf(operation, came) : undefined
+  const body = hasBody(route) ? bodyOf(operation, came) : undefined
   const given: Record<Given, () => unknown> = {
     id: () => came.params.id,
     query: () => queryOf(requests[operation].query ?? {}, came.query, operation),
     body: () => body,
     options: () => ({ ...(body as object), ...call }),
     call: () => call,
+    epoch: () => (body as { epoch: number }).epoch,
+    said: () => without(body as Record<string, unknown>, ['epoch']),
   }
   if (!route.takes.includes('query')) queryOf({}, came.query, operation)
   return route.takes.map(name => given[name]())
 }
 
 function bodyOf(operation: Operation, { body, params }: Came): unknown {
-  const { body: fields, list, single, spec } = requests[operation]
+  const { body: fields, list, single, spec, required = [] } = requests[operation]
   if (spec === 'job') {
     if (isObject(body) || typeof body === 'string') return body
     throw refused('be a job spec')
@@ -40,10 +42,12 @@ function bodyOf(operation: Operation, { body, params }: Came): unknown {
   // Parameters of the path that are not the id belong to the body; there they must not be said again.
   const { id: _, ...named } = params
   checkOptions(body ?? {}, without(fields ?? {}, Object.keys(named)), operation)
+  const missing = required.find(name => (body as Record<string, unknown> | undefined)?.[name] === undefined)
+  if (missing !== undefined) throw new Problem('OPTION_INVALID', { at: operation, option: missing, must: 'be given' })
   return { ...body, ...named }
 }
 
-function without(fields: Fields, names: readonly string[]): Fields {
+function without<Value>(fields: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }
 

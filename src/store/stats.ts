@@ -2,12 +2,9 @@
  * How often and how fast tasks move. The feed is counted behind the hot path, which knows nothing of it: every event
  * once, by the minute in which it happened, into rows that outlive the tasks.
  */
-import { bucketCount } from '../kernel/histogram.ts'
+import { bucketCount, statSeconds } from '../kernel/histogram.ts'
 import { widely } from './plans.ts'
 import { type Literal, literal, type Sql } from './sql.ts'
-
-/** Minutes are kept so long; the sums of all of them for ever. */
-export const keptSeconds = 3 * 86_400
 
 /** `bucketOf` of kernel/histogram.ts, in SQL. */
 export function bucketSql(seconds: string): Literal {
@@ -146,7 +143,7 @@ export async function forgetMinutes(sql: Sql): Promise<number> {
   const gone = await sql`
     delete from pawl.stat where ctid = any(array(
       select ctid from pawl.stat
-       where at > '-infinity' and at < pawl.clock() - make_interval(secs => ${keptSeconds}::float8) limit 5000))
+       where at > '-infinity' and at < pawl.clock() - make_interval(secs => ${statSeconds}::float8) limit 5000))
     returning 1`
   return gone.length
 }

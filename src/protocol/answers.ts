@@ -1,0 +1,77 @@
+/** What each operation answers. */
+import type { Schema } from '../kernel/check.ts'
+import type { Operation } from './routes.ts'
+import { list, object, orNull, ref, text } from './shapes.ts'
+import type { views } from './views.ts'
+
+const page = (name: keyof typeof views): Schema => ({
+  type: 'object',
+  properties: { items: list(ref(name)), next: orNull(text) },
+  required: ['items', 'next'],
+  additionalProperties: false,
+})
+
+const job = ref('Job')
+const stage = ref('Stage')
+const task = ref('Task')
+
+/** What each operation answers; nothing: no body. */
+export const answers: Readonly<Record<Operation, Schema | undefined>> = {
+  submit: job,
+  jobs: page('Job'),
+  job,
+  patchJob: job,
+  deleteJob: undefined,
+  startJob: job,
+  pauseJob: job,
+  resumeJob: job,
+  cancelJob: job,
+  retryJob: job,
+  sealJob: job,
+  addStages: job,
+  jobEvents: page('Event'),
+  stages: page('Stage'),
+  stage,
+  patchStage: stage,
+  approve: stage,
+  reject: stage,
+  hold: stage,
+  cancelStage: stage,
+  retryStage: stage,
+  sealStage: stage,
+  addTasks: stage,
+  stageEvents: page('Event'),
+  enqueueMany: { anyOf: [ref('QueuedTask'), list(ref('QueuedTask'))] },
+  tasks: page('Task'),
+  task,
+  taskEvents: page('Event'),
+  attempts: list(ref('Attempt')),
+  logs: page('LogLine'),
+  patchTask: task,
+  cancel: task,
+  resume: task,
+  retry: task,
+  deadLetter: task,
+  deadLetters: page('Task'),
+  redriveProgress: ref('RedriveProgress'),
+  redrive: ref('Redrive'),
+  sync: ref('SyncAnswer'),
+  claims: list(ref('ClaimedTask')),
+  start: task,
+  heartbeat: ref('Heartbeat'),
+  succeed: task,
+  fail: task,
+  skip: task,
+  release: task,
+  cancelled: task,
+  workers: list(ref('Worker')),
+  putTaskType: undefined,
+  taskType: object,
+  stats: ref('Stats'),
+  queues: list(ref('Queue')),
+  doctor: ref('Examination'),
+  events: ref('FeedPage'),
+  createKey: ref('MadeKey'),
+  keys: list(ref('Key')),
+  revokeKey: ref('Key'),
+}
