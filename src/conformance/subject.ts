@@ -54,6 +54,9 @@ export function startSubject(command: string, environment: Readonly<Record<strin
       killGroup()
       process.removeListener('exit', killGroup)
       await ended
+      // What has left the group may hold these open; it must not keep us waiting.
+      child.stdout.destroy()
+      child.stderr.destroy()
     },
     lastWords: () => words.trim(),
   }
