@@ -19,7 +19,8 @@ const mayImport: Record<string, readonly string[]> = {
   engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
-  cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server'],
+  conformance: ['kernel', 'protocol', 'engine', 'babysitter', 'server'],
+  cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server', 'conformance'],
   '.': ['kernel', 'spec', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
   testing: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
 }

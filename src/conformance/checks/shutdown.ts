@@ -1,0 +1,85 @@
+/** SIGTERM: claim no more, finish or give back, exit 0. */
+import { type Check, expect } from '../check.ts'
+import { drainSeconds, type Rig } from '../rig.ts'
+import type { Subject } from '../subject.ts'
+
+/** A claim in flight may be asked for once more, to learn what it won. */
+const lastClaimMs = 2000
+const exitSeconds = drainSeconds + 12
+
+const shutdown: Check = {
+  id: 'shutdown',
+  title: 'on SIGTERM claims no more, finishes what it holds or gives it back, and exits with 0',
+  level: 'required',
+  async run(rig) {
+    const id = await rig.enqueue({ do: 'sleep', seconds: 3 })
+    const worker = rig.start()
+    const epoch = await rig.begun(id)
+    const toldAt = terminate(worker)
+    await rig.pause(1)
+    const late = await rig.enqueue({ do: 'succeed' })
+    await expectExit(rig, worker)
+    const end = await rig.endOf(id, epoch)
+    const isSettled = end?.cause === 'reported_succeeded' || end?.cause === 'reported_released'
+    expect(isSettled, `the task in hand was neither finished nor given back: ${end?.cause ?? 'it is still held'}`)
+    const claims = rig.proxy.syncs.filter(({ sync, sentAt }) => sync.claim && sentAt > toldAt + lastClaimMs)
+    expect(claims.length === 0, `it went on claiming after SIGTERM (${claims.length} more)`)
+    await expectLeft(rig, late)
+    return `${end.to === 'succeeded' ? 'finished' : 'gave back'} what it held, and exited with 0`
+  },
+}
+
+const shutdownIdle: Check = {
+  id: 'shutdown-idle',
+  title: 'on SIGTERM while it waits for work keeps nothing that it wins meanwhile, and exits with 0',
+  level: 'required',
+  async run(rig) {
+    const worker = rig.start()
+    await rig.until('the worker asked for work', 15, () => rig.proxy.syncs.some(({ sync }) => sync.claim))
+    await rig.pause(1)
+    terminate(worker)
+    await rig.pause(0.2)
+    const late = await rig.enqueue({ do: 'succeed' })
+    await expectExit(rig, worker)
+    await expectLeft(rig, late)
+    return 'exited with 0, and left what came later to others'
+  },
+}
+
+const drain: Check = {
+  id: 'drain',
+  title: 'gives back what is not done within PAWL_DRAIN_SECONDS of SIGTERM',
+  level: 'required',
+  async run(rig) {
+    const id = await rig.enqueue({ do: 'sleep', seconds: 90 })
+    const worker = rig.start()
+    const epoch = await rig.begun(id)
+    terminate(worker)
+    await expectExit(rig, worker)
+    const end = await rig.endOf(id, epoch)
+    expect(end?.cause === 'reported_released', `it was not given back: ${end?.cause ?? 'it is still held'}`)
+    const { failures, losses } = await rig.engine.task(id)
+    expect(failures === 0 && losses === 0, 'the task was charged for it')
+    return 'gave the task back, and exited with 0'
+  },
+}
+
+function terminate(worker: Subject): number {
+  worker.terminate()
+  return performance.now()
+}
+
+async function expectExit(rig: Rig, worker: Subject): Promise<void> {
+  const exit = await rig.until('the worker exited after SIGTERM', exitSeconds, () => worker.exit())
+  expect(exit.code === 0, `it ended with ${exit.signal ?? `exit code ${exit.code}`} instead of 0`)
+}
+
+/** It was not begun, not charged, and nobody holds it. */
+async function expectLeft(rig: Rig, id: string): Promise<void> {
+  expect(rig.journal.begun(id).length === 0, 'it began a task that was queued after SIGTERM')
+  const { state, failures, losses } = await rig.engine.task(id)
+  expect(state === 'queued' || state === 'retrying', `a task that was queued after SIGTERM is ${state}`)
+  expect(failures === 0 && losses === 0, 'a task that was queued after SIGTERM was charged for it')
+}
+
+export const shutdownChecks = [shutdown, shutdownIdle, drain]
