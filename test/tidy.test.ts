@@ -19,8 +19,9 @@ const mayImport: Record<string, readonly string[]> = {
   engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
-  cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server'],
-  '.': ['kernel', 'spec', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
+  config: ['kernel', 'protocol', 'server'],
+  cli: ['kernel', 'spec', 'config', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server'],
+  '.': ['kernel', 'spec', 'config', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
 }
 
 /** Packages from outside, and the folders that may use them. */
@@ -29,6 +30,7 @@ const mayUse: Record<string, readonly string[]> = {
   '@electric-sql/pglite': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
+  jiti: ['config'],
   yaml: ['spec'],
   '@marcbachmann/cel-js': ['spec'],
 }

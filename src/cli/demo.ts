@@ -1,69 +1,79 @@
-/** The demonstration: a few tasks on a real store, and everything that was written down about them. */
-import { startBabysitter } from '../babysitter/babysitter.ts'
-import { type Pawl, pawl } from '../engine/engine.ts'
-import type { EventView, QueuedTask } from '../protocol/tasks.ts'
-import { DeadLetter, defineTask, startWorker } from '../worker/index.ts'
-import type { StoreFlags } from './main.ts'
+/** The demonstration: a small job with a bit of everything, worked by this process. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PawlApi } from '../protocol/api.ts'
+import type { JobView } from '../protocol/jobs.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import { defineTask, type Task } from '../worker/index.ts'
+import type { Screen } from './screen.ts'
+import { watchJob } from './watch.ts'
 
-interface Order {
-  readonly order: string
-  readonly trouble?: 'once' | 'unreadable'
-}
+const topics = ['rivers', 'bridges', 'clocks', 'letters', 'maps', 'lamps', 'gears', 'harbours']
 
-const sendInvoice = defineTask({
-  type: 'send-invoice',
+const words = 'a pawl lets a wheel turn one way only so what is done stays done whatever lets go of it'.split(' ')
+
+/** Long enough to be seen, short enough not to be waited for. */
+const aMoment = (signal: AbortSignal) => sleep(150 + Math.random() * 250, undefined, { signal })
+
+const write = defineTask({
+  type: 'demo-write',
   retry: { attempts: 3, delaySeconds: 0.2 },
-  async handler(payload, ctx) {
-    const { order, trouble } = payload as Order
-    if (trouble === 'unreadable') throw new DeadLetter('parse_error', `Order ${order} cannot be read.`, 'input')
-    if (trouble === 'once' && ctx.attempt === 1) throw new Error('The mail server did not answer.')
-    return { sent: `invoice-${order}.pdf`, attempt: ctx.attempt }
+  async handler(topic, { attempt, signal }) {
+    await aMoment(signal)
+    if (topic === 'clocks' && attempt === 1) throw new Error('The pen ran dry. It is filled for the next attempt.')
+    const text = Array.from({ length: 40 }, (_, index) => words[(index * 7 + String(topic).length) % words.length])
+    return { topic, text: text.join(' ') }
   },
 })
 
-export async function runDemo({ json: _, ...store }: StoreFlags & { json: boolean }): Promise<number> {
-  const say = (line: string) => void process.stdout.write(`${line}\n`)
-  say(`Opening ${store.database ? 'the PostgreSQL server' : 'the embedded store'} …`)
-  await using engine = await pawl(store)
-  await using _babysitter = startBabysitter(engine)
-  const orders: Order[] = [
-    { order: '1001' },
-    { order: '1002', trouble: 'once' },
-    { order: '1003', trouble: 'unreadable' },
-  ]
-  const queued = await engine.enqueueMany(orders.map(payload => ({ type: 'send-invoice', payload })))
-  say(`Queued ${queued.length} tasks. A worker takes them up:\n`)
-  await using _worker = startWorker(engine, [sendInvoice], { name: 'demo', concurrency: 2 })
-  await untilEnded(engine, queued)
-  for (const [index, { id }] of queued.entries()) await show(engine, id, orders[index]!, say)
-  const { healthy, findings } = await engine.doctor()
-  say(healthy ? 'Doctor: every rule holds.' : `Doctor: ${JSON.stringify(findings)}`)
-  say('\nNext: README.md has a task in ten lines; `npx pawl doctor --help` lists the commands.')
-  return healthy ? 0 : 1
+const count = defineTask({
+  type: 'demo-count',
+  async handler(page, { signal }) {
+    await aMoment(signal)
+    const { topic, text } = page as { topic: string; text: string }
+    return { topic, words: text.split(' ').length }
+  },
+})
+
+const bind = defineTask({
+  type: 'demo-bind',
+  async handler(title, { signal }) {
+    await aMoment(signal)
+    return { title, language: 'en' }
+  },
+})
+
+const translate = defineTask({ type: 'demo-translate', handler: () => 'traduit' })
+
+const publish = defineTask({
+  type: 'demo-publish',
+  async handler(title, { signal }) {
+    await aMoment(signal)
+    return `"${title}" is out.`
+  },
+})
+
+export const demoTasks: readonly Task[] = [write, count, bind, translate, publish]
+
+export const demoJob: JobSpec = {
+  name: 'demo',
+  input: { topics },
+  stages: [
+    { name: 'write', task: 'demo-write', forEach: 'input.topics', parallelism: 4 },
+    { name: 'count', task: 'demo-count', forEach: 'stages.write.output' },
+    { name: 'bind', needs: ['write'], task: 'demo-bind', payload: 'A small encyclopaedia' },
+    { name: 'review', needs: ['count', 'bind'], gate: { ask: 'Is it fit to print?' } },
+    { name: 'translate', needs: ['bind'], when: 'stages.bind.output.language != "en"', task: 'demo-translate' },
+    { name: 'publish', needs: ['review', 'translate'], task: 'demo-publish', payload: 'A small encyclopaedia' },
+  ],
 }
 
-async function untilEnded(engine: Pawl, queued: readonly QueuedTask[]): Promise<void> {
-  const open = new Set(queued.map(({ id }) => id))
-  for (let cursor: string | undefined; open.size > 0; ) {
-    const { items, next } = await engine.events(cursor === undefined ? {} : { cursor })
-    cursor = next
-    for (const { entityId, to } of items) if (/succeeded|dead_lettered|failed/.test(to)) open.delete(entityId)
-    if (items.length === 0) await new Promise(resolve => setTimeout(resolve, 50))
+/** Submits it and shows it until it has ended. Its gate is approved here, as a person would. */
+export async function showDemo(api: PawlApi, screen: Screen, signal: AbortSignal, submitted: (job: JobView) => void) {
+  const { id } = await api.submit(demoJob)
+  submitted(await api.job(id))
+  const approve = async ({ stages }: JobView) => {
+    const gate = stages.find(({ state }) => state === 'waiting')
+    if (gate !== undefined) await api.approve(gate.id, { actor: 'demo', comment: 'Looks right.' })
   }
-}
-
-async function show(engine: Pawl, id: string, { order }: Order, say: (line: string) => void): Promise<void> {
-  const task = await engine.task(id)
-  const { items } = await engine.taskEvents(id)
-  say(`order ${order}: ${task.state}${task.output ? ` ${JSON.stringify(task.output)}` : ''}`)
-  for (const event of items) say(`  ${describe(event)}`)
-  if (task.deadLetter)
-    say(`  evidence: ${task.deadLetter.reasonCode} in step ${task.deadLetter.step}: ${task.error?.message}`)
-  say('')
-}
-
-function describe({ seq, ts, type, actor, cause, epoch, payload }: EventView): string {
-  const error = (payload.error as { message?: string } | undefined)?.message
-  const lease = epoch > 0 ? ` lease ${epoch}` : ''
-  return `${seq}. ${ts.slice(11, 23)} ${type.padEnd(18)} by ${actor}${lease}, ${cause}${error ? `: ${error}` : ''}`
+  return watchJob(id, { api, screen, signal, seen: approve })
 }
