@@ -7,11 +7,13 @@ import { nearest } from '../kernel/suggest.ts'
 import { type Command, type Flag, flagsOf } from './command.ts'
 
 export interface Typed {
-  readonly command: Command
   readonly args: Readonly<Record<string, string>>
+  /** The command's own flags. */
   readonly flags: Readonly<Record<string, unknown>>
-  /** Those of the flags that are settings, by the name of the setting. */
+  /** Those that are settings, by the name of the setting. */
   readonly settings: Readonly<Record<string, unknown>>
+  readonly json: boolean
+  readonly config: string | undefined
 }
 
 /** The command at the beginning of what was typed, with the rest; undefined: there is none. */
@@ -26,15 +28,15 @@ export function findCommand(commands: readonly Command[], argv: readonly string[
 }
 
 export function readArguments(command: Command, rest: readonly string[]): Typed {
-  const known = flagsOf(command)
-  const values = readFlags(command, known, rest)
-  const args = readPositionals(command, values.positionals)
-  const ofSettings = command.settings.map(name => [name, values.flags[flagOf(name)]] as const)
+  const { flags, positionals } = readFlags(command, flagsOf(command), rest)
+  const pick = (names: readonly (readonly [string, string])[]) =>
+    Object.fromEntries(names.flatMap(([name, flag]) => (flags[flag] === undefined ? [] : [[name, flags[flag]]])))
   return {
-    command,
-    args,
-    flags: values.flags,
-    settings: Object.fromEntries(ofSettings.filter(([, value]) => value !== undefined)),
+    args: readPositionals(command, positionals),
+    flags: pick(Object.keys(command.flags).map(name => [name, name])),
+    settings: pick(command.settings.map(name => [name, flagOf(name)])),
+    json: flags.json === true,
+    config: flags.config as string | undefined,
   }
 }
 

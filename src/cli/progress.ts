@@ -2,7 +2,7 @@
 import type { JobView, Progress, StageView } from '../protocol/jobs.ts'
 import { type Line, lineWidth, type Piece, styled } from './line.ts'
 import { span } from './moments.ts'
-import { hasEnded, markOf, stateOf } from './states.ts'
+import { causeOf, hasEnded, markOf, stateOf } from './states.ts'
 import { cut, harmless, widthOf } from './text.ts'
 
 const endedOf = ({ good, bad }: Progress) => good + bad
@@ -59,7 +59,7 @@ function sayOf({ state, gate, approvals, held, cause, error }: StageView): Piece
   }
   if (state === 'waiting' || held) return [styled('yellow', 'held')]
   if (state === 'succeeded' || state === 'created' || state === 'pending') return []
-  const why = error?.message ?? (hasEnded('stage', state) ? cause : null)
+  const why = error?.message ?? (hasEnded('stage', state) ? causeOf(cause) : null)
   return [stateOf('stage', state), ...(why === null || why === undefined ? [] : [`: ${why}`])]
 }
 

@@ -1,6 +1,6 @@
 /** Runs what was typed, and answers with an exit code. It is given its surroundings, so that a test can be them. */
 import { readConfigFile } from '../config/config-file.ts'
-import { type Given, settle } from '../config/resolve.ts'
+import { settle } from '../config/resolve.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Command } from './command.ts'
 import { complaint, exitCodeOf, exitCodes } from './complain.ts'
@@ -47,15 +47,10 @@ async function runCommand(
     stdout.write(helpOf(command))
     return exitCodes.good
   }
-  const { args, flags, settings } = readArguments(command, rest)
-  const file = await readConfigFile(folder, (flags.config as string | undefined) ?? (env.PAWL_CONFIG || undefined))
-  const given: Given = { flags: settings, env, file }
-  const json = flags.json === true
-  const {
-    data,
-    show,
-    code = exitCodes.good,
-  } = await command.run({ args, flags, settled: settle(given), json, screen, untilTold })
+  const { args, flags, settings, json, config } = readArguments(command, rest)
+  const file = await readConfigFile(folder, config ?? (env.PAWL_CONFIG || undefined))
+  const settled = settle({ flags: settings, env, file })
+  const { data, show, code = exitCodes.good } = await command.run({ args, flags, settled, json, screen, untilTold })
   if (json) {
     if (data !== undefined) screen.json(data)
   } else for (const line of show?.(screen) ?? []) screen.say(line)

@@ -44,3 +44,8 @@ export function markOf(entity: Entity, state: string): Styled {
   if (traits.hold) return styled(style, '‖')
   return styled(style, traits.executed || traits.kind === 'held' ? '▸' : '·')
 }
+
+/** Causes are kept as one word for machines; for people the words stand apart. */
+export function causeOf(cause: string | null): string | null {
+  return cause !== null && /^[a-z]+(_[a-z]+)+$/.test(cause) ? cause.replaceAll('_', ' ') : cause
+}

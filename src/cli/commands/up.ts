@@ -1,15 +1,16 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
-import { startBabysitter } from '../babysitter/babysitter.ts'
-import { type Settled, storeOf } from '../config/resolve.ts'
-import { type Pawl, pawl } from '../engine/engine.ts'
-import { Problem } from '../kernel/problem.ts'
-import { startServer } from '../server/server.ts'
-import { startWorker } from '../worker/index.ts'
-import { command } from './command.ts'
-import { demoTasks, showDemo } from './demo.ts'
-import { styled } from './line.ts'
-import { logTo } from './log.ts'
-import type { Screen } from './screen.ts'
+import { startBabysitter } from '../../babysitter/babysitter.ts'
+import { type Settled, storeOf } from '../../config/resolve.ts'
+import { type Pawl, pawl } from '../../engine/engine.ts'
+import { Problem } from '../../kernel/problem.ts'
+import { startServer } from '../../server/server.ts'
+import { startWorker } from '../../worker/index.ts'
+import { command } from '../command.ts'
+import { styled } from '../line.ts'
+import { logTo } from '../log.ts'
+import type { Screen } from '../screen.ts'
+import { stateOf } from '../states.ts'
+import { demoTasks, retellDemo, showDemo } from './demo.ts'
 
 export const up = command({
   name: 'up',
@@ -41,11 +42,16 @@ SIGINT and SIGTERM end it gracefully.`,
 })
 
 async function demonstrate(engine: Pawl, url: string, screen: Screen, told: AbortSignal): Promise<void> {
-  const { id, state } = await showDemo(engine, screen, told, job => {
+  const job = await showDemo(engine, screen, told, job => {
     screen.say(['A demonstration job: ', styled('cyan', `${url}/v1/jobs/${job.id}`)])
   })
   if (told.aborted) return
-  screen.say(['The demonstration ', state, `. Look at it from another terminal: pawl job describe ${id.slice(-8)}`])
+  for (const line of await retellDemo(engine, job)) screen.say(line)
+  screen.say([
+    'The demonstration ',
+    stateOf('job', job.state),
+    `. In another terminal: npx pawl job describe ${job.id.slice(-8)}`,
+  ])
 }
 
 /** An address that was not typed may be a surprise, so it is said who chose it. */

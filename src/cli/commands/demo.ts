@@ -1,11 +1,12 @@
 /** The demonstration: a small job with a bit of everything, worked by this process. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PawlApi } from '../protocol/api.ts'
-import type { JobView } from '../protocol/jobs.ts'
-import type { JobSpec } from '../spec/job-spec.ts'
-import { defineTask, type Task } from '../worker/index.ts'
-import type { Screen } from './screen.ts'
-import { watchJob } from './watch.ts'
+import type { PawlApi } from '../../protocol/api.ts'
+import type { JobView } from '../../protocol/jobs.ts'
+import type { JobSpec } from '../../spec/job-spec.ts'
+import { defineTask, type Task } from '../../worker/index.ts'
+import type { Line } from '../line.ts'
+import type { Screen } from '../screen.ts'
+import { watchJob } from '../watch.ts'
 
 const topics = ['rivers', 'bridges', 'clocks', 'letters', 'maps', 'lamps', 'gears', 'harbours']
 
@@ -76,4 +77,23 @@ export async function showDemo(api: PawlApi, screen: Screen, signal: AbortSignal
     if (gate !== undefined) await api.approve(gate.id, { actor: 'demo', comment: 'Looks right.' })
   }
   return watchJob(id, { api, screen, signal, seen: approve })
+}
+
+/** What a bar does not show. */
+export async function retellDemo(api: PawlApi, { id, stages }: JobView): Promise<Line[]> {
+  const { items } = await api.tasks({ jobId: id, limit: 1000 })
+  const retried = items.filter(({ failures }) => failures > 0)
+  const attempts = await Promise.all(retried.map(task => api.attempts(task.id)))
+  return [
+    ...retried.map((task, index): Line => {
+      const [first] = attempts[index]!
+      return `  A retry: "${task.payload}" failed once (${first?.error?.message}) and was done at attempt ${task.failures + 1}.`
+    }),
+    ...stages
+      .filter(({ state }) => state === 'skipped')
+      .map(({ name }): Line => `  A branch not taken: "${name}" was skipped, for its condition was false.`),
+    ...stages.flatMap(({ name, approvals }) =>
+      approvals.map(({ by, comment }): Line => `  A gate: "${name}" was approved by ${by}: ${comment}`),
+    ),
+  ]
 }
