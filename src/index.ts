@@ -1,5 +1,6 @@
 export { startBabysitter } from './babysitter/babysitter.ts'
 export { type ClientOptions, connect, type PawlClient } from './client/client.ts'
+export { defineConfig, type PawlConfig } from './config/config.ts'
 export { type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
 export { Problem, type ProblemCode, problems } from './kernel/problem.ts'
 export type * from './protocol/api.ts'

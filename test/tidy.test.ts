@@ -19,9 +19,22 @@ const mayImport: Record<string, readonly string[]> = {
   engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
+  config: ['kernel', 'protocol', 'server'],
   conformance: ['kernel', 'protocol', 'engine', 'babysitter', 'server'],
-  cli: ['kernel', 'spec', 'protocol', 'client', 'store', 'engine', 'babysitter', 'worker', 'server', 'conformance'],
-  '.': ['kernel', 'spec', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
+  cli: [
+    'kernel',
+    'spec',
+    'config',
+    'protocol',
+    'client',
+    'store',
+    'engine',
+    'babysitter',
+    'worker',
+    'server',
+    'conformance',
+  ],
+  '.': ['kernel', 'spec', 'config', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
   testing: ['kernel', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
 }
 
@@ -31,6 +44,7 @@ const mayUse: Record<string, readonly string[]> = {
   '@electric-sql/pglite': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
+  jiti: ['config'],
   yaml: ['spec'],
   '@marcbachmann/cel-js': ['spec'],
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.

@@ -3,6 +3,7 @@
  * and that more than one of it runs: no chore keeps anything in memory that another would need, and every change is
  * one guarded transaction.
  */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import { ageLanes } from './age-lanes.ts'
@@ -24,6 +25,8 @@ const patienceMs = 10_000
 /** Starts the chores; the answer stops them. */
 export function startBabysitter({ context }: { context: Context }, chores = allChores(context)) {
   const ending = new AbortController()
+  // Each chore listens to it, and there are more of them than Node thinks usual.
+  setMaxListeners(chores.length + 1, ending.signal)
   const done = Promise.all(chores.map(chore => keepDoing(chore, context, ending.signal)))
   const stop = async () => {
     ending.abort()

@@ -173,6 +173,12 @@ export const problems = {
     means: 'The server cannot be reached, or did not answer in time.',
     hint: 'Is it running? `pawl up` starts one; --server or PAWL_SERVER says where it is.',
   },
+  COMMAND_INVALID: {
+    status: 400,
+    means: 'The command makes no sense as it was typed.',
+    hint: 'See its --help.',
+  },
+  FILE_INVALID: { status: 400, means: 'This file cannot be used.', hint: 'The details say why.' },
   TRANSACTION_REMOTE: {
     status: 409,
     means: 'A transaction cannot be passed on to an engine in another process.',

@@ -1,0 +1,46 @@
+/** Every command of the CLI, in the order of the help. */
+import type { Command } from './command.ts'
+import { completionFor } from './commands/completion.ts'
+import { config } from './commands/config.ts'
+import { deadLetterCommands } from './commands/dead-letters.ts'
+import { eventsTail } from './commands/events.ts'
+import { jobDescribe, jobEvents, jobList } from './commands/job.ts'
+import { jobControl } from './commands/job-control.ts'
+import { jobRun, jobWait } from './commands/job-run.ts'
+import { keyCommands } from './commands/keys.ts'
+import { queueList, workerList } from './commands/queues.ts'
+import { stageCommands } from './commands/stage.ts'
+import { doctor, migrate } from './commands/store.ts'
+import { taskAdd, taskDescribe, taskEvents, taskList } from './commands/task.ts'
+import { taskControl } from './commands/task-control.ts'
+import { typeCommands } from './commands/task-types.ts'
+import { up } from './commands/up.ts'
+import { worker } from './commands/worker.ts'
+
+const table: readonly Command[] = [
+  up,
+  worker,
+  workerList,
+  jobRun,
+  jobList,
+  jobDescribe,
+  jobWait,
+  jobEvents,
+  ...jobControl,
+  ...stageCommands,
+  taskAdd,
+  taskList,
+  taskDescribe,
+  taskEvents,
+  ...taskControl,
+  ...deadLetterCommands,
+  eventsTail,
+  queueList,
+  ...typeCommands,
+  ...keyCommands,
+  migrate,
+  doctor,
+  config,
+]
+
+export const commands: readonly Command[] = [...table, completionFor(table)]

@@ -1,0 +1,132 @@
+/** Scripts that let a shell complete what is typed: made from the table of commands, so that they know no less. */
+import { type Command, command, flagsOf } from '../command.ts'
+import { refused } from '../parse.ts'
+
+/** What may follow: words of commands, else flags; behind a flag, the words that it takes. */
+interface Row {
+  readonly after: string
+  readonly words: readonly string[]
+}
+
+export function completionFor(others: readonly Command[]): Command {
+  const self = command({
+    name: 'completion',
+    says: 'Print the completion script of a shell: bash, zsh or fish.',
+    more: `bash: eval "$(pawl completion bash)"
+zsh:  eval "$(pawl completion zsh)"
+fish: pawl completion fish | source`,
+    takes: { shell: 'bash, zsh or fish' },
+    async run({ args }) {
+      const script = Object.hasOwn(scripts, args.shell) ? scripts[args.shell as keyof typeof scripts] : undefined
+      if (script === undefined)
+        throw refused(`pawl completion knows bash, zsh and fish, not ${JSON.stringify(args.shell)}.`)
+      const text = script([...others, self])
+      return { data: { script: text }, show: () => text.split('\n') }
+    },
+  })
+  return self
+}
+
+const scripts = { bash, zsh, fish }
+
+/** For each beginning of a command the words that go on from there. */
+function wordRows(commands: readonly Command[]): Row[] {
+  const next = new Map<string, Set<string>>()
+  for (const { name } of commands) {
+    const words = name.split(' ')
+    for (const [index, word] of words.entries()) {
+      const after = words.slice(0, index).join(' ')
+      next.set(after, (next.get(after) ?? new Set()).add(word))
+    }
+  }
+  return [...next].map(([after, words]) => ({ after, words: [...words] }))
+}
+
+const flagRows = (commands: readonly Command[]): Row[] =>
+  commands.map(command => ({ after: command.name, words: Object.keys(flagsOf(command)).map(name => `--${name}`) }))
+
+const valueRows = (commands: readonly Command[]): Row[] =>
+  commands.flatMap(command =>
+    Object.entries(flagsOf(command)).flatMap(([name, { words }]) =>
+      words === undefined ? [] : [{ after: `${command.name}'*' --${name}`, words }],
+    ),
+  )
+
+/** The longest first: where a name begins with another, it must be found before it. */
+const cases = (rows: readonly Row[], anything = '') =>
+  [...rows]
+    .sort((one, other) => other.after.length - one.after.length)
+    .map(({ after, words }) => `    '${after}'${anything}) found='${words.join(' ')}' ;;`)
+    .join('\n')
+
+/** What bash and zsh read alike: from the words of the command and what is typed now, what may stand there. */
+function lookUp(commands: readonly Command[]): string {
+  return `  case "$typed $previous" in
+${cases(valueRows(commands))}
+  esac
+  if [ -z "$found" ] && [ "\${current#-}" != "$current" ]; then case "$typed" in
+${cases(flagRows(commands), '*')}
+  esac; fi
+  if [ -z "$found" ]; then case "$typed" in
+${cases(wordRows(commands))}
+  esac; fi`
+}
+
+function bash(commands: readonly Command[]): string {
+  return `_pawl() {
+  local found='' typed='' word index current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word="\${COMP_WORDS[index]}"
+    [ "\${word#-}" = "$word" ] || break
+    typed="\${typed:+$typed }$word"
+  done
+${lookUp(commands)}
+  COMPREPLY=($(compgen -W "$found" -- "$current"))
+}
+complete -o default -F _pawl pawl`
+}
+
+function zsh(commands: readonly Command[]): string {
+  return `_pawl() {
+  local found='' typed='' word index current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}"
+  for ((index = 2; index < CURRENT; index++)); do
+    word="\${words[index]}"
+    [ "\${word#-}" = "$word" ] || break
+    typed="\${typed:+$typed }$word"
+  done
+${lookUp(commands)}
+  if [ -n "$found" ]; then compadd -- \${=found}; else _files; fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+compdef _pawl pawl`
+}
+
+function fish(commands: readonly Command[]): string {
+  const quoted = (text: string) => `'${text.replace(/['\\]/g, match => `\\${match}`)}'`
+  const begins = (name: string) => quoted(`__pawl_typed ${name}`)
+  const subcommands = wordRows(commands).map(
+    ({ after, words }) => `complete -c pawl -f -n ${quoted(`__pawl_is ${after}`)} -a ${quoted(words.join(' '))}`,
+  )
+  const flags = commands.flatMap(command =>
+    Object.entries(flagsOf(command)).map(([name, { kind, says, words, short }]) => {
+      const takes = kind === 'switch' ? '' : ' -r'
+      const values = words === undefined ? '' : ` -f -a ${quoted(words.join(' '))}`
+      const letter = short === undefined ? '' : ` -s ${short}`
+      return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${takes}${values} -d ${quoted(says)}`
+    }),
+  )
+  return `function __pawl_words
+  for word in (commandline -opc)[2..-1]
+    string match -q -- '-*' $word; and break
+    echo $word
+  end
+end
+function __pawl_is
+  test (string join ' ' -- (__pawl_words)) = (string join ' ' -- $argv)
+end
+function __pawl_typed
+  string match -q -- (string join ' ' -- $argv)'*' (string join ' ' -- (__pawl_words))
+end
+${subcommands.join('\n')}
+${flags.join('\n')}`
+}

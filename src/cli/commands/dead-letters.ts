@@ -1,0 +1,79 @@
+import { type ReasonCode, reasonCodes } from '../../kernel/decide.ts'
+import type { TaskView } from '../../protocol/tasks.ts'
+import { callFlags, callOf, pageFlags, said } from '../asking.ts'
+import { apiCommand, type Command } from '../command.ts'
+import { exitCodes } from '../complain.ts'
+import { findTaskId } from '../find-id.ts'
+import { type Line, styled } from '../line.ts'
+import { relative } from '../moments.ts'
+import { refused } from '../parse.ts'
+import { type Column, pageEnd, table } from '../table.ts'
+
+const columns: readonly Column<TaskView>[] = [
+  { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },
+  { head: 'TYPE', of: ({ type }) => type },
+  { head: 'REASON', of: ({ deadLetter }) => deadLetter?.reasonCode ?? '', least: 10 },
+  { head: 'STEP', of: ({ deadLetter }) => deadLetter?.step ?? '', spare: true },
+  { head: 'ATTEMPTS', of: ({ deadLetter }) => String(deadLetter?.attempts ?? ''), align: 'right', spare: true },
+  { head: 'SINCE', of: ({ endedAt }) => relative(endedAt), align: 'right', spare: true },
+  { head: 'LAST ERROR', of: ({ error }) => error?.message ?? '', spare: true },
+]
+
+const filterFlags = {
+  type: { kind: 'text', value: 'TYPE', says: 'only of this type' },
+  queue: { kind: 'text', value: 'NAME', says: 'only of this queue' },
+  code: { kind: 'text', value: 'CODE', says: 'only with this reason', words: reasonCodes },
+} as const
+
+const dlqList = apiCommand({
+  name: 'dlq list',
+  says: 'List dead letters: tasks that were set aside for people.',
+  flags: { ...filterFlags, ...pageFlags },
+  async run({ api, flags }) {
+    const { type, queue, code, limit, cursor } = flags
+    const reasonCode = code as ReasonCode | undefined
+    const page = await api.tasks({ state: 'dead_lettered', ...said({ type, queue, reasonCode, limit, cursor }) })
+    const show = ({ width }: { width: number }): Line[] =>
+      page.items.length === 0
+        ? ['There are no dead letters.']
+        : [...table(page.items, columns, width), ...pageEnd(page)]
+    return { data: page, show }
+  },
+})
+
+const dlqRedrive = apiCommand({
+  name: 'dlq redrive',
+  says: 'Give dead letters another round: one, those of a filter, or --all.',
+  takes: { 'id?': 'one of them, or the beginning or the end of its id' },
+  flags: {
+    ...filterFlags,
+    all: { kind: 'switch', says: 'all of them' },
+    'dry-run': { kind: 'switch', says: 'say what would be done, and do nothing' },
+    rate: { kind: 'number', value: 'N', says: 'at most so many per second' },
+    payload: { kind: 'json', value: 'JSON', says: 'replaces the payload of every one of them' },
+    limit: { kind: 'number', value: 'N', says: 'at most so many; default 1000' },
+    ...callFlags,
+  },
+  async run({ api, args, flags }) {
+    const { type, queue, code, rate: ratePerSecond, limit, payload } = flags
+    if ([args.id, type, queue, code, flags.all].every(filter => filter === undefined)) {
+      throw refused('pawl dlq redrive wants an ID, a filter (--type, --queue, --code), or --all.')
+    }
+    const { actor, reason } = callOf(flags)
+    const ids = args.id === undefined ? undefined : [await findTaskId(api, args.id)]
+    const reasonCode = code as ReasonCode | undefined
+    const dryRun = flags['dry-run']
+    const request = said({ ids, type, queue, reasonCode, dryRun, ratePerSecond, limit, payload, reason })
+    const answer = await api.redrive(request, said({ actor }))
+    const { redriven, refused: left } = answer
+    const show = (): Line[] => [
+      `${dryRun ? 'Would redrive' : 'Redriven'}: ${redriven.length}`,
+      ...redriven.slice(0, 20).map(id => `  ${id}`),
+      ...(redriven.length > 20 ? ['  …'] : []),
+      ...left.map(({ id, code, message }): Line => [styled('red', `  refused ${id}`), ` ${code}: ${message}`]),
+    ]
+    return { data: answer, show, code: left.length > 0 ? exitCodes.bad : exitCodes.good }
+  },
+})
+
+export const deadLetterCommands: readonly Command[] = [dlqList, dlqRedrive]

@@ -1,0 +1,62 @@
+import { type Role, roles } from '../../kernel/role.ts'
+import type { KeyView } from '../../protocol/keys.ts'
+import { callOf } from '../asking.ts'
+import { apiCommand, type Command } from '../command.ts'
+import { type Line, styled } from '../line.ts'
+import { relative } from '../moments.ts'
+import { refused } from '../parse.ts'
+import { type Column, table } from '../table.ts'
+
+const keyCreate = apiCommand({
+  name: 'key create',
+  says: 'Make a key, and say it this once.',
+  flags: {
+    name: { kind: 'text', value: 'NAME', says: 'whose it is: the actor in the history' },
+    role: { kind: 'text', value: 'ROLE', says: 'what it may do', words: Object.keys(roles) },
+    queue: { kind: 'list', value: 'NAME', says: 'only this queue, may be repeated; for producers and workers' },
+  },
+  async run({ api, flags }) {
+    const { name, role, queue } = flags
+    if (name === undefined || role === undefined) throw refused('pawl key create wants --name and --role.')
+    const key = await api.createKey({ name, role: role as Role, ...(queue !== undefined && { queues: queue }) })
+    const show = (): Line[] => [
+      [styled('bold', key.secret)],
+      styled('dim', `Keep it: only its hash is stored. Its id, to revoke it: ${key.id}`),
+    ]
+    return { data: key, show }
+  },
+})
+
+const columns: readonly Column<KeyView>[] = [
+  { head: 'ID', of: ({ id }) => id, least: 36 },
+  { head: 'NAME', of: ({ name }) => name },
+  { head: 'ROLE', of: ({ role }) => role, spare: true },
+  { head: 'QUEUES', of: ({ queues }) => queues?.join(', ') ?? 'all', spare: true },
+  { head: 'MADE', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
+  { head: 'REVOKED', of: ({ revokedAt }) => relative(revokedAt), align: 'right', spare: true },
+]
+
+const keyList = apiCommand({
+  name: 'key list',
+  says: 'List keys, without their secrets.',
+  async run({ api }) {
+    const keys = await api.keys()
+    return {
+      data: keys,
+      show: ({ width }) => (keys.length === 0 ? ['There are no keys.'] : table(keys, columns, width)),
+    }
+  },
+})
+
+const keyRevoke = apiCommand({
+  name: 'key revoke',
+  says: 'End a key.',
+  takes: { id: 'its id' },
+  async run({ api, args }) {
+    const { actor } = callOf({})
+    const key = await api.revokeKey(args.id, { ...(actor !== undefined && { actor }) })
+    return { data: key, show: () => [`Revoked ${key.id} (${key.name}).`] }
+  },
+})
+
+export const keyCommands: readonly Command[] = [keyCreate, keyList, keyRevoke]

@@ -1,0 +1,115 @@
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
+import type { ApproveCall } from '../../protocol/api.ts'
+import type { StageView } from '../../protocol/jobs.ts'
+import { callFlags, callOf, cancelFlags, cancelOf, pageFlags, said } from '../asking.ts'
+import { apiCommand, type Command } from '../command.ts'
+import { eventLines } from '../events.ts'
+import { findStageId } from '../find-id.ts'
+import { type Line, styled } from '../line.ts'
+import { relative } from '../moments.ts'
+import { stateOf } from '../states.ts'
+import { type Column, pageEnd, table } from '../table.ts'
+
+const takes = { id: 'the stage as JOB/NAME, or its id, or the beginning or the end of that' } as const
+
+const columns: readonly Column<StageView>[] = [
+  { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },
+  { head: 'STAGE', of: ({ name }) => name },
+  { head: 'STATE', of: ({ state }) => stateOf('stage', state) },
+  { head: 'JOB', of: ({ jobId }) => jobId, cut: 'start', least: 9, spare: true },
+  { head: 'DONE', of: ({ progress: { good, bad, total } }) => `${good + bad}/${total}`, align: 'right', spare: true },
+  {
+    head: 'APPROVED',
+    of: ({ gate, approvals }) => (gate === null ? '' : `${approvals.length} of ${gate.approvers}`),
+    spare: true,
+  },
+  { head: 'ASKS', of: ({ gate }) => gate?.ask ?? '', spare: true },
+  { head: 'UNTIL', of: ({ gate }) => relative(gate?.until ?? null), align: 'right', spare: true },
+]
+
+const stageList = apiCommand({
+  name: 'stage list',
+  says: 'List stages, over all jobs; those that wait for somebody, if nothing else is said.',
+  flags: {
+    state: {
+      kind: 'list',
+      value: 'STATE',
+      says: 'in this state, may be repeated; default waiting',
+      words: statesOf(stageLifecycle),
+    },
+    ...pageFlags,
+  },
+  async run({ api, flags }) {
+    const { state = ['waiting'], limit, cursor } = flags
+    const page = await api.stages({ state: state as readonly StageState[], ...said({ limit, cursor }) })
+    const show = ({ width }: { width: number }): Line[] =>
+      page.items.length === 0
+        ? [`No stage is ${state.join(' or ')}.`]
+        : [...table(page.items, columns, width), ...pageEnd(page)]
+    return { data: page, show }
+  },
+})
+
+const answer = (stage: StageView) => {
+  const { name, state, gate, approvals } = stage
+  const more = gate === null || state !== 'waiting' ? '' : ` (${approvals.length} of ${gate.approvers} approvals)`
+  return { data: stage, show: (): Line[] => [[styled('bold', name), ' is ', stateOf('stage', state), more]] }
+}
+
+const approveFlags = {
+  ...callFlags,
+  comment: { kind: 'text', value: 'TEXT', says: 'what to say to it' },
+  answer: { kind: 'json', value: 'JSON', says: 'what you fill in; later stages can read it' },
+} as const
+
+const judge = (word: 'approve' | 'reject', says: string): Command =>
+  apiCommand({
+    name: `stage ${word}`,
+    says,
+    takes,
+    flags: approveFlags,
+    async run({ api, args, flags }) {
+      const call: ApproveCall = { ...callOf(flags), ...said({ comment: flags.comment, data: flags.answer }) }
+      return answer(await api[word](await findStageId(api, args.id), call))
+    },
+  })
+
+const plain = (word: string, says: string, move: 'hold' | 'retryStage' | 'sealStage'): Command =>
+  apiCommand({
+    name: `stage ${word}`,
+    says,
+    takes,
+    flags: callFlags,
+    run: async ({ api, args, flags }) => answer(await api[move](await findStageId(api, args.id), callOf(flags))),
+  })
+
+const stageCancel = apiCommand({
+  name: 'stage cancel',
+  says: 'Call a stage off.',
+  takes,
+  flags: cancelFlags,
+  run: async ({ api, args, flags }) => answer(await api.cancelStage(await findStageId(api, args.id), cancelOf(flags))),
+})
+
+const stageEvents = apiCommand({
+  name: 'stage events',
+  says: 'Show what happened to a stage, oldest first.',
+  takes,
+  flags: pageFlags,
+  async run({ api, args, flags }) {
+    const page = await api.stageEvents(await findStageId(api, args.id), said(flags))
+    return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
+  },
+})
+
+export const stageCommands: readonly Command[] = [
+  stageList,
+  judge('approve', 'Approve a stage that waits.'),
+  judge('reject', 'Refuse a stage that waits.'),
+  plain('hold', 'Hold a stage until it is approved.', 'hold'),
+  stageCancel,
+  plain('retry', 'Do again what did not succeed in a stage.', 'retryStage'),
+  plain('seal', 'Say that no more tasks will come.', 'sealStage'),
+  stageEvents,
+]

@@ -1,0 +1,59 @@
+/** Commands that look at a store as a whole. */
+import { storeOf } from '../../config/resolve.ts'
+import { pawl } from '../../engine/engine.ts'
+import type { Examination, Finding } from '../../protocol/operations.ts'
+import { migrate as migrateStore } from '../../store/migrate.ts'
+import { command } from '../command.ts'
+import { exitCodes } from '../complain.ts'
+import { type Line, type Style, styled } from '../line.ts'
+import { demandStore, namesStore, reach } from '../reach.ts'
+
+export const migrate = command({
+  name: 'migrate',
+  says: 'Bring a store up to this version, or make one.',
+  settings: ['database', 'data', 'schema'],
+  async run({ settled }) {
+    await using engine = await pawl({ ...storeOf(settled), migrate: false })
+    const made = await migrateStore(engine.context.sql)
+    const { applied, version } = made
+    const words = applied === 0 ? `Up to date at version ${version}.` : `Applied ${applied}; now at version ${version}.`
+    return { data: made, show: () => [words] }
+  },
+})
+
+const marks: Readonly<Record<Finding['grade'], readonly [string, Style]>> = {
+  bad: ['✗', 'red'],
+  warning: ['!', 'yellow'],
+  note: ['·', 'dim'],
+}
+
+export const doctor = command({
+  name: 'doctor',
+  says: 'Examine a store: broken rules, pinned snapshots, bloat, clock skew, schema drift.',
+  settings: ['server', 'key', 'database', 'data', 'schema'],
+  async run({ settled }) {
+    const found = await examination()
+    return { data: found, show: () => linesOf(found), code: found.healthy ? exitCodes.good : exitCodes.bad }
+
+    async function examination(): Promise<Examination> {
+      if (!namesStore(settled)) {
+        await using reached = await reach(settled)
+        return reached.api.doctor()
+      }
+      // It must not mend what it is to examine, so it opens the store as it is.
+      await using engine = await pawl({ ...demandStore(settled), migrate: false })
+      return engine.doctor()
+    }
+  },
+})
+
+function linesOf({ store, findings, healthy }: Examination): Line[] {
+  return [
+    store,
+    ...findings.flatMap(({ grade, what, todo }): Line[] => {
+      const [mark, style] = marks[grade]
+      return [[styled(style, mark), ` ${what}`], `    ${todo}`]
+    }),
+    healthy ? 'Every rule holds.' : styled('red', 'Something is wrong; see above.'),
+  ]
+}

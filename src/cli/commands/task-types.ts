@@ -1,0 +1,38 @@
+import { isObject } from '../../kernel/check.ts'
+import type { TaskTypeOptions } from '../../protocol/tasks.ts'
+import { apiCommand, type Command } from '../command.ts'
+import { styled } from '../line.ts'
+import { readJson, refused } from '../parse.ts'
+import { facts } from '../table.ts'
+import { harmlessJson } from '../text.ts'
+
+const view = (type: string, options: TaskTypeOptions) => ({
+  data: options,
+  show: () => [
+    styled('bold', type),
+    ...facts(Object.entries(options).map(([name, value]) => [name, harmlessJson(value)] as const)),
+  ],
+})
+
+const typeSet = apiCommand({
+  name: 'type set',
+  says: 'Say how tasks of a type are leased, retried and kept.',
+  more: `For example: pawl type set send-invoice '{ "retry": { "attempts": 5 }, "leaseSeconds": 120 }'
+It replaces what was said before.`,
+  takes: { type: 'the type', options: 'what is said of it, as JSON' },
+  async run({ api, args }) {
+    const options = readJson('OPTIONS', args.options)
+    if (!isObject(options)) throw refused('OPTIONS must be an object.')
+    await api.putTaskType(args.type, options)
+    return view(args.type, await api.taskType(args.type))
+  },
+})
+
+const typeShow = apiCommand({
+  name: 'type show',
+  says: 'Show what was said of a type.',
+  takes: { type: 'the type' },
+  run: async ({ api, args }) => view(args.type, await api.taskType(args.type)),
+})
+
+export const typeCommands: readonly Command[] = [typeSet, typeShow]

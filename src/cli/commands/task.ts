@@ -1,0 +1,139 @@
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import type { AttemptView, TaskView } from '../../protocol/tasks.ts'
+import { callFlags, callOf, pageFlags, said } from '../asking.ts'
+import { apiCommand } from '../command.ts'
+import { eventLines } from '../events.ts'
+import { findJobId, findTaskId } from '../find-id.ts'
+import { type Line, styled } from '../line.ts'
+import { between, relative } from '../moments.ts'
+import { readJson } from '../parse.ts'
+import { causeOf, stateOf } from '../states.ts'
+import { type Column, facts, pageEnd, table } from '../table.ts'
+import { harmlessJson } from '../text.ts'
+
+export const taskAdd = apiCommand({
+  name: 'task add',
+  says: 'Queue a task.',
+  takes: { type: 'its type', 'payload?': 'its payload, as JSON; default null' },
+  flags: {
+    queue: { kind: 'text', value: 'NAME', says: 'default: its type' },
+    priority: { kind: 'number', value: 'N', says: 'higher first; default 0' },
+    'run-at': { kind: 'text', value: 'TIME', says: 'not before this moment' },
+    'run-in': { kind: 'number', value: 'SECONDS', says: 'not before so many seconds from now' },
+    'dedupe-key': {
+      kind: 'text',
+      value: 'KEY',
+      says: 'queue nothing while another of this queue and key has not ended',
+    },
+    'correlation-id': { kind: 'text', value: 'ID', says: 'ties it to whatever asked for it' },
+    as: callFlags.as,
+  },
+  async run({ api, args, flags }) {
+    const payload = args.payload === undefined ? null : readJson('PAYLOAD', args.payload)
+    const { queue, priority, 'run-at': runAt, 'run-in': runInSeconds } = flags
+    const { 'dedupe-key': dedupeKey, 'correlation-id': correlationId } = flags
+    const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId })
+    const { actor } = callOf(flags)
+    const queued = await api.enqueue(args.type, payload, { ...options, ...(actor !== undefined && { actor }) })
+    const word = queued.deduplicated ? 'Another stands for it: ' : 'Queued: '
+    return { data: queued, show: () => [`${word}${queued.id}`] }
+  },
+})
+
+const columns: readonly Column<TaskView>[] = [
+  { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },
+  { head: 'STATE', of: ({ state }) => stateOf('task', state), least: 9 },
+  { head: 'TYPE', of: ({ type }) => type },
+  { head: 'QUEUE', of: ({ queue }) => queue, spare: true },
+  { head: 'FAILURES', of: ({ failures }) => String(failures), align: 'right', spare: true },
+  { head: 'CREATED', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
+  { head: 'LAST ERROR', of: ({ error }) => error?.message ?? '', spare: true },
+]
+
+export const taskList = apiCommand({
+  name: 'task list',
+  says: 'List tasks, newest first.',
+  flags: {
+    state: {
+      kind: 'list',
+      value: 'STATE',
+      says: 'only in this state, may be repeated',
+      words: statesOf(taskLifecycle),
+    },
+    type: { kind: 'text', value: 'TYPE', says: 'only of this type' },
+    queue: { kind: 'text', value: 'NAME', says: 'only of this queue' },
+    job: { kind: 'text', value: 'ID', says: 'only of this job' },
+    correlation: { kind: 'text', value: 'ID', says: 'only with this correlation id' },
+    ...pageFlags,
+  },
+  async run({ api, flags }) {
+    const { type, queue, job, correlation: correlationId, limit, cursor } = flags
+    const state = flags.state as readonly TaskState[] | undefined
+    const jobId = job === undefined ? undefined : await findJobId(api, job)
+    const page = await api.tasks(said({ state, type, queue, jobId, correlationId, limit, cursor }))
+    const show = ({ width }: { width: number }): Line[] =>
+      page.items.length === 0 ? ['There are no such tasks.'] : [...table(page.items, columns, width), ...pageEnd(page)]
+    return { data: page, show }
+  },
+})
+
+const attemptColumns: readonly Column<AttemptView>[] = [
+  { head: 'ATTEMPT', of: ({ epoch }) => String(epoch), align: 'right' },
+  { head: 'CLAIMED', of: ({ claimedAt }) => relative(claimedAt), align: 'right' },
+  { head: 'TOOK', of: ({ claimedAt, endedAt }) => between(claimedAt, endedAt), align: 'right', spare: true },
+  { head: 'OUTCOME', of: ({ outcome }) => (outcome === null ? 'in hand' : stateOf('task', outcome)) },
+  { head: 'WORKER', of: ({ worker }) => worker, spare: true },
+  { head: 'WHY', of: ({ cause, error }) => error?.message ?? causeOf(cause) ?? '' },
+]
+
+export const taskDescribe = apiCommand({
+  name: 'task describe',
+  says: 'Show a task and its attempts.',
+  takes: { id: 'the task, or the beginning or the end of its id' },
+  async run({ api, args }) {
+    const id = await findTaskId(api, args.id)
+    const [task, attempts] = await Promise.all([api.task(id), api.attempts(id)])
+    const show = ({ width }: { width: number }): Line[] => [
+      [styled('bold', task.type), '  ', stateOf('task', task.state)],
+      ...taskFacts(task),
+      ...(attempts.length === 0 ? [] : ['', ...table(attempts, attemptColumns, width)]),
+    ]
+    return { data: { ...task, attempts }, show }
+  },
+})
+
+const json = (value: unknown) => (value === null || value === undefined ? null : harmlessJson(value))
+
+function taskFacts(task: TaskView): Line[] {
+  const { deadLetter, error } = task
+  return facts([
+    ['id', task.id],
+    ['job', task.jobId],
+    ['queue', task.queue],
+    ['created', relative(task.createdAt)],
+    ['runs', task.endedAt === null && task.startedAt === null ? relative(task.runAt) : null],
+    ['ended', relative(task.endedAt)],
+    ['worker', task.owner],
+    ['lease', task.leaseUntil && `ends ${relative(task.leaseUntil)}`],
+    ['charged', `${task.failures} failures, ${task.losses} losses`],
+    ['error', error?.message],
+    ['dead letter', deadLetter && `${deadLetter.reasonCode}${deadLetter.step ? ` in ${deadLetter.step}` : ''}`],
+    ['payload', json(task.payload)],
+    ['progress', json(task.progress)],
+    ['checkpoint', json(task.checkpoint)],
+    ['output', json(task.output)],
+    ['correlation', task.correlationId],
+  ])
+}
+
+export const taskEvents = apiCommand({
+  name: 'task events',
+  says: 'Show what happened to a task, oldest first.',
+  takes: { id: 'the task, or the beginning or the end of its id' },
+  flags: pageFlags,
+  async run({ api, args, flags }) {
+    const page = await api.taskEvents(await findTaskId(api, args.id), said(flags))
+    return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
+  },
+})

@@ -1,0 +1,73 @@
+/** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
+import { startBabysitter } from '../../babysitter/babysitter.ts'
+import { type Settled, storeOf } from '../../config/resolve.ts'
+import { type Pawl, pawl } from '../../engine/engine.ts'
+import { Problem } from '../../kernel/problem.ts'
+import { startServer } from '../../server/server.ts'
+import { startWorker } from '../../worker/index.ts'
+import { command } from '../command.ts'
+import { styled } from '../line.ts'
+import { makeLog } from '../log.ts'
+import type { Screen } from '../screen.ts'
+import { stateOf } from '../states.ts'
+import { demoTasks, retellDemo, showDemo } from './demo.ts'
+
+export const up = command({
+  name: 'up',
+  says: 'Start Pawl: the store, the HTTP server and the babysitter, until it is told to end.',
+  more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
+SIGINT and SIGTERM end it gracefully.`,
+  flags: { demo: { kind: 'switch', says: 'run a demonstration job first, and show it' } },
+  settings: ['host', 'port', 'keysOnly', 'data', 'database', 'schema', 'connections'],
+  async run({ flags, settled, screen, json, untilTold }) {
+    const told = untilTold()
+    const { host, port, keysOnly, taskTypes = {} } = settled.values
+    const store = storeOf(settled)
+    const log = makeLog({ level: 'warn' })
+    await using engine = await pawl({ ...store, log })
+    for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
+    await using _babysitter = startBabysitter(engine)
+    const server = await startServer(engine, { host, port, keysOnly, log }).catch(sayingWhere(settled))
+    await using _server = { [Symbol.asyncDispose]: () => server.close() }
+    await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
+    const where = 'folder' in store ? store.folder : 'PostgreSQL'
+    if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
+    else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}.`])
+    if (flags.demo && !json) await demonstrate(engine, server.url, screen, told)
+    if (!json && !told.aborted) screen.say('It serves until it is told to end (Ctrl-C).')
+    await untilAborted(told)
+    if (!json) screen.say('Ending: work in hand is finished or given back …')
+    return { data: undefined }
+  },
+})
+
+async function demonstrate(engine: Pawl, url: string, screen: Screen, told: AbortSignal): Promise<void> {
+  const job = await showDemo(engine, screen, told, job => {
+    screen.say(['A demonstration job: ', styled('cyan', `${url}/v1/jobs/${job.id}`)])
+  })
+  if (told.aborted) return
+  for (const line of await retellDemo(engine, job)) screen.say(line)
+  screen.say([
+    'The demonstration ',
+    stateOf('job', job.state),
+    `. In another terminal: npx pawl job describe ${job.id.slice(-8)}`,
+  ])
+}
+
+/** An address that was not typed may be a surprise, so it is said who chose it. */
+function sayingWhere({ sources }: Settled) {
+  return (error: unknown): never => {
+    if (!(error instanceof Problem) || !['KEYS_WANTED', 'PORT_TAKEN', 'PORT_REFUSED'].includes(error.code)) throw error
+    const { host, port } = sources
+    const chosen = [host, port].filter(({ from }) => from === 'env' || from === 'file').map(({ name }) => name)
+    throw chosen.length === 0
+      ? error
+      : new Problem(error.code, { ...error.details, chosenBy: chosen.join(', ') }, error)
+  }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  // A promise keeps no process alive; what serves does.
+  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,84 @@
+import { resolve } from 'node:path'
+import { startBabysitter } from '../../babysitter/babysitter.ts'
+import { connect } from '../../client/client.ts'
+import { loadModule } from '../../config/load-module.ts'
+import { type Settled, serverOf, storeOf } from '../../config/resolve.ts'
+import { pawl } from '../../engine/engine.ts'
+import { isObject } from '../../kernel/check.ts'
+import { Problem } from '../../kernel/problem.ts'
+import type { SyncPort } from '../../protocol/sync.ts'
+import { startWorker, type Task } from '../../worker/index.ts'
+import { command } from '../command.ts'
+import { makeLog } from '../log.ts'
+import { namesStore } from '../reach.ts'
+
+export const worker = command({
+  name: 'worker',
+  says: 'Work tasks with a module of handlers, until it is told to end.',
+  more: `The module is TypeScript or JavaScript; every task that it exports is worked on. SIGTERM drains: running handlers
+may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.`,
+  takes: { module: 'the file with the handlers' },
+  flags: { name: { kind: 'text', value: 'NAME', says: 'what it is called; default: host and process' } },
+  settings: ['queues', 'concurrency', 'drainSeconds', 'server', 'key', 'database', 'data', 'schema'],
+  async run({ args, flags, settled, screen, json, untilTold }) {
+    const tasks = tasksIn(args.module, await loadModule(resolve(args.module)))
+    const { concurrency, drainSeconds, queues } = settled.values
+    const log = makeLog({ level: 'warn' })
+    await using port = await open(settled, log)
+    const told = untilTold()
+    const works = startWorker(port.engine, tasks, {
+      concurrency,
+      drainSeconds,
+      log,
+      ...(queues !== undefined && { queues }),
+      ...(flags.name !== undefined && { name: flags.name }),
+    })
+    const on = queues ?? tasks.map(({ type }) => type)
+    if (json) screen.jsonLine({ worker: works.name, queues: on, concurrency, pid: process.pid })
+    else screen.say(`${works.name} works on ${on.join(', ')}, ${concurrency} at once, ${port.where}.`)
+    await new Promise<void>(end => (told.aborted ? end() : told.addEventListener('abort', () => end(), { once: true })))
+    if (!json) screen.say(`Ending: ${works.inHand()} in hand …`)
+    await works.stop()
+    return { data: undefined }
+  },
+})
+
+interface Port extends AsyncDisposable {
+  readonly engine: SyncPort
+  readonly where: string
+}
+
+async function open(settled: Settled, log: ReturnType<typeof logTo>): Promise<Port> {
+  if (!namesStore(settled)) {
+    const server = serverOf(settled)
+    const { key } = settled.values
+    const client = connect({ server, ...(key !== undefined && { key }) })
+    return { engine: client, where: `through ${server}`, [Symbol.asyncDispose]: () => client.close() }
+  }
+  const engine = await pawl({ ...storeOf(settled), log })
+  // There may be no server that looks after the store.
+  const babysitter = startBabysitter(engine)
+  const close = async () => {
+    await babysitter.stop()
+    await engine.close()
+  }
+  return { engine, where: 'straight in the store', [Symbol.asyncDispose]: close }
+}
+
+function tasksIn(file: string, module: Readonly<Record<string, unknown>>): Task[] {
+  const tasks = [...new Set(Object.values(module).flatMap(value => (Array.isArray(value) ? value : [value])))].filter(
+    isTask,
+  )
+  if (tasks.length === 0) {
+    throw new Problem('FILE_INVALID', { file, why: 'it exports no task: `export const greet = defineTask({ … })`' })
+  }
+  const types = tasks.map(({ type }) => type)
+  const twice = types.find((type, index) => types.indexOf(type) !== index)
+  if (twice !== undefined) throw new Problem('FILE_INVALID', { file, why: `two of its tasks have the type "${twice}"` })
+  return tasks
+}
+
+/** By its shape: a task may have been defined by another copy of the package. */
+function isTask(value: unknown): value is Task {
+  return isObject(value) && typeof value.type === 'string' && typeof value.run === 'function' && isObject(value.options)
+}

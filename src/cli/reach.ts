@@ -1,0 +1,43 @@
+/** Gets hold of Pawl: through a server, or straight in a store where a flag names one. Both answer the same. */
+import { existsSync } from 'node:fs'
+import { connect } from '../client/client.ts'
+import { type Settled, serverOf, storeOf } from '../config/resolve.ts'
+import { pawl } from '../engine/engine.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { PawlApi } from '../protocol/api.ts'
+
+export interface Reached extends AsyncDisposable {
+  readonly api: PawlApi
+}
+
+export function namesStore({ sources }: Settled): boolean {
+  return sources.database.from === 'flag' || sources.data.from === 'flag'
+}
+
+/** A store that is there: a folder that was mistyped must not become a new one. */
+export function demandStore(settled: Settled): ReturnType<typeof storeOf> {
+  const store = storeOf(settled)
+  if ('folder' in store && !existsSync(store.folder)) {
+    throw new Problem('FILE_INVALID', {
+      file: store.folder,
+      why: 'there is no store; `pawl up` or `pawl migrate` makes one',
+    })
+  }
+  return store
+}
+
+/** A person waits: a server that is not there is told at once, unless the command has time. */
+export async function reach(settled: Settled, patienceSeconds = 0): Promise<Reached> {
+  if (namesStore(settled)) {
+    if (settled.sources.server.from === 'flag') {
+      throw new Problem('COMMAND_INVALID', {
+        why: 'a server or a store: --server goes with neither --database nor --data',
+      })
+    }
+    const engine = await pawl(demandStore(settled))
+    return { api: engine, [Symbol.asyncDispose]: () => engine.close() }
+  }
+  const { key } = settled.values
+  const client = connect({ server: serverOf(settled), patienceSeconds, ...(key !== undefined && { key }) })
+  return { api: client, [Symbol.asyncDispose]: () => client.close() }
+}

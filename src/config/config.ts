@@ -1,0 +1,36 @@
+import type { TaskTypeOptions } from '../protocol/tasks.ts'
+
+/** What `pawl.config.ts` (or .js, .mjs, .json) may say. The environment goes before it, and a flag before both. */
+export interface PawlConfig {
+  /** Where `pawl up` listens. Default 127.0.0.1. */
+  readonly host?: string
+  /** 0: any that is free. Default 7295. */
+  readonly port?: number
+  /** Ask for a key on this machine's own address too, as behind a proxy. Default false. */
+  readonly keysOnly?: boolean
+  /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
+  readonly data?: string
+  /** A PostgreSQL server in place of the embedded store. */
+  readonly database?: string
+  /** The schema that holds the tables. Default pawl. */
+  readonly schema?: string
+  /** Connections to the PostgreSQL server. Default 4. */
+  readonly connections?: number
+  /** The server that commands and workers speak to. Default: the one that `pawl up` would start here. */
+  readonly server?: string
+  /** The key that they show it. */
+  readonly key?: string
+  /** What `pawl worker` works on. Default: the types of its tasks. */
+  readonly queues?: readonly string[]
+  /** Handlers that run at once. Default 10. */
+  readonly concurrency?: number
+  /** How long a worker that stops waits for running handlers. Default 30. */
+  readonly drainSeconds?: number
+  /** How tasks are leased, retried and kept, by their type: `pawl up` writes it to the store when it starts. */
+  readonly taskTypes?: Readonly<Record<string, TaskTypeOptions>>
+}
+
+/** Has no effect but that an editor knows what may be said. */
+export function defineConfig(config: PawlConfig): PawlConfig {
+  return config
+}

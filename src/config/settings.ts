@@ -1,0 +1,170 @@
+/** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
+import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
+import { name } from '../kernel/fields.ts'
+import { taskTypeFields } from '../protocol/fields.ts'
+import { defaultPort } from '../server/options.ts'
+import type { PawlConfig } from './config.ts'
+
+export interface Setting {
+  readonly check: Field
+  /** How it is read where it is given as text. */
+  readonly kind: 'text' | 'number' | 'switch' | 'list' | 'object'
+  /** What stands for its value in a line of help. */
+  readonly value?: string
+  /** The variable of the environment that says it. */
+  readonly env?: string
+  readonly default?: unknown
+  readonly says: string
+  /** Never printed whole. */
+  readonly secret?: true
+}
+
+const url = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
+    ? undefined
+    : 'be a URL that begins with http:// or https://',
+)
+
+const database = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) ? undefined : 'be a URL that begins with postgres://',
+)
+
+const schema = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
+)
+
+const queues = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.length > 0 && value.every(item => name(item) === undefined)
+    ? undefined
+    : 'be a list of names',
+)
+
+const taskTypes = field({ type: 'object' }, value => {
+  if (!isObject(value)) return 'be an object, with a type of task for each name'
+  for (const [type, options] of Object.entries(value)) {
+    const fault = name(type) ?? typeFault(options)
+    if (fault !== undefined) return `have a type "${type}" that must ${fault}`
+  }
+  return undefined
+})
+
+function typeFault(options: unknown): string | undefined {
+  if (!isObject(options)) return 'be an object'
+  for (const [option, value] of Object.entries(options)) {
+    const check = Object.hasOwn(taskTypeFields, option) ? taskTypeFields[option] : undefined
+    if (check === undefined) return `not have "${option}" (it may have ${Object.keys(taskTypeFields).join(', ')})`
+    const fault = check(value)
+    if (fault !== undefined) return `have a "${option}" that must ${fault}`
+  }
+  return undefined
+}
+
+export const settings = {
+  host: {
+    check: text(255),
+    kind: 'text',
+    value: 'ADDRESS',
+    env: 'HOST',
+    default: '127.0.0.1',
+    says: 'where to listen; an address that others can reach needs keys',
+  },
+  port: {
+    check: number({ from: 0, to: 65_535, whole: true }),
+    kind: 'number',
+    value: 'PORT',
+    env: 'PORT',
+    default: defaultPort,
+    says: 'where to listen; 0: any port that is free',
+  },
+  keysOnly: {
+    check: oneOf([true, false]),
+    kind: 'switch',
+    env: 'PAWL_KEYS_ONLY',
+    default: false,
+    says: 'ask for a key on this machine too, as behind a proxy',
+  },
+  data: {
+    check: text(2000),
+    kind: 'text',
+    value: 'FOLDER',
+    env: 'PAWL_DATA',
+    default: './pawl-data',
+    says: 'the folder of the embedded store',
+  },
+  database: {
+    check: database,
+    kind: 'text',
+    value: 'URL',
+    env: 'DATABASE_URL',
+    says: 'a PostgreSQL server, in place of the embedded store',
+    secret: true,
+  },
+  schema: {
+    check: schema,
+    kind: 'text',
+    value: 'NAME',
+    env: 'PAWL_SCHEMA',
+    default: 'pawl',
+    says: 'the schema that holds the tables',
+  },
+  connections: {
+    check: number({ from: 1, to: 100, whole: true }),
+    kind: 'number',
+    value: 'N',
+    env: 'PAWL_CONNECTIONS',
+    default: 4,
+    says: 'connections to the PostgreSQL server',
+  },
+  server: {
+    check: url,
+    kind: 'text',
+    value: 'URL',
+    env: 'PAWL_SERVER',
+    says: 'the server to speak to',
+  },
+  key: {
+    check: text(500),
+    kind: 'text',
+    value: 'KEY',
+    env: 'PAWL_KEY',
+    says: 'the key to show to the server',
+    secret: true,
+  },
+  queues: {
+    check: queues,
+    kind: 'list',
+    value: 'NAME',
+    env: 'PAWL_QUEUES',
+    says: 'a queue to work on, may be repeated; default: the types of its tasks',
+  },
+  concurrency: {
+    check: number({ from: 1, to: 10_000, whole: true }),
+    kind: 'number',
+    value: 'N',
+    env: 'PAWL_CONCURRENCY',
+    default: 10,
+    says: 'handlers that run at once',
+  },
+  drainSeconds: {
+    check: number({ from: 0, to: 86_400 }),
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_DRAIN_SECONDS',
+    default: 30,
+    says: 'how long a stop waits for running handlers',
+  },
+  taskTypes: {
+    check: taskTypes,
+    kind: 'object',
+    says: 'how tasks are leased, retried and kept, by their type',
+  },
+} as const satisfies Record<keyof PawlConfig, Setting>
+
+export type SettingName = keyof typeof settings
+
+/** Names that a flag does not spell as the file does: one queue is given at a time. */
+const flagNames: Partial<Record<SettingName, string>> = { queues: 'queue' }
+
+export function flagOf(setting: SettingName): string {
+  return flagNames[setting] ?? setting.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+}
