@@ -48,7 +48,7 @@ interface Port extends AsyncDisposable {
   readonly where: string
 }
 
-async function open(settled: Settled, log: ReturnType<typeof logTo>): Promise<Port> {
+async function open(settled: Settled, log: ReturnType<typeof makeLog>): Promise<Port> {
   if (!namesStore(settled)) {
     const server = serverOf(settled)
     const { key } = settled.values
