@@ -51,6 +51,6 @@ function at(schema: Schema, ...path: string[]): Schema {
   return path.reduce((inner, name) => inner[name] as Schema, schema)
 }
 
-function findRoot(folder: string): string {
+export function findRoot(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
 }

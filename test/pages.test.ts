@@ -1,0 +1,139 @@
+/**
+ * Every code block of the pages is run. What stands behind the language says how: a file name (it is written down),
+ * `serve` (it is started and goes on), `setup` (this very test run did it), nothing (it must succeed).
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { parseJobSpec } from '../src/spec/parse-job-spec.ts'
+import { eventually } from './harness/eventually.ts'
+
+const root = findRoot(import.meta.dirname)
+const generated = ['lifecycles.md', 'problems.md']
+/** docs.test.ts and conformance/ see to these. */
+const seenToElsewhere = ['testing.md', 'worker-protocol.md']
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter(name => name.endsWith('.md') && !generated.includes(name) && !seenToElsewhere.includes(name))
+    .map(name => `docs/${name}`),
+]
+
+interface Block {
+  readonly language: string
+  readonly word: string
+  readonly text: string
+}
+
+for (const page of pages) {
+  test(`every code block in ${page} does what the page says`, { timeout: 300_000 }, async t => {
+    const folder = await workplace(t)
+    for (const block of blocksOf(readFileSync(join(root, page), 'utf8'))) await run(t, folder, block)
+  })
+}
+
+function blocksOf(text: string): Block[] {
+  return [...text.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)].map(([, language, word = '', body]) => ({
+    language: language!,
+    word,
+    text: body!,
+  }))
+}
+
+interface Workplace {
+  readonly path: string
+  readonly env: NodeJS.ProcessEnv
+  readonly server: string
+}
+
+/** An empty folder in which `pawl` is installed, as a user's would be, and a port of its own. */
+async function workplace(t: TestContext): Promise<Workplace> {
+  const path = mkdtempSync(join(tmpdir(), 'pawl-docs-'))
+  mkdirSync(join(path, 'bin'))
+  mkdirSync(join(path, 'node_modules'))
+  writeFileSync(join(path, 'package.json'), '{"type": "module"}')
+  writeFileSync(join(path, 'bin/pawl'), `#!/bin/sh\nexec "${process.execPath}" "${root}/dist/cli/main.js" "$@"\n`, {
+    mode: 0o755,
+  })
+  symlinkSync(root, join(path, 'node_modules/pawl'))
+  for (const name of ['zod', 'jiti']) symlinkSync(join(root, 'node_modules', name), join(path, 'node_modules', name))
+  const port = await freePort()
+  const server = `http://127.0.0.1:${port}`
+  const env = {
+    PATH: `${join(path, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: path,
+    PORT: String(port),
+    PAWL_SERVER: server,
+  }
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  return { path, env, server }
+}
+
+async function run(t: TestContext, { path, env, server }: Workplace, { language, word, text }: Block): Promise<void> {
+  if (word === 'setup' || language === 'mermaid') return
+  if (word === 'serve') {
+    const child = spawn('sh', ['-c', `exec ${text.trim()}`], { cwd: path, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    t.after(() => end(child))
+    return eventually(`${text.trim()} is ready`, () => isReady(child, text, server), 120).then(() => {})
+  }
+  if (language === 'yaml' && text.includes('stages:')) parseJobSpec(text)
+  if (word !== '') writeFileSync(join(path, word), text)
+  else if (language === 'sh') await shell(text, path, env)
+  else if (language === 'json') JSON.parse(text)
+  else assert.fail(`a block of ${language} must say what file it is`)
+}
+
+/** A server answers; a worker is heard of. */
+async function isReady(child: ChildProcess, text: string, server: string): Promise<boolean> {
+  assert.equal(child.exitCode, null, `${text.trim()} ended`)
+  const address = text.includes('pawl up') ? '/readyz' : '/v1/workers'
+  const answer = await fetch(new URL(address, server)).catch(() => undefined)
+  if (answer?.ok !== true) return false
+  return text.includes('pawl up') || ((await answer.json()) as unknown[]).length > 0
+}
+
+async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const child = spawn('sh', ['-e'], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
+  let said = ''
+  child.stdout.on('data', data => (said += data))
+  child.stderr.on('data', data => (said += data))
+  child.stdin.end(text)
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0, `${text}\n${said}`)
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const over = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  await over
+  clearTimeout(timer)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function findRoot(folder: string): string {
+  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
+}
