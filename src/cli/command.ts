@@ -95,7 +95,8 @@ export function apiCommand<const T extends Takes = None, const F extends Flags =
     settings: [...reaching, ...(definition.settings ?? [])],
     async run(ask) {
       await using reached = await reach(ask.settled)
-      return definition.run({ ...ask, api: reached.api })
+      // Awaited here: the store must be open until the answer has come.
+      return await definition.run({ ...ask, api: reached.api })
     },
   })
 }

@@ -25,6 +25,12 @@ function bug(error: unknown): string[] {
   return ['pawl: this is a bug, or a fault of the machine:', ...(stack ?? message ?? String(error)).split('\n')]
 }
 
+/** What else can be done where there is a command line. */
+const hintsHere: Partial<Record<ProblemCode, readonly string[]>> = {
+  SERVER_UNREACHABLE: ['Without a server, --database or --data looks straight into a store.'],
+  STORE_LOCKED: ['If that is `pawl up`, ask it: leave out --data, and say --server if it is not at its usual address.'],
+}
+
 function wordsOf({ code, details }: Problem): string[] {
   const { means, hint } = problems[code]
   const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
@@ -47,5 +53,5 @@ function wordsOf({ code, details }: Problem): string[] {
     ...(why && { why }),
   })
   const said = facts.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return [`${means}${said.length === 0 ? '' : ` (${said.join(', ')})`}`, hint]
+  return [`${means}${said.length === 0 ? '' : ` (${said.join(', ')})`}`, hint, ...(hintsHere[code] ?? [])]
 }

@@ -40,7 +40,8 @@ export function render(line: Line, { colour, width }: { readonly colour: boolean
     if (left <= 0) break
     const shown = cut(harmless(textOf(piece)), left)
     left -= widthOf(shown)
-    text += colour && typeof piece !== 'string' ? `\u001b[${codes[piece.style]}m${shown}\u001b[0m` : shown
+    text +=
+      colour && typeof piece !== 'string' && shown !== '' ? `\u001b[${codes[piece.style]}m${shown}\u001b[0m` : shown
   }
   return text.trimEnd()
 }

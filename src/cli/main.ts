@@ -18,4 +18,7 @@ function untilTold(): AbortSignal {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 const { stdout, stderr, env } = process
-process.exitCode = await run(commands, process.argv.slice(2), { stdout, stderr, env, folder: process.cwd(), untilTold })
+const code = await run(commands, process.argv.slice(2), { stdout, stderr, env, folder: process.cwd(), untilTold })
+// Not left to the end of the event loop: a handler that never ends would keep a worker alive that has stopped.
+await Promise.all([stdout, stderr].map(output => new Promise(resolve => output.write('', resolve))))
+process.exit(code)

@@ -22,14 +22,31 @@ export function makeEstimate(windowMs = 30_000) {
   }
 }
 
+export interface Room {
+  readonly width: number
+  readonly height: number
+}
+
 /** The job on one line, then a line for each stage. */
-export function progressLines(job: JobView, width: number, leftSeconds?: number): Line[] {
+export function progressLines(job: JobView, { width, height }: Room, leftSeconds?: number): Line[] {
   const names = job.stages.map(({ name }) => widthOf(harmless(name)))
   const nameWidth = Math.min(Math.max(8, ...names), Math.max(8, Math.floor(width / 3)))
   const barWidth = Math.max(6, Math.min(24, width - nameWidth - 30))
   const left = leftSeconds === undefined || hasEnded('job', job.state) ? '' : `  about ${span(leftSeconds)} left`
   const head: Line = [styled('bold', job.name), '  ', stateOf('job', job.state), `  ${job.progress.percent} %${left}`]
-  return [head, ...job.stages.map(stage => stageLine(stage, nameWidth, barWidth))]
+  const { shown, hidden } = inRoom(job.stages, height - 3)
+  const more: Line[] = hidden === 0 ? [] : [styled('dim', `  … and ${hidden} more stages`)]
+  return [head, ...shown.map(stage => stageLine(stage, nameWidth, barWidth)), ...more]
+}
+
+/** Where there are too many, those that are at work or in trouble are shown first. */
+function inRoom(stages: readonly StageView[], room: number): { shown: readonly StageView[]; hidden: number } {
+  if (stages.length <= room) return { shown: stages, hidden: 0 }
+  const matters = ({ state }: StageView) => ['running', 'waiting', 'stopping', 'failed', 'partial'].includes(state)
+  const waits = ({ state }: StageView) => state === 'pending' || state === 'created'
+  const rank = (stage: StageView) => (matters(stage) ? 0 : waits(stage) ? 1 : 2)
+  const chosen = [...stages].sort((one, other) => rank(one) - rank(other)).slice(0, Math.max(1, room))
+  return { shown: stages.filter(stage => chosen.includes(stage)), hidden: stages.length - chosen.length }
 }
 
 function stageLine(stage: StageView, nameWidth: number, barWidth: number): Line {

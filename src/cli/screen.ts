@@ -3,12 +3,14 @@ import type { Writable } from 'node:stream'
 import { type Line, render } from './line.ts'
 import { harmlessJson } from './text.ts'
 
-export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
 
 export interface Screen {
   readonly isTerminal: boolean
   /** Columns; Infinity where nobody said how many. */
   readonly width: number
+  /** Lines; what is drawn must not be higher. */
+  readonly height: number
   /** A line of the answer. It may be longer than the screen is wide. */
   say(line: Line): void
   /** Machines read the answer, so people are told elsewhere. */
@@ -44,8 +46,15 @@ export function openScreen({ stdout, stderr, env }: Outputs): Screen {
     get width() {
       return widthNow()
     },
+    get height() {
+      return stdout.rows || Number.POSITIVE_INFINITY
+    },
     say: line => void stdout.write(`${erase()}${render(line, { colour: allows(stdout), ...whole })}\n`),
-    note: line => void stderr.write(`${render(line, { colour: allows(stderr), ...whole })}\n`),
+    note(line) {
+      // It may be the same terminal.
+      if (drawn > 0) stdout.write(erase())
+      stderr.write(`${render(line, { colour: allows(stderr), ...whole })}\n`)
+    },
     json: value => void stdout.write(`${harmlessJson(value, 2)}\n`),
     jsonLine: value => void stdout.write(`${harmlessJson(value)}\n`),
     draw(lines) {

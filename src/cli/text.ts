@@ -25,8 +25,15 @@ export function harmlessJson(value: unknown, indent?: number): string {
 }
 
 const graphemes = new Intl.Segmenter('en')
-const wide =
-  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|^\p{Emoji_Presentation}/u
+/** East Asian characters and emoji stand in two columns. */
+const wide = new RegExp(
+  [
+    '^[\\u1100-\\u115f\\u2e80-\\u303e\\u3041-\\u4dbf\\u4e00-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff]',
+    '^[\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]',
+    '^\\p{Emoji_Presentation}',
+  ].join('|'),
+  'u',
+)
 
 function cellsOf(grapheme: string): number {
   return wide.test(grapheme) ? 2 : 1

@@ -40,7 +40,7 @@ export async function watchJob(id: string, { api, screen, signal, silent, seen }
 }
 
 function show(screen: Screen, before: JobView | undefined, job: JobView, leftSeconds: number | undefined): void {
-  if (screen.isTerminal) screen.draw(progressLines(job, screen.width, leftSeconds))
+  if (screen.isTerminal) screen.draw(progressLines(job, screen, leftSeconds))
   else for (const line of changes(before, job)) screen.say(line)
 }
 

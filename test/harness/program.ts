@@ -12,7 +12,7 @@ export interface Program<Line> {
   readonly lines: readonly Line[]
   signal(signal: NodeJS.Signals): void
   /** The first line that fits, said already or still to come. */
-  said(fact: string, fits: (line: Line) => boolean): Promise<Line>
+  said(fact: string, fits: (line: Line) => boolean, withinSeconds?: number): Promise<Line>
   /** Resolves when it has ended and all that it said is here. */
   readonly ended: Promise<void>
 }
@@ -25,7 +25,17 @@ export function startProgram<Line>(
   read: (line: string) => Line,
 ): Program<Line> {
   const file = fileURLToPath(new URL(`../${path}`, import.meta.url))
-  const child = spawn(process.execPath, [file, JSON.stringify(ask)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return startProcess(t, [file, JSON.stringify(ask)], {}, read)
+}
+
+/** Node with these arguments. */
+export function startProcess<Line>(
+  t: TestContext,
+  args: readonly string[],
+  where: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv },
+  read: (line: string) => Line,
+): Program<Line> {
+  const child = spawn(process.execPath, args, { ...where, stdio: ['ignore', 'pipe', 'pipe'] })
   const end = () => void child.kill('SIGKILL')
   process.once('exit', end)
   const lines: Line[] = []
@@ -48,10 +58,14 @@ export function startProgram<Line>(
     lines,
     ended,
     signal: signal => void child.kill(signal),
-    said: (fact, fits) =>
-      eventually(`the program says: ${fact}`, () => {
-        complain()
-        return lines.find(fits)
-      }),
+    said: (fact, fits, withinSeconds = 30) =>
+      eventually(
+        `the program says: ${fact}`,
+        () => {
+          complain()
+          return lines.find(fits)
+        },
+        withinSeconds,
+      ),
   }
 }

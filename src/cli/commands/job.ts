@@ -8,7 +8,6 @@ import { eventLines } from '../events.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between, relative } from '../moments.ts'
-import { progressLines } from '../progress.ts'
 import { causeOf, stateOf } from '../states.ts'
 import { type Column, facts, pageEnd, table } from '../table.ts'
 import { harmlessJson } from '../text.ts'
@@ -81,7 +80,7 @@ export const jobDescribe = apiCommand({
       api.tasks({ jobId: id, state: ['retrying', 'failed', 'dead_lettered', 'expired'], limit: shownTasks }),
     ])
     const show = ({ width }: { width: number }): Line[] => [
-      ...progressLines(job, width).slice(0, 1),
+      [styled('bold', job.name), '  ', stateOf('job', job.state), `  ${job.progress.percent} %`],
       ...jobFacts(job),
       ...part(table(job.stages, stageColumns, width), job.stages.length),
       ...part(table(inHand.items, runningColumns, width), inHand.items.length, inHand.next),

@@ -38,11 +38,11 @@ export const doctor = command({
     async function examination(): Promise<Examination> {
       if (!namesStore(settled)) {
         await using reached = await reach(settled)
-        return reached.api.doctor()
+        return await reached.api.doctor()
       }
       // It must not mend what it is to examine, so it opens the store as it is.
       await using engine = await pawl({ ...demandStore(settled), migrate: false })
-      return engine.doctor()
+      return await engine.doctor()
     }
   },
 })

@@ -1,0 +1,106 @@
+/** What is typed: mistakes are told in a way that helps, and scripts can tell what happened by the exit code. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { flagsOf } from '../../src/cli/command.ts'
+import { commands } from '../../src/cli/commands.ts'
+import { cli } from '../harness/cli.ts'
+
+const bounded = { timeout: 300_000 }
+
+const mistakes: readonly (readonly [typed: string, told: RegExp])[] = [
+  ['jbo list', /There is no command "pawl jbo list"\. Did you mean "pawl job"\?/],
+  ['job', /pawl job wants a command\. There are: run, list, describe/],
+  ['job lst', /There is no command "pawl job lst"\. Did you mean "pawl job list"\?/],
+  ['job list --stat x', /pawl job list knows no --stat\. Did you mean --state\?/],
+  ['job list --state faild', /--state must be one of .*Did you mean failed\?/],
+  ['job list --limit many', /--limit must be a number, not "many"/],
+  ['job list --limit', /--limit wants a value/],
+  ['job list --json=yes', /--json takes no value/],
+  ['job list extra', /does not know what to do with "extra"/],
+  ['job describe', /pawl job describe wants ID/],
+  ['job run none.yaml', /none\.yaml: .*no such file/],
+  ['task add mail {', /PAYLOAD must be JSON/],
+  ['job list --data nowhere', /nowhere: there is no store/],
+  ['job list --data here --server http://127.0.0.1:1', /a server or a store/],
+  ['up --data here --database postgres://x', /--database and --data name two stores/],
+]
+
+test('every mistake in what is typed ends with 2 and says what was meant', bounded, async t => {
+  const pawl = await cli(t)
+  for (const [typed, told] of mistakes) {
+    const { code, out, err } = await pawl.run(typed.split(' '))
+    assert.deepEqual([typed, code, out], [typed, 2, ''])
+    assert.match(err, told)
+    assert.doesNotMatch(err, /\n {4}at /, `${typed}: no stack`)
+  }
+})
+
+test('a server that is not there ends every command with 3 at once, with --json as JSON', bounded, async t => {
+  const gone = createServer().listen(0, '127.0.0.1')
+  await once(gone, 'listening')
+  const { port } = gone.address() as { port: number }
+  await new Promise(resolve => gone.close(resolve))
+  const pawl = await cli(t, { PAWL_SERVER: `http://127.0.0.1:${port}` })
+  const { code, out, err } = await pawl.run(['job', 'list'])
+  assert.deepEqual([code, out], [3, ''])
+  assert.match(err, /The server cannot be reached.*ECONNREFUSED[\s\S]*`pawl up` starts one/)
+  const asked = await pawl.run(['job', 'wait', crypto.randomUUID(), '--json'])
+  assert.deepEqual([asked.code, JSON.parse(asked.err).code], [3, 'SERVER_UNREACHABLE'])
+})
+
+test('help is there for all of it and for every command', bounded, async t => {
+  const pawl = await cli(t)
+  const { code, out } = await pawl.run(['--help'])
+  assert.equal(code, 0)
+  for (const { name } of commands) assert.ok(out.includes(`  ${name}`), name)
+  const wait = await pawl.run(['job', 'wait', '--help'])
+  assert.equal(wait.code, 0)
+  assert.match(wait.out, /^pawl job wait ID \[flags\]/)
+  assert.match(wait.out, /--strict {2,}a job that ended as partial/)
+  assert.equal((await pawl.run([])).code, 2)
+})
+
+test('no command has two flags of one name', () => {
+  for (const command of commands) {
+    const own = Object.keys(command.flags)
+    const common = Object.keys(flagsOf({ ...command, flags: {} }))
+    assert.deepEqual(
+      own.filter(name => common.includes(name)),
+      [],
+      command.name,
+    )
+  }
+})
+
+test('bash completes commands, flags and the words that a flag takes', bounded, async t => {
+  const pawl = await cli(t)
+  await writeFile(join(pawl.folder, 'script'), (await pawl.run(['completion', 'bash'])).out)
+  const complete = async (...words: string[]) => {
+    const script = `source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pawl; echo "\${COMPREPLY[*]}"`
+    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', 'pawl', ...words], { cwd: pawl.folder })
+    return stdout.trim().split(' ')
+  }
+  assert.deepEqual(await complete('jo'), ['job'])
+  assert.ok((await complete('job', 'de')).includes('describe'))
+  assert.deepEqual(await complete('worker', 'l'), ['list'])
+  assert.deepEqual(await complete('job', 'run', 'x.yaml', '--wa'), ['--wait'])
+  assert.deepEqual(await complete('worker', 'x.ts', '--conc'), ['--concurrency'])
+  assert.deepEqual(await complete('task', 'list', '--state', 'dead'), ['dead_lettered'])
+})
+
+test('zsh and fish have a script too, which knows every command', bounded, async t => {
+  const pawl = await cli(t)
+  for (const shell of ['zsh', 'fish']) {
+    const { code, out } = await pawl.run(['completion', shell])
+    assert.equal(code, 0)
+    for (const { name } of commands) assert.ok(out.includes(name), `${shell}: ${name}`)
+  }
+  const other = await pawl.run(['completion', 'csh'])
+  assert.deepEqual([other.code, /knows bash, zsh and fish/.test(other.err)], [2, true])
+})

@@ -1,0 +1,146 @@
+/** `pawl up`, and so `npm start`: what a newcomer sees first, and what must be there the next morning. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { connect } from '../../src/client/client.ts'
+import type { JobView } from '../../src/protocol/jobs.ts'
+import type { Page } from '../../src/protocol/tasks.ts'
+import { type Cli, cli } from '../harness/cli.ts'
+import { serverUrl } from '../harness/databases.ts'
+import type { Program } from '../harness/program.ts'
+
+/** The embedded store takes a second to open, and on a busy machine many. */
+const bounded = { timeout: 590_000 }
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a plain text must not hold
+const escapes = /\u001b/
+
+/** Starts it on a free port; `url` is where it says that it serves. */
+async function up(pawl: Cli, args: readonly string[] = []): Promise<{ program: Program<string>; url: string }> {
+  const program = pawl.start(['up', '--port', '0', ...args])
+  const line = await program.said('where it serves', said => said.startsWith('Pawl serves http'), 180)
+  return { program, url: /http:\/\/[\d.:]+\d/.exec(line)![0] }
+}
+
+const isUp = (line: string) => line.startsWith('It serves until')
+
+async function jobsAt(pawl: Cli, server: string): Promise<readonly JobView[]> {
+  const { code, err, json } = await pawl.run(['job', 'list', '--json', '--server', server])
+  assert.equal(code, 0, err)
+  return (json() as Page<JobView>).items
+}
+
+test('npm start is pawl up with its demonstration', () => {
+  const root = new URL('../../..', import.meta.url)
+  const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
+  assert.equal(scripts.start, 'node dist/cli/main.js up --demo')
+})
+
+test(
+  'one command shows a job go through and keeps serving; a second terminal sees it; after a SIGKILL all is there',
+  bounded,
+  async t => {
+    const pawl = await cli(t)
+    const first = await up(pawl, ['--demo'])
+    await first.program.said('that it goes on serving', isUp, 180)
+    const said = first.program.lines.join('\n')
+    assert.match(said, /review {2}waits for approval \(0 of 1\): Is it fit to print\?/)
+    assert.match(said, /translate {2}skipped: condition false/)
+    assert.match(said, /A retry: "clocks" failed once \(The pen ran dry/)
+    assert.match(said, /The demonstration succeeded/)
+    assert.doesNotMatch(said, escapes)
+    const [, link = ''] = /A demonstration job: (\S+)/.exec(said) ?? []
+    const linked = (await (await fetch(link)).json()) as JobView
+
+    const [job] = await jobsAt(pawl, first.url)
+    assert.deepEqual([job?.name, job?.state, job?.id], ['demo', 'succeeded', linked.id])
+
+    first.program.signal('SIGKILL')
+    await first.program.ended
+    const second = await up(pawl)
+    await second.program.said('that it goes on serving', isUp, 180)
+    assert.deepEqual(await jobsAt(pawl, second.url), [job])
+
+    second.program.signal('SIGTERM')
+    await second.program.ended
+    assert.equal(second.program.process.exitCode, 0)
+    assert.match(second.program.lines.join('\n'), /Ending/)
+    await assert.rejects(connect({ server: second.url, patienceSeconds: 0 }).queues(), { code: 'SERVER_UNREACHABLE' })
+  },
+)
+
+test('a port that is taken is told in plain words, with who chose it and what to do', bounded, async t => {
+  const pawl = await cli(t)
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.after(() => other.close())
+  const { port } = other.address() as { port: number }
+  const { code, err } = await pawl.run(['up'], { env: { PORT: String(port) } })
+  assert.equal(code, 1)
+  assert.match(err, new RegExp(`Something else listens on this port. .*port: ${port}, chosenBy: PORT`))
+  assert.match(err, /choose another with --port/)
+  assert.doesNotMatch(err, /at .*\.js/)
+})
+
+test('a data folder that a living process has open is refused, whoever asks', bounded, async t => {
+  const pawl = await cli(t)
+  const { program } = await up(pawl)
+  const second = await pawl.run(['up', '--port', '0'])
+  assert.equal(second.code, 3)
+  assert.match(second.err, new RegExp(`Another live process has this data folder open.*pid: ${program.process.pid}`))
+  const list = await pawl.run(['job', 'list', '--data', 'pawl-data'])
+  assert.equal(list.code, 3)
+  assert.match(list.err, /leave out --data/)
+})
+
+test('an address that others can reach is refused without keys, and served with one', bounded, async t => {
+  const pawl = await cli(t)
+  const refused = await pawl.run(['up', '--host', '0.0.0.0', '--port', '0'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /wants keys, and there are none/)
+  const made = await pawl.run(['key', 'create', '--name', 'ann', '--role', 'admin', '--data', 'pawl-data'])
+  assert.equal(made.code, 0, made.err)
+  const [secret = ''] = made.out.split('\n')
+  const { url } = await up(pawl, ['--host', '0.0.0.0'])
+  const server = url.replace('0.0.0.0', '127.0.0.1')
+  const without = await pawl.run(['job', 'list', '--server', server])
+  assert.deepEqual([without.code, /wants a key/.test(without.err)], [3, true])
+  const withKey = await pawl.run(['job', 'list', '--server', server], { env: { PAWL_KEY: secret } })
+  assert.deepEqual([withKey.code, withKey.out], [0, 'There are no jobs.\n'])
+})
+
+test('two servers on one PostgreSQL serve the same jobs', bounded, async t => {
+  const pawl = await cli(t)
+  const store = await onPostgres(t)
+  const [one, other] = [await up(pawl, store), await up(pawl, store)]
+  const spec = JSON.stringify({ name: 'shared', stages: [{ name: 'a', task: 'a' }] })
+  const submitted = await pawl.run(['job', 'run', '-', '--json', '--server', one.url], { input: spec })
+  assert.equal(submitted.code, 0, submitted.err)
+  assert.deepEqual(
+    (await jobsAt(pawl, other.url)).map(({ id }) => id),
+    [(submitted.json() as JobView).id],
+  )
+})
+
+async function onPostgres(t: TestContext): Promise<string[]> {
+  const database = await serverUrl(18)
+  const schema = `t_${randomBytes(6).toString('hex')}`
+  t.after(async () => {
+    const { pawl } = await import('../../src/engine/engine.ts')
+    await using engine = await pawl({ database, schema, migrate: false })
+    await engine.context.sql.script(`drop schema if exists "${schema}" cascade`)
+  })
+  return ['--database', database, '--schema', schema]
+}
+
+test('what is served as JSON can be read by the program that started it', bounded, async t => {
+  const pawl = await cli(t)
+  const program = pawl.start(['up', '--port', '0', '--json', '--data', 'here'])
+  const line = await program.said('where it serves', said => said.startsWith('{'), 180)
+  const { url, store, pid } = JSON.parse(line)
+  assert.deepEqual([store, pid], [join(pawl.folder, 'here'), program.process.pid])
+  assert.equal((await fetch(`${url}/readyz`)).status, 200)
+})
