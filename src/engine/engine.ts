@@ -22,7 +22,7 @@ import { claimHints } from './hints.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
-import { settingsOf, taskTypeFields } from './options.ts'
+import { checkDeadlines, settingsOf, taskTypeFields } from './options.ts'
 import * as read from './read.ts'
 import * as stageControl from './stage-control.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
@@ -187,7 +187,9 @@ function typeRegister(context: Context) {
   const put = async (type: string, options: TaskTypeOptions, tx?: CallerTransaction) => {
     checkOptions({ type }, { type: text(200) }, 'task type')
     checkOptions(options, taskTypeFields, `task type ${type}`)
-    await putTaskType(context.within(tx), type, settingsOf(options) ?? {})
+    const settings = settingsOf(options) ?? {}
+    checkDeadlines(settings, `task type ${type}`)
+    await putTaskType(context.within(tx), type, settings)
   }
   return {
     put,

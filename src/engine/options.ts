@@ -1,10 +1,27 @@
 import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
 import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
-import { anything, type Fields, moment, nested, number, object, oneOf, text } from './check.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { TaskSettings } from '../kernel/settings.ts'
+import { anything, type Fields, moment, nested, number, object, oneOf, orNull, text } from './check.ts'
 
 export { settingsOf } from '../kernel/settings.ts'
 
-export const taskTypeFields: Fields = { ...settingFields, dedupeSeconds: number({ from: 0, to: 10 * year }) }
+const span = orNull(number({ from: 0.001, to: 10 * year }))
+
+export const taskTypeFields: Fields = {
+  ...settingFields,
+  dedupeSeconds: number({ from: 0, to: 10 * year }),
+  softDeadlineSeconds: span,
+  hardDeadlineSeconds: span,
+}
+
+/** What must be done by a time should not be done only later. */
+export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
+  const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = said
+  if (typeof soft !== 'number' || typeof hard !== 'number' || soft <= hard) return
+  const must = `not be before softDeadlineSeconds, which is ${soft}`
+  throw new Problem('OPTION_INVALID', { at, option: 'hardDeadlineSeconds', must })
+}
 
 export const taskFields: Fields = {
   ...taskTypeFields,
