@@ -397,16 +397,40 @@ create table pawl.errand (
 
 -- Migration 4
 
-/* Who may ask over HTTP. A key is 256 random bits, so a plain hash of it is as good as a slow one. */
-create table pawl.key (
-  id uuid primary key,
-  name text not null,
-  role text not null,
-  queues text[],
-  hash text not null unique,
-  created_at timestamptz not null,
-  revoked_at timestamptz
-);
+-- Which deadlines the tasks of a stand-alone lane have; null: none. Only roughly, for every lane costs a claim a look:
+-- '64/512' holds what should be done in 64 to 128 seconds and must be in 512 to 1024.
+alter table pawl.lane add column sla text collate "C";
+alter table pawl.lane drop constraint lane_queue_stage_id_priority_key;
+alter table pawl.lane add constraint lane_key unique nulls not distinct (queue, stage_id, priority, sla);
+
+-- The stand-alone lane of tasks with these settings, of their own and of their type. One that is missing is made; of
+-- two that make the same one at once, the second waits for the first and finds it made.
+create function pawl.lane_for(queue text, priority integer, own jsonb, typed jsonb) returns integer
+  language plpgsql as $$
+declare
+  soft   float8 := pawl.setting(own, typed, 'softDeadlineSeconds');
+  hard   float8 := pawl.setting(own, typed, 'hardDeadlineSeconds');
+  wanted text   := case when coalesce(soft, hard) is not null
+                        then concat(power(2, floor(log(soft) / log(2))), '/', power(2, floor(log(hard) / log(2)))) end;
+  lane   integer;
+begin
+  for tries in 1..2 loop
+    select l.id into lane
+      from pawl.lane l
+     where l.queue = lane_for.queue and l.priority = lane_for.priority and l.stage_id is null
+       and l.sla is not distinct from wanted;
+    exit when lane is not null;
+    insert into pawl.lane (queue, priority, rank, sla)
+    values (lane_for.queue, lane_for.priority, lane_for.priority, wanted)
+        on conflict do nothing
+    returning id into lane;
+    exit when lane is not null;
+  end loop;
+  return lane;
+end $$;
+
+-- Migration 5
+
 -- What a handler says while it works: many lines, without a seq, and soon forgotten. The worker numbers them within
 -- its attempt, so a line that is sent again is kept once, and those of another lease are never among them.
 create table pawl.log (
@@ -443,6 +467,9 @@ create table pawl.counted (
   at         timestamptz
 );
 insert into pawl.counted (generation) select generation from pawl.meta;
+
+-- Migration 6
+
 -- Dead letters that are to come back. Which ones is decided when it is asked for; they are then taken in order, and how
 -- far it has come is written in the transaction that brings them back, so whoever goes on begins at the right place.
 create table pawl.redrive (
@@ -469,13 +496,26 @@ create table pawl.redrive (
 alter table pawl.redrive alter column ids set storage external;
 create index redrive_open on pawl.redrive (at) where ended_at is null;
 
+-- Migration 7
+
+/* Who may ask over HTTP. A key is 256 random bits, so a plain hash of it is as good as a slow one. */
+create table pawl.key (
+  id uuid primary key,
+  name text not null,
+  role text not null,
+  queues text[],
+  hash text not null unique,
+  created_at timestamptz not null,
+  revoked_at timestamptz
+);
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8
   language sql immutable parallel safe as $$
   select case when own ? name then (own->>name)::float8
               when typed ? name then (typed->>name)::float8
-              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"dedupeSeconds":0,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
+              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"dedupeSeconds":0,"softDeadlineSeconds":null,"hardDeadlineSeconds":null,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
 $$;
 
 -- A lease has one end: its own, or two missed heartbeats. least() passes over a heartbeat that is null.

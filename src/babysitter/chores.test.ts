@@ -152,6 +152,39 @@ test('two babysitters at once end each task once', async t => {
   for (const { id } of held) assert.equal((await run.engine.task(id)).seq, 5)
 })
 
+test('times to live of tasks that have ended do not keep others waiting', async t => {
+  const run = await fresh(t)
+  const items = (count: number, expireInSeconds: number) =>
+    Array.from({ length: count }, () => ({ type: 'a', expireInSeconds }))
+  await run.engine.enqueueMany([...items(500, 10), ...items(1, 20)])
+  const { claimed } = await run.sync({ queues: ['a'], claim: 500 })
+  await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
+  await run.advance(60)
+  const look = async () => {
+    const { expired, more } = await expireTasks.run(run.engine.context)
+    return [expired, more]
+  }
+  assert.deepEqual(
+    [await look(), await look()],
+    [
+      [0, true],
+      [1, false],
+    ],
+  )
+})
+
+test('times to live that nobody can act on are looked at again, but not at once', async t => {
+  const run = await fresh(t)
+  const ids = await run.engine.enqueueMany(Array.from({ length: 500 }, () => ({ type: 'a', expireInSeconds: 10 })))
+  await run.advance(60)
+  await run.sql.begin(async tx => {
+    await tx`select from pawl.task where id = any(${ids.map(({ id }) => id)}::uuid[]) for update`
+    const { expired, more } = await expireTasks.run(run.engine.context)
+    assert.deepEqual([expired, more], [0, false])
+  })
+  assert.equal((await expireTasks.run(run.engine.context)).expired, 500)
+})
+
 test('one task that cannot be written never stops a chore', async t => {
   const told: unknown[] = []
   const run = await fresh(t, 'postgres 18', { log: (word, facts) => told.push([word, facts.id]) })

@@ -20,9 +20,10 @@ export const expireTasks: Chore = {
   name: 'expire',
   everySeconds: 1,
   async run(context) {
-    const ids = await overdueTasks(context.sql, batch)
+    const { ids, looked } = await overdueTasks(context.sql, batch)
     const { moved, failed } = await judge(context, ids, task => (task.overdue ? expire(task) : undefined))
-    return { expired: moved, failed, more: moved === batch }
+    const gone = looked - ids.length
+    return { expired: moved, failed, more: looked === batch && moved + gone > 0 }
   },
 }
 

@@ -105,6 +105,29 @@ test('an option that does not exist is refused with the one that was meant', asy
   await refuses(run, () => engine.redrive(any({ dryrun: true })), unknown, /didYouMean: "dryRun"/)
 })
 
+test('deadlines that cannot be kept are refused, of a task and of a type', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const bad: [options: object, code: ProblemCode, says: RegExp][] = [
+    [{ softDeadlineSeconds: -1 }, 'OPTION_INVALID', /option: "softDeadlineSeconds", must: "be from 0.001/],
+    [{ hardDeadlineSeconds: 0 }, 'OPTION_INVALID', /option: "hardDeadlineSeconds", must: "be from 0.001/],
+    [{ hardDeadlineSeconds: 'soon' }, 'OPTION_INVALID', /be a number/],
+    [
+      { softDeadlineSeconds: 60, hardDeadlineSeconds: 59 },
+      'OPTION_INVALID',
+      /not be before softDeadlineSeconds, .* 60/,
+    ],
+    [{ softDeadlineSecond: 60 }, 'OPTION_UNKNOWN', /didYouMean: "softDeadlineSeconds"/],
+    [{ hardDeadline: 60 }, 'OPTION_UNKNOWN', /hardDeadline/],
+  ]
+  for (const [options, code, says] of bad) {
+    await refuses(run, () => engine.enqueue('a', null, options as never), code, says)
+    await refuses(run, () => engine.putTaskType('a', options as never), code, says)
+  }
+  await engine.enqueue('a', null, { softDeadlineSeconds: 60, hardDeadlineSeconds: 60 })
+  await engine.enqueue('a', null, { softDeadlineSeconds: null, hardDeadlineSeconds: 0.001 })
+})
+
 test('an option whose value cannot be used is refused, and says what it must be', async t => {
   const run = await fresh(t)
   const { engine } = run

@@ -18,7 +18,7 @@ export interface Context {
   readonly maxPayloadBytes: number
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
   readonly oneConnection: boolean
-  /** Lanes and sessions that this process has made or seen; they are never removed while it lives. */
+  /** Kinds of tasks whose lanes, and sessions, that this process has made or seen; none is removed while it lives. */
   readonly knownLanes: Set<string>
   readonly knownSessions: Set<string>
   /** Tells waiting workers once the transaction has committed. */

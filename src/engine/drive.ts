@@ -11,17 +11,16 @@ import { cancel } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
-import { type Batch, fanSlice, releaseBlocked, skipBlocked, tasksAfter } from '../store/errands.ts'
+import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
 import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs.ts'
-import { clearLanes, setLanes } from '../store/lanes.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
-import { JobBook } from './job-book.ts'
+import { type Ask, JobBook } from './job-book.ts'
 import { lookAt } from './look.ts'
 import { reviveBatch } from './revive.ts'
-import { again } from './split.ts'
+import { again, splitting } from './split.ts'
 import { planUndoing } from './undo.ts'
 
 /** Most tasks that one transaction touches. */
@@ -80,51 +79,66 @@ export async function driveOnce<T>(
 ): Promise<Driven<T>> {
   const book = await JobBook.open(tx, jobId, actor)
   const result = (await change?.(book, tx)) as T
-  const run = new Run(tx, book, actor)
-  await run.toTheEnd()
-  await book.write(tx)
-  const isUnfinished = book.stages.some(stage => stage.busy)
-  if (isUnfinished || book.job.hasErrand) await keepErrand(tx, jobId, isUnfinished)
-  const ended = [...book.touched].filter(({ state }) => isFinal(stageLifecycle, state))
-  await clearLanes(
-    tx,
-    ended.flatMap(({ laneId }) => (laneId === null ? [] : [laneId])),
-  )
-  const opened = await setLanes(
-    tx,
-    [...book.touched].flatMap(stage => laneOf(book, stage)),
-  )
-  return { result, queues: [...new Set([...opened, ...book.told])], isUnfinished }
+  await new Run(tx, book, actor, errandSize).toTheEnd()
+  const queues = await JobBook.close(tx, [book])
+  return { result, queues, isUnfinished: await keepErrandOf(tx, book) }
 }
 
-/** A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. */
-function laneOf({ job }: JobBook, { laneId, state, kind }: StageRow): { id: number; open: boolean }[] {
-  if (laneId === null) return []
-  const runs = kind === 'undo' ? job.state === 'compensating' : job.state === 'pending' || job.state === 'running'
-  return [{ id: laneId, open: runs && job.visible && (state === 'pending' || state === 'running') }]
+/**
+ * Drives several jobs, in one transaction and with the statements of one. Those that somebody else holds, and those
+ * that have more to do than the rest of them together may, are gone on with one by one.
+ */
+export async function driveJobs(context: Context, asks: readonly Ask[]): Promise<void> {
+  const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(tx, some))]
+  const fail = (_: Ask, error: unknown): never => {
+    throw error
+  }
+  const driven = await splitting(asks, drive, fail)
+  context.wake.tell(driven.flatMap(({ queues }) => queues))
+  for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) await driveJob(context, jobId, 'engine')
+}
+
+async function driveFree(tx: Sql, asks: readonly Ask[]): Promise<{ queues: string[]; unfinished: string[] }> {
+  const books = await JobBook.openFree(tx, asks, 'engine')
+  let room = errandSize
+  for (const book of books) room = await new Run(tx, book, 'engine', room).toTheEnd()
+  const queues = await JobBook.close(tx, books)
+  const unfinished = new Set(asks.map(({ jobId }) => jobId))
+  for (const book of books) if (!(await keepErrandOf(tx, book))) unfinished.delete(book.job.id)
+  return { queues, unfinished: [...unfinished] }
+}
+
+/** Whether there is something left to do; it is kept where the babysitter finds it. */
+async function keepErrandOf(tx: Sql, { job, stages }: JobBook): Promise<boolean> {
+  const isUnfinished = stages.some(stage => stage.busy)
+  if (isUnfinished || job.hasErrand) await keepErrand(tx, job.id, isUnfinished)
+  return isUnfinished
 }
 
 class Run {
-  #room = errandSize
+  #room: number
   readonly #tx
   readonly #book
   readonly #actor
 
-  constructor(tx: Sql, book: JobBook, actor: string) {
+  constructor(tx: Sql, book: JobBook, actor: string, room: number) {
     this.#tx = tx
     this.#book = book
     this.#actor = actor
+    this.#room = room
   }
 
-  async toTheEnd(): Promise<void> {
+  /** Answers with the room that is left for tasks of others. */
+  async toTheEnd(): Promise<number> {
     for (const stage of this.#book.stages) {
       // An errand is taken up where it was left: the kernel asks for it again. A revival it does not know of.
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
     for (;;) {
+      await this.#book.readRest(this.#tx, 'if needed')
       const act = nextAct(this.#book.job, this.#book.stages)
-      if (act === undefined) return
+      if (act === undefined) return this.#room
       await this.#do(act)
     }
   }
@@ -179,23 +193,36 @@ class Run {
     const book = this.#book
     if (this.#room === 0) return book.setStage(stage, { errand })
     const limit = this.#room
-    await book.write(this.#tx)
+    book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
     const { last, seen } = await this.#batch(errand, stage, limit)
     this.#room -= Math.min(limit, seen)
-    await book.recount(this.#tx)
     if (seen >= limit) return book.setStage(stage, { errand, errandAt: last })
     // It has been through all of them, so none is left to wait for it.
-    const done = errand === 'call off' ? { calledOff: true, blocked: 0 } : errand === 'fan out' ? {} : { blocked: 0 }
+    const done = errand === 'call off' ? { calledOff: true, blocked: 0 } : errand === 'pass over' ? { blocked: 0 } : {}
     book.setStage(stage, { ...done, errand: null, errandAt: null })
   }
 
-  #batch(errand: Errand, stage: StageRow, limit: number): Promise<Batch> {
-    const ask = { jobId: stage.jobId, stageId: stage.id, after: stage.errandAt, limit }
-    this.#book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
-    if (errand === 'release') return releaseBlocked(this.#tx, ask)
-    if (errand === 'pass over') return skipBlocked(this.#tx, { ...ask, cause: stage.endsCause ?? 'skipped' })
+  async #batch(errand: Errand, stage: StageRow, limit: number): Promise<Batch> {
+    if (errand === 'release') return this.#release(stage, limit)
+    const book = this.#book
+    await book.write(this.#tx)
     if (errand === 'fan out') return this.#fanOut(stage, limit)
-    return this.#callOff(stage, limit)
+    const ask = { jobId: stage.jobId, stageId: stage.id, after: stage.errandAt, limit }
+    const batch =
+      errand === 'pass over'
+        ? await skipBlocked(this.#tx, { ...ask, cause: stage.endsCause ?? 'skipped' })
+        : await this.#callOff(stage, limit)
+    await book.recount(this.#tx)
+    return batch
+  }
+
+  /** Of a stage that has few tasks none need be read: they are released with what is written at the end. */
+  async #release(stage: StageRow, limit: number): Promise<Batch> {
+    const { id: stageId, errandAt: after, total, unfanned } = stage
+    const tasks = total - unfanned
+    const last = tasks < limit ? null : await endOfBatch(this.#tx, { stageId, after, limit })
+    this.#book.release(stage, last)
+    return { last, seen: last === null ? Math.min(tasks, limit - 1) : limit }
   }
 
   async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
@@ -206,7 +233,6 @@ class Run {
     await insertStageTasks(this.#tx, job, [batch], 'engine')
     const fanned = stage.fanned + elements.length
     this.#book.setStage(stage, { fanned, unfanned: stage.unfanned - elements.length })
-    await this.#book.write(this.#tx)
     return { last: null, seen: elements.length }
   }
 

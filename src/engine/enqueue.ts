@@ -1,10 +1,10 @@
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import { settingsOf } from '../kernel/settings.ts'
-import { callFields, maxTasksPerCall, taskFields } from '../protocol/fields.ts'
+import { callFields, checkDeadlines, maxTasksPerCall, taskFields } from '../protocol/fields.ts'
 import type { NewTaskItem, QueuedTask } from '../protocol/tasks.ts'
 import { tracer } from '../protocol/tracing.ts'
-import { insertTasks, makeLanes, type NewTask } from '../store/enqueue.ts'
+import { insertTasks, kindName, makeLanes, type NewTask } from '../store/enqueue.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
@@ -20,6 +20,9 @@ export interface EnqueueCall extends Idempotency {
   /** For tasks that bring none of their own. */
   readonly traceparent?: string
 }
+
+/** Deadlines may be any number, and each is a kind of its own: so many are remembered. */
+const lanesKnown = 20_000
 
 /** Queues tasks, all or none. Everything is checked before anything is written. */
 export async function enqueueTasks(
@@ -70,7 +73,7 @@ async function queueTasks(
     await context.tellOnCommit(sql, queues)
     return queued
   }
-  const queued = await again(() => queue().catch(forgetLanes(context, queue)))
+  const queued = await again(queue)
   context.wake.tell(queues)
   return queued
 }
@@ -89,6 +92,7 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
     traceparent = call.traceparent,
   } = item
   const settings = settingsOf(item)
+  if (settings !== undefined) checkDeadlines(settings, at)
   if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)
   return {
     id: newId(),
@@ -110,27 +114,20 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
 /**
  * Lanes are made outside the caller's transaction, so that a long one does not hold up everybody's first task of a
  * queue, and on a connection aside, for the others may all be held by such transactions; on the embedded store, which
- * has one connection, inside it.
+ * has one connection, inside it. What is missing even so (the database was emptied under this process, another has given
+ * the type its deadlines) is made where the tasks are written.
  */
 async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]): Promise<void> {
   const missing = new Map<string, NewTask>()
   for (const task of tasks) {
-    const name = `${task.priority} ${task.queue}`
+    const name = kindName(task)
     if (!context.knownLanes.has(name)) missing.set(name, task)
   }
   if (missing.size === 0) return
   const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
   await makeLanes(outside, [...missing.values()])
   // What a transaction made may still be rolled back.
-  if (!outside.isTransaction) for (const name of missing.keys()) context.knownLanes.add(name)
-}
-
-/** The database was emptied under this process, and with it the lanes that it remembered: make them and try once more. */
-function forgetLanes(context: Context, retry: () => Promise<QueuedTask[]>) {
-  return (error: unknown) => {
-    const { code, column } = error as { code?: string; column?: string }
-    if (code !== '23502' || (column !== undefined && column !== 'lane_id')) throw error
-    context.knownLanes.clear()
-    return retry()
-  }
+  if (outside.isTransaction) return
+  if (context.knownLanes.size > lanesKnown) context.knownLanes.clear()
+  for (const name of missing.keys()) context.knownLanes.add(name)
 }

@@ -10,6 +10,8 @@ import type { Place } from '../store/claim.ts'
  */
 const slowMs = 50
 const lookShare = 20
+/** Of so many lanes none has much in front, and what is slow then is to match hints with lanes. */
+const mostLanes = 200
 
 export interface ClaimHints {
   /** What to claim with now. Empty: look from the start. */
@@ -33,6 +35,7 @@ export function claimHints(now: () => number = () => performance.now()): ClaimHi
         const before = known.get(hint.laneId)
         if (before === undefined || isAfter(hint, before)) known.set(hint.laneId, hint)
       }
+      if (known.size > mostLanes) until = 0
     },
   }
 }

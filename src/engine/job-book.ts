@@ -2,25 +2,19 @@
  * A locked job with its stages, as they are and as they are about to be. Moves are noted here, seen by whoever looks
  * next, and written down together.
  */
+import { isEnough } from '../kernel/advance.ts'
 import type { JobState } from '../kernel/job.ts'
+import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
-import type { StageState } from '../kernel/stage.ts'
-import {
-  addUp,
-  type Change,
-  type JobRow,
-  lockJob,
-  readStages,
-  type StageRow,
-  type Step,
-  writeChanges,
-} from '../store/jobs.ts'
+import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import { type JobRow, lockFreeJobs, lockJob, type StageRow, type Tally, takeTallies } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
+import { type Change, type Release, type Step, type Writing, type Written, writeJobs } from '../store/write-jobs.ts'
+import { keepOutline, type Outline, outlineOf } from './outline.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface Noted {
-  seq: number
   steps: Step[]
   opensRound: boolean
   columns: Record<string, unknown>
@@ -32,34 +26,123 @@ export type StagePatch = Partial<Mutable<StageRow>> & {
   gateUntil?: string | null
   metadata?: unknown
 }
-export type JobPatch = Partial<Mutable<Omit<JobRow, 'metadata'>>> & { deadlineAt?: string | null; metadata?: unknown }
+export type JobPatch = Partial<Mutable<Omit<JobRow, 'metadata'>>> & {
+  deadlineAt?: string | null
+  metadata?: unknown
+  progressAt?: Date
+}
+
+/** A job to drive, and those of its stages that something has become of. */
+export interface Ask {
+  readonly jobId: string
+  readonly stageIds: readonly string[]
+}
 
 export class JobBook {
   readonly job: Mutable<JobRow>
-  readonly stages: Mutable<StageRow>[]
+  readonly stages: Mutable<StageRow>[] = []
   /** Stages whose lanes may have to open or close. */
   readonly touched = new Set<StageRow>()
   /** Queues in which there is new work. */
   readonly told = new Set<string>()
   readonly #actor: string
   readonly #noted = new Map<JobRow | StageRow, Noted>()
+  #releases: Release[] = []
+  /** Of a long job that is read in part: what there is besides. */
+  #outline: Outline | undefined
 
-  private constructor(job: JobRow, stages: StageRow[], actor: string) {
-    this.job = job
-    this.stages = stages
+  private constructor(job: JobRow, actor: string, outline?: Outline) {
+    this.job = { ...job }
     this.#actor = actor
+    this.#outline = outline
   }
 
   static async open(tx: Sql, jobId: string, actor: string): Promise<JobBook> {
     const job = await lockJob(tx, jobId)
     if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id: jobId })
-    const counts = await addUp(tx, jobId)
-    const begun = job.begun || counts.some(({ justBegun }) => justBegun)
-    return new JobBook({ ...job, begun }, await readStages(tx, jobId), actor)
+    const book = new JobBook(job, actor)
+    await book.#readWhole(tx)
+    return book
+  }
+
+  /** Of several jobs those that nobody holds; a long one is read only as far as these stages concern it. */
+  static async openFree(tx: Sql, asks: readonly Ask[], actor: string): Promise<JobBook[]> {
+    const jobs = await lockFreeJobs(
+      tx,
+      asks.map(({ jobId }) => jobId),
+    )
+    const open = (job: JobRow) => new JobBook(job, actor, job.hasErrand ? undefined : outlineOf(job.id))
+    const books = new Map(jobs.map(job => [job.id, open(job)]))
+    const stageIds = asks.flatMap(({ jobId, stageIds }) => {
+      const book = books.get(jobId)
+      return book === undefined ? [] : (book.#outline?.near(stageIds) ?? [])
+    })
+    const whole = jobs.flatMap(({ id }) => (books.get(id)!.#outline === undefined ? [id] : []))
+    const rows = await takeTallies(tx, { jobIds: [...books.keys()], whole, stageIds })
+    const wanted = new Set(stageIds)
+    for (const [id, book] of books) {
+      const mine = rows.filter(row => row.jobId === id)
+      // Stages are only ever added, behind the last: if that is the one that is known, so are all.
+      const isKnown = book.#outline === undefined || mine.at(-1)?.id === book.#outline.lastId
+      book.#take(mine.filter(row => book.#outline === undefined || wanted.has(row.id) || row.tally !== null))
+      if (book.#outline === undefined) keepOutline(id, book.stages)
+      else if (!isKnown) await book.#readWhole(tx)
+    }
+    return [...books.values()]
+  }
+
+  /** Reads what is missing of a job that was read in part, if what comes next depends on it. */
+  async readRest(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
+    if (this.#outline === undefined) return
+    if (what === 'all' || !isEnough(this.job, this.stages, this.#outline.neededBy)) await this.#readWhole(tx)
+  }
+
+  async #readWhole(tx: Sql): Promise<void> {
+    const { id } = this.job
+    this.#take(await this.#tallies(tx, [id]))
+    this.#outline = undefined
+    keepOutline(id, this.stages)
+  }
+
+  /** Counts again, after something was done to tasks. */
+  async recount(tx: Sql): Promise<void> {
+    this.#take((await this.#tallies(tx, [])).filter(({ tally }) => tally !== null))
+  }
+
+  /** What was released must be off the counts before anything is added to them. */
+  async #tallies(tx: Sql, whole: readonly string[]) {
+    if (this.#releases.length > 0) await this.write(tx)
+    return takeTallies(tx, { jobIds: [this.job.id], whole, stageIds: [] })
+  }
+
+  #take(rows: readonly (StageRow & { tally: Tally | null })[]): void {
+    const known = new Map(this.stages.map(stage => [stage.id, stage]))
+    for (const { tally, ...row } of rows) {
+      const stage = known.get(row.id) ?? row
+      if (stage === row) this.stages.push(row)
+      if (tally !== null) this.#add(stage, tally)
+    }
+    this.stages.sort((a, b) => a.ordinal - b.ordinal)
+  }
+
+  #add(stage: StageRow, tally: Tally): void {
+    const skipped = stage.skipped + tally.skipped
+    const good = stage.good + tally.good
+    this.setStage(stage, {
+      total: stage.total + tally.total,
+      good,
+      bad: stage.bad + tally.bad,
+      partial: stage.partial + tally.partial,
+      skipped,
+      undoable: good - skipped,
+      begun: stage.begun || tally.begun > 0,
+      blocked: stage.blocked + tally.blocked,
+    })
+    this.setJob({ progressAt: this.job.now, begun: this.job.begun || tally.begun > 0 })
   }
 
   moveStage(stage: StageRow, step: Step & { to: StageState }, patch: StagePatch = {}): void {
-    this.#note(stage).steps.push(step)
+    this.#note(stage).steps.push({ type: `stage.${step.to}`, actor: this.#actor, ...step })
     this.setStage(stage, { ...patch, state: step.to })
   }
 
@@ -86,8 +169,16 @@ export class JobBook {
     this.touched.add(stage)
   }
 
+  /** Lets its blocked tasks be claimed, up to this one or all; how many they were is known when it is written. */
+  release(stage: StageRow, upTo: string | null): void {
+    this.setStage(stage, {})
+    this.setJob({ progressAt: this.job.now })
+    this.#releases.push({ stageId: stage.id, after: stage.errandAt, upTo })
+    if (upTo === null) Object.assign(stage, { blocked: 0 })
+  }
+
   moveJob(step: Step & { to: JobState }, patch: JobPatch = {}): void {
-    this.#note(this.job).steps.push(step)
+    this.#note(this.job).steps.push({ type: `job.${step.to}`, actor: this.#actor, ...step })
     this.setJob({ ...patch, state: step.to })
     for (const stage of this.stages) this.touched.add(stage)
   }
@@ -105,28 +196,59 @@ export class JobBook {
     Object.assign(this.job, patch)
   }
 
+  /** Writes down what has been noted so far; what follows for lanes is left to the end. */
   async write(tx: Sql): Promise<void> {
-    const changes = (of: 'job' | 'stage'): Change[] =>
-      [...this.#noted].flatMap(([row, { seq, steps, opensRound, columns }]) =>
-        (row === this.job) === (of === 'job') ? [{ id: row.id, seq, steps, opensRound, columns }] : [],
-      )
-    await writeChanges(tx, 'stage', changes('stage'), this.#actor)
-    await writeChanges(tx, 'job', changes('job'), this.#actor)
-    for (const [row, { steps }] of this.#noted) Object.assign(row, { seq: row.seq + steps.length })
-    this.#noted.clear()
+    if (this.#noted.size > 0) this.#isWritten(await writeJobs(tx, { ...this.#writing(), lanes: [], ended: [] }))
   }
 
-  /** Counts again, after something was done to tasks. */
-  async recount(tx: Sql): Promise<void> {
-    await this.write(tx)
-    for (const { justBegun, ...counts } of await addUp(tx, this.job.id)) {
-      Object.assign(this.stages.find(({ id }) => id === counts.id)!, counts)
-      this.job.begun ||= justBegun
+  /** Writes down all that is noted in these books; answers with the queues in which there is new work. */
+  static async close(tx: Sql, books: readonly JobBook[]): Promise<string[]> {
+    const parts = books.filter(book => book.#noted.size + book.touched.size > 0).map(book => book.#writing())
+    if (parts.length === 0) return []
+    const written = await writeJobs(tx, {
+      stages: parts.flatMap(({ stages }) => stages),
+      jobs: parts.flatMap(({ jobs }) => jobs),
+      releases: parts.flatMap(({ releases }) => releases),
+      lanes: parts.flatMap(({ lanes }) => lanes),
+      ended: parts.flatMap(({ ended }) => ended),
+    })
+    for (const book of books) book.#isWritten(written)
+    return [...new Set([...written.queues, ...books.flatMap(({ told }) => [...told])])]
+  }
+
+  #writing(): Writing {
+    const changes = (of: 'job' | 'stage'): Change[] =>
+      [...this.#noted].flatMap(([row, noted]) =>
+        (row === this.job) === (of === 'job') ? [{ id: row.id, seq: row.seq, ...noted }] : [],
+      )
+    const laned = [...this.touched].flatMap(stage => (stage.laneId === null ? [] : [{ id: stage.laneId, stage }]))
+    return {
+      stages: changes('stage'),
+      jobs: changes('job'),
+      releases: this.#releases,
+      lanes: laned.map(({ id, stage }) => ({ id, open: this.#isOpen(stage) })),
+      ended: laned.flatMap(({ id, stage }) => (isFinal(stageLifecycle, stage.state) ? [id] : [])),
     }
   }
 
+  /** A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. */
+  #isOpen({ state, kind }: StageRow): boolean {
+    const { state: of, visible } = this.job
+    const runs = kind === 'undo' ? of === 'compensating' : of === 'pending' || of === 'running'
+    return runs && visible && (state === 'pending' || state === 'running')
+  }
+
+  #isWritten({ blocked }: Written): void {
+    for (const [row, { steps }] of this.#noted) {
+      Object.assign(row, { seq: row.seq + steps.length })
+      if (row !== this.job) Object.assign(row, { blocked: blocked.get(row.id) })
+    }
+    this.#noted.clear()
+    this.#releases = []
+  }
+
   #note(row: JobRow | StageRow): Noted {
-    const noted = this.#noted.get(row) ?? { seq: row.seq, steps: [], opensRound: false, columns: {} }
+    const noted = this.#noted.get(row) ?? { steps: [], opensRound: false, columns: {} }
     this.#noted.set(row, noted)
     return noted
   }

@@ -1,7 +1,7 @@
 import type { StageFacts } from '../kernel/advance.ts'
 import { evaluateForEach, evaluateWhen, stagesNamedIn } from '../spec/conditions.ts'
 import { outputsOf } from '../store/errands.ts'
-import type { StageRow } from '../store/jobs.ts'
+import { inputOf, type StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import type { JobBook } from './job-book.ts'
 
@@ -27,6 +27,7 @@ export async function lookAt(tx: Sql, book: JobBook, stage: StageRow): Promise<v
 
 /** What a condition can see: the job's input, and of the stages that it names their states, outputs and approvals. */
 async function visible(tx: Sql, book: JobBook, texts: readonly (string | null)[]) {
+  await book.readRest(tx, 'all')
   const names = new Set(texts.flatMap(text => (text === null ? [] : stagesNamedIn(text))))
   const named = book.stages.filter(({ kind, name }) => kind === 'work' && names.has(name))
   const outputs = await outputsOf(
@@ -34,7 +35,7 @@ async function visible(tx: Sql, book: JobBook, texts: readonly (string | null)[]
     named.map(({ id }) => id),
   )
   const stages = Object.fromEntries(named.map(stage => [stage.name, seenStage(stage, outputs.get(stage.id) ?? [])]))
-  return { input: book.job.input, stages }
+  return { input: await inputOf(tx, book.job.id), stages }
 }
 
 function seenStage(stage: StageFacts & Pick<StageRow, 'given'>, outputs: unknown[]) {

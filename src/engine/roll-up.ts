@@ -5,10 +5,12 @@ import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { limitedQueues } from '../store/lanes.ts'
 import { countsNow, type StageCount } from '../store/tally.ts'
 import type { Context } from './context.ts'
-import { driveJob } from './drive.ts'
+import { driveJobs } from './drive.ts'
 
 /** So many appended counts are added up, even if nothing else is to be done. */
 const mostAppended = 50
+/** So many jobs share a transaction, and so many transactions run at once. */
+const drivenTogether = 50
 const drivenAtOnce = 4
 
 /**
@@ -23,11 +25,15 @@ export async function rollUp(context: Context, stageIds: readonly string[]): Pro
   // A place among those that a stage may hold at once has become free.
   const limited = counts.filter(({ isLimited }) => isLimited).map(({ id }) => id)
   if (limited.length > 0) wake.tell(await limitedQueues(sql, limited))
-  const jobs = new Set(counts.filter(isWorthDriving).map(({ jobId }) => jobId))
-  const ids = [...jobs]
+  const stagesOf = new Map<string, string[]>()
+  for (const { id, jobId } of counts.filter(isWorthDriving)) {
+    stagesOf.set(jobId, [...(stagesOf.get(jobId) ?? []), id])
+  }
+  const asks = [...stagesOf].map(([jobId, stageIds]) => ({ jobId, stageIds }))
   // Several at once, so that they share the waiting for the disk.
-  for (let from = 0; from < ids.length; from += drivenAtOnce) {
-    await Promise.all(ids.slice(from, from + drivenAtOnce).map(id => driveJob(context, id, 'engine')))
+  for (let from = 0; from < asks.length; from += drivenAtOnce * drivenTogether) {
+    const starts = Array.from({ length: drivenAtOnce }, (_, n) => from + n * drivenTogether)
+    await Promise.all(starts.map(start => driveJobs(context, asks.slice(start, start + drivenTogether))))
   }
 }
 

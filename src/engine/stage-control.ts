@@ -1,4 +1,5 @@
 /** What people ask of a stage: gates, holds, ends, and more tasks. */
+import { isApproved } from '../kernel/advance.ts'
 import { newId } from '../kernel/id.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
@@ -24,7 +25,10 @@ export interface ApproveCall extends ControlCall {
   readonly data?: unknown
 }
 
-/** Approves a stage that waits: at its gate, as one of those that must, or after a hold. */
+/**
+ * Approves a stage that waits: at its gate, as one of those that must, or after a hold. Of one that is held before its
+ * gate, the first approval ends the hold and passes nothing: the gate asks for its own.
+ */
 export function approve(context: Context, id: string, call: ApproveCall = {}) {
   checkOptions(call, approveFields, 'approve')
   if (call.data !== undefined) checkedJson(call.data, context.maxPayloadBytes, 'data')
@@ -34,7 +38,8 @@ export function approve(context: Context, id: string, call: ApproveCall = {}) {
     const approval = { by, ...(comment !== undefined && { comment }), ...(data !== undefined && { data }) }
     // The same person twice is one approver.
     if (stage.given.some(given => given.by === by) && !stage.held) return
-    const given = [...stage.given.filter(earlier => earlier.by !== by), approval]
+    const isBeforeGate = stage.held && !isApproved(stage)
+    const given = isBeforeGate ? stage.given : [...stage.given.filter(earlier => earlier.by !== by), approval]
     book.moveStage(
       stage,
       { to: 'waiting', type: 'stage.approved', cause: 'approve', payload: approval },

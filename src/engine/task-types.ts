@@ -1,5 +1,5 @@
 import { settingsOf } from '../kernel/settings.ts'
-import { taskTypeFields } from '../protocol/fields.ts'
+import { checkDeadlines, taskTypeFields } from '../protocol/fields.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskTypeOptions } from '../protocol/tasks.ts'
 import { putTaskType } from '../store/read.ts'
@@ -13,7 +13,9 @@ export function typeRegister(context: Context) {
   const put = async (type: string, options: TaskTypeOptions, tx?: CallerTransaction) => {
     checkOptions({ type }, { type: text(200) }, 'task type')
     checkOptions(options, taskTypeFields, `task type ${type}`)
-    await putTaskType(context.within(tx), type, settingsOf(options) ?? {})
+    const settings = settingsOf(options) ?? {}
+    checkDeadlines(settings, `task type ${type}`)
+    await putTaskType(context.within(tx), type, settings)
   }
   return {
     put,

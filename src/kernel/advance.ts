@@ -88,6 +88,27 @@ export function nextAct(job: JobFacts, stages: readonly StageFacts[]): Act | und
   return jobAct(job, stages, byName)
 }
 
+/**
+ * Whether `nextAct` says of these stages of a job what it would say of all. The job was at rest, and since then only the
+ * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
+ * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
+ */
+export function isEnough(
+  job: JobFacts,
+  stages: readonly StageFacts[],
+  neededBy: (name: string) => readonly string[],
+): boolean {
+  if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
+  const names = new Set(stages.map(({ name }) => name))
+  const knows = (others: readonly string[]) => others.every(name => names.has(name))
+  const isSettled = ({ kind, name, state, plan }: StageFacts) => {
+    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
+    if (isFinal(stageLifecycle, state)) return knows(neededBy(name))
+    return state !== 'created' || knows(plan.needs)
+  }
+  return stages.every(isSettled) && stages.some(({ state }) => !isFinal(stageLifecycle, state))
+}
+
 type ByName = ReadonlyMap<string, StageFacts>
 
 function stageAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
@@ -112,7 +133,8 @@ function stageAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[
   }
 }
 
-const isApproved = ({ plan, approvals }: StageFacts) => plan.gate === null || approvals >= plan.gate.approvers
+/** As many as its gate asks for have approved. */
+export const isApproved = ({ plan, approvals }: StageFacts) => plan.gate === null || approvals >= plan.gate.approvers
 const leftOf = ({ total, good, bad }: StageFacts) => total - good - bad
 
 /** Its end is decided: its tasks are called off or passed over, and when the last has ended, so has the stage. */

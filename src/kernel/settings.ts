@@ -14,6 +14,10 @@ export interface TaskSettings {
   readonly keepSeconds: number
   /** A dedupe key goes on standing for its task so long after it has ended. */
   readonly dedupeSeconds: number
+  /** Not done so long after it was queued, it is late: it goes before all that are not. null: nobody said. */
+  readonly softDeadlineSeconds: number | null
+  /** It is too late: it goes before all that are only late. */
+  readonly hardDeadlineSeconds: number | null
   readonly deadLetter: 'exhausted' | 'never'
   /** Failures a round may have, the first try included. */
   readonly attempts: number
@@ -44,6 +48,8 @@ export const defaultSettings: TaskSettings = Object.freeze({
   expireInSeconds: null,
   keepSeconds: 14 * 86_400,
   dedupeSeconds: 0,
+  softDeadlineSeconds: null,
+  hardDeadlineSeconds: null,
   deadLetter: 'exhausted',
   attempts: 3,
   losses: 3,
@@ -72,21 +78,11 @@ export function saidOf(settings: Partial<TaskSettings>): SaidSettings {
   return retry.length === 0 ? rest : { ...rest, retry: Object.fromEntries(retry) }
 }
 
+const names = Object.keys(defaultSettings) as (keyof TaskSettings)[]
+
 /** Settings as they are kept: flat, and only those that were said. */
 export function settingsOf(options: SaidSettings): Partial<TaskSettings> | undefined {
-  const { retry, leaseSeconds, heartbeatSeconds, timeoutSeconds, graceSeconds } = options
-  const { expireInSeconds, keepSeconds, dedupeSeconds, deadLetter } = options
-  const all = {
-    leaseSeconds,
-    heartbeatSeconds,
-    timeoutSeconds,
-    graceSeconds,
-    expireInSeconds,
-    keepSeconds,
-    dedupeSeconds,
-    deadLetter,
-    ...retry,
-  }
-  const said = Object.entries(all).filter(([, value]) => value !== undefined)
-  return said.length === 0 ? undefined : Object.fromEntries(said)
+  const flat: Partial<TaskSettings> = { ...options, ...options.retry }
+  const said = names.filter(name => flat[name] !== undefined)
+  return said.length === 0 ? undefined : Object.fromEntries(said.map(name => [name, flat[name]]))
 }

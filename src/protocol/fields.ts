@@ -20,7 +20,9 @@ import { name, priority, settingFields, traceparent, year } from '../kernel/fiel
 import { statSeconds } from '../kernel/histogram.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
+import { Problem } from '../kernel/problem.ts'
 import { roles } from '../kernel/role.ts'
+import type { TaskSettings } from '../kernel/settings.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { logLevels, logLimits } from './logs.ts'
@@ -56,7 +58,22 @@ const names = (most: number): Field =>
 export const maxClaim = 1000
 export const maxTasksPerCall = 10_000
 
-export const taskTypeFields: Fields = { ...settingFields, dedupeSeconds: number({ from: 0, to: 10 * year }) }
+const span = orNull(number({ from: 0.001, to: 10 * year }))
+
+export const taskTypeFields: Fields = {
+  ...settingFields,
+  dedupeSeconds: number({ from: 0, to: 10 * year }),
+  softDeadlineSeconds: span,
+  hardDeadlineSeconds: span,
+}
+
+/** What must be done by a time should not be done only later. */
+export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
+  const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = said
+  if (typeof soft !== 'number' || typeof hard !== 'number' || soft <= hard) return
+  const must = `not be before softDeadlineSeconds, which is ${soft}`
+  throw new Problem('OPTION_INVALID', { at, option: 'hardDeadlineSeconds', must })
+}
 
 export const taskFields: Fields = {
   ...taskTypeFields,

@@ -33,6 +33,10 @@ export interface TaskTypeOptions {
   readonly keepSeconds?: number
   /** How long an ended task still stands for its dedupeKey. Default 0. */
   readonly dedupeSeconds?: number
+  /** Not done so long after it was queued, it is late: it goes before all work that is not. Default: never late. */
+  readonly softDeadlineSeconds?: number | null
+  /** Too late: it goes before all work that is only late. In a job both are said of the job. Default: never. */
+  readonly hardDeadlineSeconds?: number | null
   /** Default 'exhausted'. */
   readonly deadLetter?: 'exhausted' | 'never'
 }

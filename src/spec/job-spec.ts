@@ -36,7 +36,7 @@ export interface JobSpec {
 }
 
 /** What is said about its tasks (retry, leaseSeconds, …) goes before what their type says. */
-export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds'> {
+export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
   /** Unique in its job. */
   readonly name: string
   /** The stages before it, by name. Default: the one before it in the list. []: none, it opens at once. */

@@ -43,9 +43,9 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Tasks whose time to live has passed. Entries of tasks that have ended, or that have a later one, go. */
-export async function overdueTasks(sql: Sql, limit: number): Promise<string[]> {
-  const rows = await sql<{ id: string }>`
+/** Tasks whose time to live has passed, of so many entries. Those of tasks that have ended, or have a later one, go. */
+export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
+  const [row] = await sql<{ ids: string[]; looked: number }>`
     with passed as materialized (
       select at, task_id from pawl.expiry where at <= pawl.clock() order by at limit ${limit}::int
          for update skip locked
@@ -55,9 +55,10 @@ export async function overdueTasks(sql: Sql, limit: number): Promise<string[]> {
          and not exists (select from pawl.task t
                           where t.id = p.task_id and t.expire_at <= pawl.clock() and t.ended_at is null)
     )
-    select t.id from passed p join pawl.task t on t.id = p.task_id
-     where t.expire_at <= pawl.clock() and t.ended_at is null`
-  return rows.map(({ id }) => id)
+    select (select count(*) from passed) as looked, array(
+             select t.id from passed p join pawl.task t on t.id = p.task_id
+              where t.expire_at <= pawl.clock() and t.ended_at is null) as ids`
+  return row!
 }
 
 /** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */

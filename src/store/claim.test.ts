@@ -12,7 +12,7 @@ import { sync } from '../engine/sync.ts'
 import type { HeldTask, SettledTask } from '../protocol/sync.ts'
 import { removeTasks } from './chores.ts'
 import { claimTasks, nextDueSeconds } from './claim.ts'
-import { limitedQueues, setLanesOpen } from './lanes.ts'
+import { limitedQueues, setLanes } from './lanes.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 const limits = { timeout: 60_000 }
@@ -59,10 +59,10 @@ for (const database of bothKinds) {
     const run = await fresh(t, database)
     const closed = await laneWith(run, 3, { queue: 'a', priority: 10 })
     const open = await laneWith(run, 2, { queue: 'a' })
-    assert.deepEqual(await setLanesOpen(run.sql, { jobId: closed.jobId }, false), ['a'])
+    assert.deepEqual(await setLanes(run.sql, [{ id: closed.laneId, open: false }]), [])
     assert.deepEqual(idsOf((await run.sync({ queues: ['a'], claim: 10 })).claimed), open.ids)
     assert.equal(await nextDueSeconds(run.sql, ['a']), null)
-    assert.deepEqual(await setLanesOpen(run.sql, { stageIds: [closed.stageId] }, true), ['a'])
+    assert.deepEqual(await setLanes(run.sql, [{ id: closed.laneId, open: true }]), ['a'])
     assert.deepEqual(idsOf((await run.sync({ queues: ['a'], claim: 10 })).claimed), closed.ids)
   })
 

@@ -27,17 +27,32 @@ export interface Enqueued {
   readonly deduplicated: boolean
 }
 
-/** Makes the lanes that are missing. Two that make the same one at once: the second finds it made. */
-export async function makeLanes(sql: Sql, lanes: readonly { queue: string; priority: number }[]): Promise<void> {
+/** What decides on a task's lane. */
+export type KindOfTask = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
+
+/** Tasks of the same name lie in the same lane. No part of it can hold a NUL. */
+export function kindName(task: KindOfTask): string {
+  return `${task.priority}\0${task.queue}\0${task.type}\0${ownDeadlines(task) ?? ''}`
+}
+
+/** The deadlines that a task has of its own, as JSON; null: those of its type hold. */
+function ownDeadlines({ settings }: KindOfTask): string | null {
+  if (settings === undefined) return null
+  const { softDeadlineSeconds, hardDeadlineSeconds } = settings
+  if (softDeadlineSeconds === undefined && hardDeadlineSeconds === undefined) return null
+  return json({ softDeadlineSeconds, hardDeadlineSeconds })
+}
+
+/** Makes the lanes that are missing, in one order, so that two who make the same ones do not wait for each other. */
+export async function makeLanes(sql: Sql, kinds: readonly KindOfTask[]): Promise<void> {
   await sql`
-    insert into pawl.lane (queue, priority, rank)
-    select w.queue, w.priority, w.priority
-      from unnest(${lanes.map(lane => lane.queue)}::text[], ${lanes.map(lane => lane.priority)}::int[])
-        as w (queue, priority)
-     where not exists (select from pawl.lane l
-                        where l.queue = w.queue and l.priority = w.priority and l.stage_id is null)
-     order by 1, 2
-        on conflict do nothing`
+    select pawl.lane_for(queue, priority, own, typed)
+      from (select k.queue, k.priority, k.own, tt.settings as typed
+              from unnest(${kinds.map(kind => kind.queue)}::text[], ${kinds.map(kind => kind.priority)}::int[],
+                          ${kinds.map(kind => kind.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
+                as k (queue, priority, type, own)
+              left join pawl.task_type tt on tt.type = k.type
+             order by 1, 2, 3, 4) as wanted`
 }
 
 /** Writes the tasks and their first events, all or none. */
@@ -114,16 +129,21 @@ export const tasksPerPlace = 50
 /**
  * One statement for the rows, which hold their first events, and their places in the queue. What most tasks share
  * (queue, type, priority) is sent once, as a list of kinds; what few have, as one JSON. Tasks of one kind that are due
- * at once share a place. A lane that is missing makes lane_id null, and so fails the whole.
+ * at once share a place. A kind without deadlines finds its lane by the join alone; only another kind, or one whose lane
+ * was emptied away, or whose type has just got deadlines, costs a call.
  */
 async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
   const { kinds, kindOf, placeOf, rare } = arrange(tasks)
   const made = await sql<{ id: string }>`
     with kind as materialized (
-      select k.n, k.type, l.id as lane_id, (tt.settings->>'expireInSeconds')::float8 as expire_in
+      select k.n, k.type, (tt.settings->>'expireInSeconds')::float8 as expire_in,
+             case when l.id is null or k.own is not null
+                       or tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}'
+                  then pawl.lane_for(k.queue, k.priority, k.own, tt.settings) else l.id end as lane_id
         from unnest(${kinds.map(task => task.queue)}::text[], ${kinds.map(task => task.priority)}::int[],
-                    ${kinds.map(task => task.type)}::text[]) with ordinality as k (queue, priority, type, n)
-        left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null
+                    ${kinds.map(task => task.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
+             with ordinality as k (queue, priority, type, own, n)
+        left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
         left join pawl.task_type tt on tt.type = k.type
     ), input as materialized (
       select i.id, i.place, i.payload, i.x, kind.lane_id, kind.type,
@@ -169,7 +189,7 @@ function arrange(tasks: readonly NewTask[]) {
   const kindOf: number[] = []
   const placeOf: number[] = []
   const rare = tasks.map(task => {
-    const name = `${task.queue}\n${task.type}\n${task.priority}`
+    const name = kindName(task)
     const kind = kinds.get(name) ?? { number: kinds.size + 1, task, place: 0, left: 0 }
     kinds.set(name, kind)
     const fields = rareFields(task)

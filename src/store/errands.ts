@@ -2,7 +2,6 @@
  * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
  * task where the one before it stopped, so no task is looked at twice.
  */
-import { tasksPerPlace } from './enqueue.ts'
 import type { Sql } from './sql.ts'
 
 /** How far a batch came: the last task that it looked at, and how many it looked at. */
@@ -13,39 +12,15 @@ export interface Batch {
 
 const start = '00000000-0000-0000-0000-000000000000'
 
-/** Lets the next blocked tasks be claimed. They lie together in the queue, as tasks that were queued together do. */
-export async function releaseBlocked(
+/** How far a batch of a stage's tasks goes: its last task; null: to the end. */
+export async function endOfBatch(
   sql: Sql,
-  { jobId, stageId, after, limit }: { jobId: string; stageId: string; after: string | null; limit: number },
-): Promise<Batch> {
-  const [batch] = await sql<Batch>`
-    with batch as materialized (
-      select id from pawl.task where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
-       order by id limit ${limit}::int
-    ), moved as (
-      update pawl.task t
-         set state   = 'queued',
-             seq     = t.seq + 1,
-             run_at  = pawl.clock(),
-             history = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'queued', null,
-                                        'engine', 'stage_opened', null)::pawl.step
-        from batch where t.id = any(array[batch.id]) and t.state = 'blocked'
-      returning t.id, t.lane_id, t.run_at, t.type, t.seq
-    ), numbered as (
-      select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place from moved
-    ), waiting as (
-      insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
-        from numbered group by lane_id, run_at, type, place
-    ), noted as (
-      insert into pawl.change (entity, ids, seqs)
-      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
-    ), tallied as (
-      insert into pawl.tally (job_id, stage_id, blocked)
-      select ${jobId}::uuid, ${stageId}::uuid, -count(*) from moved having count(*) > 0
-    )
-    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen`
-  return batch!
+  { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
+): Promise<string | null> {
+  const [last] = await sql<{ id: string }>`
+    select id from pawl.task where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
+     order by id offset ${limit - 1}::int limit 1`
+  return last?.id ?? null
 }
 
 /** Passes the next blocked tasks over: their branch is not taken. */

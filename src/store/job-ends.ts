@@ -1,14 +1,22 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
 import type { Sql } from './sql.ts'
 
-/** Payloads, as JSON texts, of the tasks of each stage that did not end well; of all, where what was done is undone. */
+/**
+ * Payloads, as JSON texts, of the tasks of each stage that did not end well, or of all, where what was done is undone;
+ * and then what is left of a list that was looked at and had not become tasks.
+ */
 export async function unfinishedPayloads(sql: Sql, jobId: string, all: boolean): Promise<Map<string, string[]>> {
   const rows = await sql<{ stageId: string; payload: string }>`
-    select t.stage_id, t.payload::text as payload
-      from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
-     where s.job_id = ${jobId}::uuid and s.kind = 'work'
-       and (${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped')
-     order by t.id`
+    select stage_id, payload
+      from (select t.stage_id, t.id, 0 as n, t.payload::text as payload
+              from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
+             where s.job_id = ${jobId}::uuid and s.kind = 'work'
+               and (${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped')
+             union all
+            select s.id, null, element.n, element.payload::text
+              from pawl.stage s cross join json_array_elements(s.fan) with ordinality as element (payload, n)
+             where s.job_id = ${jobId}::uuid and s.kind = 'work' and element.n > s.fanned) as unfinished
+     order by id, n`
   const found = new Map<string, string[]>()
   for (const { stageId, payload } of rows) found.set(stageId, [...(found.get(stageId) ?? []), payload])
   return found

@@ -4,7 +4,7 @@ import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { laneWith } from '../../test/harness/lane-with.ts'
 import { newId } from '../kernel/id.ts'
-import { makeLane, setLanePriority, setLanesOpen } from './lanes.ts'
+import { makeLane, setLanePriority, setLanes } from './lanes.ts'
 
 const plain = { open: true, parallelism: null, softInSeconds: null, hardInSeconds: null }
 
@@ -43,26 +43,33 @@ for (const database of bothKinds) {
     ])
   })
 
-  test(`lanes open and close by stage or by job, and say in which queues (${database})`, async t => {
+  test(`lanes open and close together, and it is said in which queues one has opened (${database})`, async t => {
     const { sql } = await fresh(t, database)
-    const [jobId, otherJob] = [newId(), newId()]
-    const [one, two, three] = [newId(), newId(), newId()]
-    await makeLane(sql, [
-      { ...plain, queue: 'a', stageId: one, jobId, priority: 0 },
-      { ...plain, queue: 'b', stageId: two, jobId, priority: 0 },
-      { ...plain, queue: 'b', stageId: three, jobId: otherJob, priority: 0 },
-    ])
-    const open = async () => {
-      const rows = await sql<{ stageId: string }>`select stage_id from pawl.lane where open`
-      return new Set(rows.map(({ stageId }) => stageId))
-    }
-    assert.deepEqual((await setLanesOpen(sql, { jobId }, false)).sort(), ['a', 'b'])
-    assert.deepEqual(await open(), new Set([three]))
-    assert.deepEqual(await setLanesOpen(sql, { stageIds: [two, three] }, true), ['b'])
-    assert.deepEqual(await open(), new Set([two, three]))
-    assert.deepEqual(await setLanesOpen(sql, { stageIds: [two, three] }, true), [])
-    assert.deepEqual(await setLanesOpen(sql, { stageIds: [] }, true), [])
-    assert.deepEqual(await setLanesOpen(sql, { jobId: newId() }, true), [])
+    const jobId = newId()
+    const [one, two, three] = (await makeLane(
+      sql,
+      ['a', 'b', 'b'].map(queue => ({ ...plain, queue, stageId: newId(), jobId, priority: 0 })),
+    )) as [number, number, number]
+    const set = (open: boolean, ...ids: number[]) =>
+      setLanes(
+        sql,
+        ids.map(id => ({ id, open })),
+      )
+    const open = async () => (await sql<{ id: number }>`select id from pawl.lane where open order by id`).map(l => l.id)
+    assert.deepEqual(await set(false, one, two), [])
+    assert.deepEqual(await open(), [three])
+    assert.deepEqual(await set(true, two, three), ['b'])
+    assert.deepEqual(await open(), [two, three])
+    assert.deepEqual(await set(true, two, three), [])
+    assert.deepEqual(
+      await setLanes(sql, [
+        { id: one, open: true },
+        { id: two, open: false },
+      ]),
+      ['a'],
+    )
+    assert.deepEqual(await open(), [one, three])
+    assert.deepEqual(await set(true), [])
   })
 
   test(`a job's tasks are claimed by its new priority, and shown with it (${database})`, async t => {

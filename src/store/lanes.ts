@@ -42,29 +42,6 @@ export async function makeLane(sql: Sql, lanes: readonly NewLane[]): Promise<num
   return made.map(({ id }) => id)
 }
 
-export type LaneChoice = { readonly stageIds: readonly string[] } | { readonly jobId: string }
-
-/**
- * Opens or closes lanes; no claim that begins after the commit gets anything from a closed one. Returns the queues in
- * which something changed: workers that wait there are to be told what has opened.
- */
-export async function setLanesOpen(sql: Sql, lanes: LaneChoice, open: boolean): Promise<string[]> {
-  const changed = await sql<{ queue: string }>`
-    with mine as materialized (
-      select id from pawl.lane
-       where id = any(array(
-               select id from pawl.lane where job_id = ${'jobId' in lanes ? lanes.jobId : null}::uuid
-                union all
-               select id from pawl.lane where stage_id = any(${'stageIds' in lanes ? lanes.stageIds : []}::uuid[])))
-         and open <> ${open}
-       order by id
-         for update
-    )
-    update pawl.lane l set open = ${open}, rank = l.priority from mine where l.id = any(array[mine.id])
-    returning l.queue`
-  return [...new Set(changed.map(({ queue }) => queue))]
-}
-
 /** Gives all lanes of a job another priority; what age has added comes back with the chore's next look. */
 export async function setLanePriority(sql: Sql, jobId: string, priority: number): Promise<void> {
   await sql`
@@ -90,17 +67,36 @@ export interface OpenLane extends LaneFacts {
   readonly rank: number
 }
 
-/** Open lanes in the order of their ids, and what their rank follows from. */
+/** So many places at the front of a lane are looked at for the deadlines of their tasks. */
+const placesLookedAt = 100
+
+/**
+ * Open lanes in the order of their ids, and what their rank follows from. A lane of tasks with deadlines of their own has
+ * the nearest that is found at its front; they are counted from when the task was queued, or was revived.
+ */
 export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenLane[]> {
   return sql<OpenLane>`
     select l.id, l.rank, l.priority, date_part('epoch', pawl.clock() - front.run_at) as waited_seconds,
-           date_part('epoch', l.soft_at - pawl.clock()) as soft_in_seconds,
-           date_part('epoch', l.hard_at - pawl.clock()) as hard_in_seconds
+           date_part('epoch', coalesce(l.soft_at, nearest.soft_at) - pawl.clock()) as soft_in_seconds,
+           date_part('epoch', coalesce(l.hard_at, nearest.hard_at) - pawl.clock()) as hard_in_seconds
       from pawl.lane l
       left join lateral (
              select run_at from pawl.due
               where lane_id = l.id and run_at <= pawl.clock()
               order by run_at, id limit 1) as front on true
+      left join lateral (
+             select min(queued.at + make_interval(secs =>
+                      pawl.setting(t.settings, tt.settings, 'softDeadlineSeconds'))) as soft_at,
+                    min(queued.at + make_interval(secs =>
+                      pawl.setting(t.settings, tt.settings, 'hardDeadlineSeconds'))) as hard_at
+               from (select id from pawl.due
+                      where lane_id = l.id and run_at <= pawl.clock()
+                      order by run_at, id limit ${placesLookedAt}::int) as place
+               join pawl.task t on t.id = any(array[place.id])
+               left join pawl.task_type tt on tt.type = t.type
+              cross join lateral (
+                      select max(ts) as at from unnest(t.history) where state = 'queued' and type is null) as queued
+              where l.sla is not null) as nearest on true
      where l.open and l.id > ${after}::int
      order by l.id
      limit ${limit}::int`
@@ -128,7 +124,10 @@ export async function setRanks(
   return changed.length
 }
 
-/** Opens and closes lanes; returns the queues in which something opened. */
+/**
+ * Opens and closes lanes; no claim that begins after the commit gets anything from a closed one. Returns the queues in
+ * which something opened: workers that wait there are to be told.
+ */
 export async function setLanes(sql: Sql, lanes: readonly { id: number; open: boolean }[]): Promise<string[]> {
   if (lanes.length === 0) return []
   const opened = await sql<{ queue: string }>`

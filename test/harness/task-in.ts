@@ -54,7 +54,7 @@ export async function taskIn(
 /** Nothing in the engine makes one before there are stages. */
 async function blockedTask(sql: Sql, type: string, queue: string): Promise<string> {
   const id = newId()
-  await makeLanes(sql, [{ queue, priority: 0 }])
+  await makeLanes(sql, [{ queue, type, priority: 0 }])
   await sql`
     with made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, payload, history)

@@ -2,10 +2,11 @@
  * What must hold of jobs whenever nothing moves. Roll-up is pure: whoever computes it anew, from the tasks themselves,
  * finds what is written down.
  */
+
+import { JobBook } from '../../src/engine/job-book.ts'
 import { nextAct } from '../../src/kernel/advance.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
-import { addUp, lockJob, readStages } from '../../src/store/jobs.ts'
 import { widely } from '../../src/store/plans.ts'
 import { among, type Sql } from '../../src/store/sql.ts'
 
@@ -43,11 +44,11 @@ class Undo extends Error {}
 async function openActs(sql: Sql, id: string): Promise<string[]> {
   const faults: string[] = []
   const look = async (tx: Sql) => {
-    const job = (await lockJob(tx, id))!
-    const counts = await addUp(tx, id)
-    const stages = (await readStages(tx, id)).map(stage => ({ ...stage, busy: false }))
-    const begun = job.begun || counts.some(({ justBegun }) => justBegun)
-    const act = nextAct({ ...job, begun }, stages)
+    const { job, stages } = await JobBook.open(tx, id, 'test')
+    const act = nextAct(
+      job,
+      stages.map(stage => ({ ...stage, busy: false })),
+    )
     if (act !== undefined) {
       const { act: name, ...rest } = act
       const stage = 'stage' in rest ? `${rest.stage.name} (${rest.stage.state})` : ''

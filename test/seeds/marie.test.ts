@@ -1,6 +1,7 @@
 /** Seed 000, the Marie scheduler: its table of valid transitions, and what it says of time, retries, branches and ends. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ageLanes } from '../../src/babysitter/age-lanes.ts'
 import { expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -133,6 +134,23 @@ test('marie 000: a job is leased to one executor, the highest priority first', a
   const order = [...(await claim(f, ['extract'], 1)), ...(await claim(f, ['extract'], 1))].map(({ id }) => id)
   assert.deepEqual(order, [high.id, low.id])
   assert.equal((await claim(f, ['extract'])).length, 0)
+})
+
+test('marie 000: priorities rise as an SLA nears: overdue hard, overdue soft, upcoming, none', async t => {
+  const f = await fresh(t)
+  const slas = [
+    {},
+    { softDeadlineSeconds: 7200, hardDeadlineSeconds: 9000 },
+    { softDeadlineSeconds: 600, hardDeadlineSeconds: 7200 },
+    { softDeadlineSeconds: 600, hardDeadlineSeconds: 1200 },
+  ]
+  const ids: string[] = []
+  for (const sla of slas) ids.push((await taskIn(f, 'queued', { queue: 'extract', ...sla })).id)
+  await f.advance(1800)
+  await ageLanes().run(f.engine.context)
+  const order: string[] = []
+  for (const _ of slas) order.push((await claim(f, ['extract'], 1))[0]!.id)
+  assert.deepEqual(order, ids.reverse())
 })
 
 test('marie 000: keep_until: the record of an ended job stays until then', async t => {

@@ -213,6 +213,21 @@ test('a clone of a fan-out does the elements that did not succeed', async t => {
   assert.equal(await statesOf(f, clone.id), 'succeeded: list succeeded, each succeeded')
 })
 
+test('a clone of a fan-out does the elements, too, that had not become tasks', async t => {
+  const f = await fresh(t)
+  const id = await submit(f, {
+    input: [3, 1, 2],
+    stages: [{ name: 'each', task: 'each', forEach: 'input', gate: true }],
+  })
+  await f.engine.cancelJob(id)
+  const clone = await f.engine.retryJob(id, { clone: true })
+  await f.engine.approve(clone.stages[0]!.id)
+  const tasks = await claim(f, ['each'])
+  assert.deepEqual(payloadsOf(tasks), [3, 1, 2])
+  await say(f, tasks, 'succeeded')
+  assert.equal(await statesOf(f, clone.id), 'succeeded: each succeeded')
+})
+
 test('a clone of a fan-out that was undone does each element once', async t => {
   const f = await fresh(t)
   const id = await submit(f, { stages: fan })

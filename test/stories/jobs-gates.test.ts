@@ -156,6 +156,47 @@ test('a stage that is held before its turn waits when its turn comes', async t =
   assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
 })
 
+test('a gate that is held too needs somebody to end the hold, and then all its approvers', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [
+    { name: 'a', task: 'a' },
+    { name: 'b', task: 'b', gate: { approvers: 2 } },
+  ])
+  const id = await gateOf(f, job, 'b')
+  await f.engine.hold(id)
+  await workOff(f, 'a')
+  for (const actor of ['ann', 'bob', 'bob']) await f.engine.approve(id, { actor })
+  assert.equal(await statesOf(f, job), 'running: a succeeded, b waiting')
+  assert.deepEqual((await f.engine.stage(id)).approvals, [{ by: 'bob' }])
+  await f.engine.approve(id, { actor: 'ann' })
+  assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
+})
+
+test('a gate of one approver that is held too is not passed by whoever ends the hold', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [{ name: 'a', task: 'a', gate: true }], { start: false })
+  const id = await gateOf(f, job, 'a')
+  await f.engine.hold(id)
+  await f.engine.startJob(job)
+  await f.engine.approve(id)
+  assert.equal((await claim(f, ['a'])).length, 0)
+  await f.engine.approve(id)
+  assert.equal(await workOff(f, 'a'), 1)
+  assert.equal(await statesOf(f, job), 'succeeded: a succeeded')
+})
+
+test('a stage that has passed its gate and is held goes on when one approves', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [{ name: 'a', task: 'a', gate: { approvers: 2 } }])
+  const id = await gateOf(f, job, 'a')
+  for (const actor of ['ann', 'bob']) await f.engine.approve(id, { actor })
+  await f.engine.hold(id)
+  assert.equal(await statesOf(f, job), 'pending: a waiting')
+  const { approvals } = await f.engine.approve(id, { actor: 'eve' })
+  assert.deepEqual(approvals, [{ by: 'ann' }, { by: 'bob' }, { by: 'eve' }])
+  assert.equal(await statesOf(f, job), 'pending: a pending')
+})
+
 test('a stage that waits, stops or has ended cannot be held', async t => {
   const f = await fresh(t)
   const job = await submit(f, [{ name: 'a', task: 'a', payloads: [1, 2], gate: true }])

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defaultSettings, resolveSettings, settingsOf } from './settings.ts'
+
+test('settings are kept flat, and only those that were said', () => {
+  const { attempts, losses, delaySeconds, factor, maxSeconds, jitter, ...others } = defaultSettings
+  const retry = { attempts, losses, delaySeconds, factor, maxSeconds, jitter }
+  assert.deepEqual(settingsOf({ ...others, retry }), defaultSettings)
+  const task = { type: 'a', payload: { leaseSeconds: 1 }, queue: undefined, priority: 1 }
+  assert.equal(settingsOf(task as object), undefined)
+  assert.deepEqual(settingsOf({ ...task, timeoutSeconds: null, retry: { attempts: 1 } } as object), {
+    timeoutSeconds: null,
+    attempts: 1,
+  })
+})
+
+test('what a task says goes before what its type says, and nothing said is the default', () => {
+  const settled = resolveSettings({ leaseSeconds: 40, softDeadlineSeconds: 60 }, { softDeadlineSeconds: null })
+  assert.deepEqual(settled, { ...defaultSettings, leaseSeconds: 40, softDeadlineSeconds: null })
+})
