@@ -13,7 +13,7 @@ test('every problem has a status, says what it means, and what to do', () => {
 
 test('what repeating cannot mend is the caller’s fault; what it can, the store’s', () => {
   const ours = Object.entries(problems).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
-  assert.deepEqual(ours, ['SCHEMA_NEWER', 'STORE_UNAVAILABLE', 'SERVER_UNREACHABLE'])
+  assert.deepEqual(ours, ['SCHEMA_NEWER', 'STORE_UNAVAILABLE', 'SERVER_CLOSING', 'SERVER_UNREACHABLE'])
 })
 
 test('the message of a problem alone is enough for a log: meaning, details, hint', () => {

@@ -46,7 +46,7 @@ export interface Approval {
 
 const jobColumns = literal(`
   id, name, state, seq, round, priority, open, plan, visible, begun, ends_as, ends_cause, compensated, correlation_id,
-  traceparent, error, pawl.clock() as now, exists (select from pawl.errand where job_id = job.id) as has_errand`)
+  traceparent, metadata, error, pawl.clock() as now, exists (select from pawl.errand where job_id = job.id) as has_errand`)
 
 /** Locks the job, which locks its stages too: nobody writes to a stage without its job. */
 export async function lockJob(sql: Sql, id: string): Promise<JobRow | undefined> {

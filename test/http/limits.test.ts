@@ -83,7 +83,7 @@ test('a method that an address does not know is refused with those it does', lim
   const run = await served(t)
   for (const [method, path, allow] of [
     ['PUT', '/v1/jobs', 'POST, GET, HEAD'],
-    ['POST', '/v1/jobs/1', 'GET, HEAD, DELETE'],
+    ['POST', '/v1/jobs/1', 'GET, HEAD, PATCH, DELETE'],
     ['GET', '/v1/jobs/1/cancel', 'POST'],
     ['POST', '/openapi.json', 'GET, HEAD'],
     ['OPTIONS', '/v1/queues', 'GET, HEAD'],
