@@ -1,7 +1,8 @@
 import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
-import { feedFields, pageFields, taskQueryFields, workerQueryFields } from '../protocol/fields.ts'
+import type { TasksOfQuery } from '../protocol/api.ts'
+import { feedFields, pageFields, taskQueryFields, tasksOfFields, workerQueryFields } from '../protocol/fields.ts'
 import type { WorkerView } from '../protocol/operations.ts'
 import type {
   AttemptView,
@@ -18,6 +19,7 @@ import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
+import { readJob, readStage } from './job-read.ts'
 import { toAttempts, toEventView, toTaskView } from './view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
@@ -46,6 +48,18 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
   })
   const items = rows.slice(0, limit).map(toTaskView)
   return { items, next: rows.length > limit ? encode({ before: items.at(-1)!.id }) : null }
+}
+
+/** The same of one job or stage, which must be there. */
+export async function findTasksOf(
+  context: Context,
+  entity: 'job' | 'stage',
+  id: string,
+  query: TasksOfQuery = {},
+): Promise<Page<TaskView>> {
+  checkOptions(query, tasksOfFields, 'query')
+  await (entity === 'job' ? readJob(context, id) : readStage(context, id))
+  return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
 }
 
 /** Events of a job or stage, oldest first. */

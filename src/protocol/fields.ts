@@ -161,6 +161,9 @@ export const taskQueryFields: Fields = {
   reasonCode: oneOf(reasonCodes),
 }
 
+const { jobId: _job, stageId: _stage, ...tasksOf } = taskQueryFields
+export const tasksOfFields: Fields = tasksOf
+
 export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
 
 export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }
