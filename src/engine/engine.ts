@@ -1,4 +1,4 @@
-import type { Call, PawlApi } from '../protocol/api.ts'
+import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
@@ -176,6 +176,9 @@ function engineOf(context: Context, close: () => Promise<void>) {
       read.readEntityEvents(context, 'job', id, ask),
     stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
       read.readEntityEvents(context, 'stage', id, ask),
+    jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
+    jobTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'job', id, query),
+    stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
     taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readTaskEvents(context, id, ask),

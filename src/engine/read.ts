@@ -1,11 +1,13 @@
 import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
+import type { TasksOfQuery } from '../protocol/api.ts'
 import {
   deadLetterQueryFields,
   feedFields,
   pageFields,
   taskQueryFields,
+  tasksOfFields,
   workerQueryFields,
 } from '../protocol/fields.ts'
 import type { WorkerView } from '../protocol/operations.ts'
@@ -26,6 +28,7 @@ import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
+import { readJob, readStage } from './job-read.ts'
 import { iso, toAttempts, toEventView, toTaskView } from './view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
@@ -59,6 +62,18 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
 export async function findDeadLetters(context: Context, query: DeadLetterQuery = {}): Promise<Page<TaskView>> {
   checkOptions(query, deadLetterQueryFields, 'query')
   return findTasks(context, { ...query, state: 'dead_lettered' })
+}
+
+/** The same of one job or stage, which must be there. */
+export async function findTasksOf(
+  context: Context,
+  entity: 'job' | 'stage',
+  id: string,
+  query: TasksOfQuery = {},
+): Promise<Page<TaskView>> {
+  checkOptions(query, tasksOfFields, 'query')
+  await (entity === 'job' ? readJob(context, id) : readStage(context, id))
+  return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
 }
 
 /** Events of a job or stage, oldest first. */

@@ -77,6 +77,9 @@ export interface StageQuery extends PageQuery {
   readonly state: StageState | readonly StageState[]
 }
 
+/** Tasks of one job or stage. */
+export type TasksOfQuery = Omit<TaskQuery, 'jobId' | 'stageId'>
+
 export interface PawlApi {
   enqueue<In>(type: string | TaskDefinition<In>, payload: In, options?: TaskOptions & Call): Promise<QueuedTask>
   enqueueMany(items: readonly NewTaskItem[], call?: Call): Promise<QueuedTask[]>
@@ -99,6 +102,8 @@ export interface PawlApi {
   jobs(query?: JobQuery): Promise<Page<JobView>>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
+  jobStages(id: string): Promise<Page<StageView>>
+  jobTasks(id: string, query?: TasksOfQuery): Promise<Page<TaskView>>
   startJob(id: string, call?: ControlCall): Promise<JobView>
   pauseJob(id: string, call?: ControlCall): Promise<JobView>
   resumeJob(id: string, call?: ControlCall): Promise<JobView>
@@ -112,6 +117,7 @@ export interface PawlApi {
   stages(query: StageQuery): Promise<Page<StageView>>
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
+  stageTasks(id: string, query?: TasksOfQuery): Promise<Page<TaskView>>
   approve(id: string, call?: ApproveCall): Promise<StageView>
   reject(id: string, call?: ApproveCall): Promise<StageView>
   hold(id: string, call?: ControlCall): Promise<StageView>

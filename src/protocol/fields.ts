@@ -220,6 +220,9 @@ const metadata = orNull(object)
 export const metadataFields: Fields = { metadata }
 export const jobPatchFields: Fields = { metadata, priority }
 
+const { jobId: _job, stageId: _stage, ...tasksOf } = taskQueryFields
+export const tasksOfFields: Fields = tasksOf
+
 export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
 
 export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }

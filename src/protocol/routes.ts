@@ -74,6 +74,8 @@ export const routes = {
   sealJob: post('/v1/jobs/{id}/seal', 'produce', ['id', 'options'], 'Say that no more stages will come.'),
   addStages: post('/v1/jobs/{id}/stages', 'produce', ['id', 'body', 'call'], 'Add stages to an open job.'),
   jobEvents: get('/v1/jobs/{id}/events', ['id', 'query'], 'What happened to a job, oldest first.'),
+  jobStages: get('/v1/jobs/{id}/stages', ['id'], 'The stages of a job, in their order.'),
+  jobTasks: get('/v1/jobs/{id}/tasks', ['id', 'query'], 'The tasks of a job, newest first.'),
 
   stages: get('/v1/stages', ['query'], 'Stages in some states, over all jobs.'),
   stage: get('/v1/stages/{id}', ['id'], 'A stage.'),
@@ -86,6 +88,7 @@ export const routes = {
   sealStage: post('/v1/stages/{id}/seal', 'produce', ['id', 'options'], 'Say that no more tasks will come.'),
   addTasks: post('/v1/stages/{id}/tasks', 'produce', ['id', 'body', 'call'], 'Add tasks to an open stage.'),
   stageEvents: get('/v1/stages/{id}/events', ['id', 'query'], 'What happened to a stage, oldest first.'),
+  stageTasks: get('/v1/stages/{id}/tasks', ['id', 'query'], 'The tasks of a stage, newest first.'),
 
   enqueueMany: { ...post('/v1/tasks', 'produce', ['body', 'call'], 'Queue a task, or up to 10,000.'), status: 201 },
   tasks: get('/v1/tasks', ['query'], 'Tasks, newest first.'),

@@ -23,7 +23,9 @@ test('a thousand streams that wait look at the feed together, and all hear of wh
   assert.equal(asked.length, 3)
 })
 
-test('a stream that stands elsewhere than the one that is looked for goes and looks itself', async () => {
+test('a stream that stands elsewhere than the one that is looked for goes and looks itself', {
+  timeout: 20_000,
+}, async () => {
   const { feed } = watched(() => nothing)
   const over = new AbortController()
   const first = feed.more('there', 60_000, over.signal)

@@ -26,7 +26,7 @@ const fields = {
   keysOnly: oneOf([true, false]),
   maxBodyBytes: number({ from: 1000, to: 1_000_000_000, whole: true }),
   requestSeconds: number({ from: 1, to: 3600 }),
-  heartbeatSeconds: number({ from: 0.1, to: 3600 }),
+  heartbeatSeconds: number({ from: 0.1, to: 60 }),
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 

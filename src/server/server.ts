@@ -52,6 +52,8 @@ function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, call
       connectionsCheckingInterval: Math.min(5000, requestSeconds * 500),
     },
     keepAliveTimeout: 75_000,
+    // A connection on which nothing moves for so long has nobody at its end: whoever waits is answered or told sooner.
+    connectionTimeout: 300_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: true },

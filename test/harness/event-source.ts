@@ -10,6 +10,8 @@ export interface SentEvent {
 export interface EventSource {
   readonly events: readonly SentEvent[]
   readonly comments: readonly string[]
+  /** Resolves when the connection is over, whoever ended it. */
+  readonly ended: Promise<void>
   /** Cuts the connection. */
   cut(): Promise<void>
 }
@@ -30,6 +32,7 @@ export async function openEvents(url: string, query = '', headers: Record<string
   return {
     events,
     comments,
+    ended: reading,
     async cut() {
       const aborted = once(over.signal, 'abort')
       over.abort()

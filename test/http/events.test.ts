@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Problem } from '../../src/kernel/problem.ts'
 import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
@@ -66,6 +67,23 @@ test('a stream cannot begin behind a cursor that nobody made, or of another stor
     .replace(/"of":"[^"]+"/, '"of":"another"')
   const headers = { 'last-event-id': Buffer.from(foreign).toString('base64url') }
   await assert.rejects(openEvents(run.server.url, '', headers), /^Error: 410 .*CURSOR_GONE/)
+})
+
+test('a stream is cut when the store cannot be read, and goes on where it was', limits, async t => {
+  const run = await served(t)
+  await run.engine.enqueueMany(tasks(3))
+  const source = await openEvents(run.server.url)
+  await eventually('three have come', () => source.events.length === 3)
+  const away = t.mock.method(run.engine, 'events', async () => {
+    throw new Problem('STORE_UNAVAILABLE')
+  })
+  await source.ended
+  await assert.rejects(openEvents(run.server.url), /^Error: 503 /)
+  away.mock.restore()
+  await run.engine.enqueueMany(tasks(2))
+  const next = await openEvents(run.server.url, '', { 'last-event-id': source.events.at(-1)!.id })
+  await eventually('the other two have come', () => next.events.length === 2)
+  await next.cut()
 })
 
 test('a reader that is slow gets all in the end', limits, async t => {

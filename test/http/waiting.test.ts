@@ -58,6 +58,7 @@ test('lists of every kind are read to their end, a page at a time', limits, asyn
   const run = await served(t)
   const job = await run.engine.submit({ name: 'j', stages: [{ name: 'a', gate: true }] })
   for (let index = 0; index < 4; index++) await run.engine.submit({ name: 'j', stages: [{ name: 'a', gate: true }] })
+  const large = await run.engine.submit({ name: 'l', stages: [{ name: 'a', task: 'b', payloads: [1, 2, 3, 4, 5] }] })
   const { id } = await run.engine.enqueue('a', 1)
   await run.engine.enqueueMany(Array.from({ length: 4 }, () => ({ type: 'a' })))
   for (let round = 0; round < 3; round++) {
@@ -68,10 +69,16 @@ test('lists of every kind are read to their end, a page at a time', limits, asyn
     '/v1/jobs?',
     '/v1/tasks?',
     '/v1/stages?state=pending&',
+    `/v1/jobs/${large.id}/tasks?state=queued&`,
+    `/v1/stages/${large.stages[0]!.id}/tasks?`,
     `/v1/jobs/${job.id}/events?`,
     `/v1/stages/${job.stages[0]!.id}/events?`,
     `/v1/tasks/${id}/events?`,
   ]) {
+    assert.equal(
+      (await run.request(path.replace(/[0-9a-f-]{36}/, randomUUID()))).status,
+      path.includes('-') ? 404 : 200,
+    )
     const whole = (await (await run.request(`${path}limit=1000`)).json()) as { items: { id: string }[]; next: null }
     const seen: string[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
