@@ -6,6 +6,7 @@ import type { Pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
 import { bind } from './bind.ts'
+import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
 import { watchFeed } from './feed-watch.ts'
@@ -33,6 +34,7 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   app.setNotFoundHandler(notFound)
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
   const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
+  bindMetrics(app, engine, door)
   for (const operation of Object.keys(routes) as Operation[]) bind(app, served, operation)
   bindPlain(app, engine)
   await app.listen({ host, port }).catch(portTaken(host, port))
