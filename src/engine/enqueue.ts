@@ -33,7 +33,7 @@ export async function enqueueTasks(
   const actor = call.actor ?? 'producer'
   const queue = async () => {
     await ensureLanes(context, sql, tasks)
-    return once(sql, call, items, tx => insertTasks(tx, tasks, actor))
+    return once(sql, call, ['enqueue', items], tx => insertTasks(tx, tasks, actor))
   }
   const queues = [...new Set(tasks.map(task => task.queue))]
   if (sql.isTransaction) {
