@@ -69,7 +69,7 @@ async function control(
   const sql = context.within(call.tx)
   const actor = call.actor ?? 'operator'
   const run = () =>
-    once(sql, call, [taskId, ...request], outer =>
+    once(sql, call, ['task', taskId, ...request], outer =>
       outer.begin(async tx => {
         await withItsJob(context, tx, taskId, actor, async book => {
           const [task] = await lockTasks(tx, [taskId])

@@ -65,7 +65,7 @@ async function queueTasks(
   const actor = call.actor ?? 'producer'
   const queue = async () => {
     await ensureLanes(context, sql, tasks)
-    return once(sql, call, items, tx => insertTasks(tx, tasks, actor))
+    return once(sql, call, ['enqueue', items], tx => insertTasks(tx, tasks, actor))
   }
   const queues = [...new Set(tasks.map(task => task.queue))]
   if (sql.isTransaction) {

@@ -172,7 +172,7 @@ export async function request(
     return readJob(context, jobId)
   }
   const run = () =>
-    once(sql, call, [jobId, ...what], outer =>
+    once(sql, call, ['job', jobId, ...what], outer =>
       outer.begin(async tx => {
         const { queues } = await driveOnce(tx, jobId, actor, checked)
         return { view: await readJob({ sql: tx }, jobId), queues }

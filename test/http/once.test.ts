@@ -74,6 +74,14 @@ test('a key that was used for a request that was refused is free', async t => {
   assert.equal((await run.request('/v1/tasks', { ...wrong, json: { type: 'a' } })).status, 201)
 })
 
+test('a key used for a job is not taken for the same word on a task', async t => {
+  const run = await served(t)
+  const { id } = await run.engine.submit(open)
+  const ask = { method: 'POST', headers: { 'idempotency-key': 'k' }, json: {} }
+  assert.equal((await run.request(`/v1/jobs/${id}/cancel`, ask)).status, 200)
+  assert.equal((await run.request(`/v1/tasks/${id}/cancel`, ask)).status, 422)
+})
+
 test('names and keys in any script go over HTTP', async t => {
   const run = await served(t)
   const call = { actor: '李 50%', idempotencyKey: 'ключ %41' }
