@@ -17,6 +17,11 @@ export const cancelFlags = {
   hard: { kind: 'switch', says: 'fence off work in hand at once, instead of letting it finish' },
 } as const
 
+/** Whoever lost the answer can ask again under the same key, and nothing is done twice. */
+export const onceFlag = {
+  'idempotency-key': { kind: 'text', value: 'KEY', says: 'typed again with the same key, it has no second effect' },
+} as const
+
 type Said<T> = { readonly [Name in keyof T]?: T[Name] | undefined }
 
 export function callOf({ as, reason }: Said<{ as: string; reason: string }>): ControlCall {

@@ -1,5 +1,6 @@
 /** Every command of the CLI, in the order of the help. */
 import type { Command } from './command.ts'
+import { bench } from './commands/bench.ts'
 import { completionFor } from './commands/completion.ts'
 import { config } from './commands/config.ts'
 import { deadLetterCommands } from './commands/dead-letters.ts'
@@ -41,6 +42,7 @@ const table: readonly Command[] = [
   migrate,
   doctor,
   config,
+  bench,
 ]
 
 export const commands: readonly Command[] = [...table, completionFor(table)]

@@ -4,7 +4,7 @@ import { run } from './run.ts'
 
 function untilTold(): AbortSignal {
   const ending = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       // Told a second time, it does not wait any longer.
       if (ending.signal.aborted) process.exit(130)

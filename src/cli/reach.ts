@@ -26,8 +26,7 @@ export function demandStore(settled: Settled): ReturnType<typeof storeOf> {
   return store
 }
 
-/** A person waits: a server that is not there is told at once, unless the command has time. */
-export async function reach(settled: Settled, patienceSeconds = 0): Promise<Reached> {
+export async function reach(settled: Settled): Promise<Reached> {
   if (namesStore(settled)) {
     if (settled.sources.server.from === 'flag') {
       throw new Problem('COMMAND_INVALID', {
@@ -38,6 +37,7 @@ export async function reach(settled: Settled, patienceSeconds = 0): Promise<Reac
     return { api: engine, [Symbol.asyncDispose]: () => engine.close() }
   }
   const { key } = settled.values
-  const client = connect({ server: serverOf(settled), patienceSeconds, ...(key !== undefined && { key }) })
+  // A person waits: a server that is not there is told at once.
+  const client = connect({ server: serverOf(settled), patienceSeconds: 0, ...(key !== undefined && { key }) })
   return { api: client, [Symbol.asyncDispose]: () => client.close() }
 }

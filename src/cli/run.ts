@@ -7,6 +7,7 @@ import { complaint, exitCodeOf, exitCodes } from './complain.ts'
 import { helpOf, overview, unknownCommand } from './help.ts'
 import { findCommand, readArguments, refused } from './parse.ts'
 import { type Outputs, openScreen, type Screen } from './screen.ts'
+import { harmlessJson } from './text.ts'
 
 export interface Surroundings extends Outputs {
   readonly folder: string
@@ -59,5 +60,5 @@ async function runCommand(
 
 function asDocument(error: unknown): string {
   const { code, details } = error instanceof Problem ? error : { code: 'BUG', details: {} }
-  return JSON.stringify({ code, message: (error as Error).message, details })
+  return harmlessJson({ code, message: (error as Error).message, details })
 }

@@ -110,10 +110,25 @@ test('a spec may be a TypeScript module, and it may come from a pipe', bounded, 
 })
 
 test(
-  'an operator pauses, resumes, cancels, retries, clones and deletes a job by the end of its id',
+  'whoever is not sure that a job was submitted types it again under the same key: there is one',
   bounded,
   async t => {
     const { pawl, engine } = await place(t)
+    const input = 'name: one\nstages: [{ name: a, task: a }]'
+    const submit = () => pawl.run(['job', 'run', '-', '--json', '--idempotency-key', 'k1'], { input })
+    const [first, second] = [(await submit()).json() as JobView, (await submit()).json() as JobView]
+    assert.equal(second.id, first.id)
+    const add = () => pawl.run(['task', 'add', 'mail', '--json', '--idempotency-key', 'k2'])
+    assert.deepEqual((await add()).json(), (await add()).json())
+    assert.deepEqual([(await engine.jobs()).items.length, (await engine.tasks({ type: 'mail' })).items.length], [1, 1])
+  },
+)
+
+test(
+  'an operator pauses, resumes, cancels, retries, clones and deletes a job by the end of its id',
+  bounded,
+  async t => {
+    const { pawl, engine, sync } = await place(t)
     const { id } = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
     const ask = async (...args: string[]) => {
       const { code, err, json } = await pawl.run(['job', args[0]!, id.slice(-10), '--json', ...args.slice(1)])
@@ -122,6 +137,8 @@ test(
     }
     assert.equal((await ask('pause', '--reason', 'lunch', '--as', 'ann')).state, 'paused')
     assert.equal((await ask('resume')).state, 'pending')
+    await sync({ queues: ['a'], claim: 1 })
+    assert.equal((await ask('cancel')).state, 'stopping')
     assert.equal((await ask('cancel', '--hard')).state, 'cancelled')
     const again = await pawl.run(['job', 'pause', id])
     assert.deepEqual([again.code, /not in a state that this move starts from/.test(again.err)], [1, true])

@@ -37,6 +37,7 @@ export function startProcess<Line>(
 ): Program<Line> {
   const child = spawn(process.execPath, args, { ...where, stdio: ['ignore', 'pipe', 'pipe'] })
   const end = () => void child.kill('SIGKILL')
+  process.setMaxListeners(50)
   process.once('exit', end)
   const lines: Line[] = []
   const complaints: string[] = []

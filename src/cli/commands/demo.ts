@@ -1,5 +1,6 @@
 /** The demonstration: a small job with a bit of everything, worked by this process. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
@@ -74,7 +75,11 @@ export async function showDemo(api: PawlApi, screen: Screen, signal: AbortSignal
   submitted(await api.job(id))
   const approve = async ({ stages }: JobView) => {
     const gate = stages.find(({ state }) => state === 'waiting')
-    if (gate !== undefined) await api.approve(gate.id, { actor: 'demo', comment: 'Looks right.' })
+    if (gate === undefined) return
+    await api.approve(gate.id, { actor: 'demo', comment: 'Looks right.' }).catch((error: Problem) => {
+      // Somebody at another terminal was faster.
+      if (error.code !== 'MOVE_REFUSED') throw error
+    })
   }
   return watchJob(id, { api, screen, signal, seen: approve })
 }

@@ -8,7 +8,7 @@ import type { JobView } from '../../protocol/jobs.ts'
 import { specInvalid } from '../../spec/faults.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { readYaml } from '../../spec/read-yaml.ts'
-import { callFlags, callOf } from '../asking.ts'
+import { callFlags, callOf, onceFlag, said } from '../asking.ts'
 import { type Answer, type Ask, apiCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { findJobId } from '../find-id.ts'
@@ -31,12 +31,14 @@ export const jobRun = apiCommand({
     input: { kind: 'json', value: 'JSON', says: 'its input, in place of the one in the spec' },
     wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
     ...waitFlags,
+    ...onceFlag,
     as: callFlags.as,
   },
   async run(ask) {
     const { api, args, flags } = ask
     const spec = await readSpec(args.spec)
-    const { reason: _, ...call } = callOf(flags)
+    const { actor } = callOf(flags)
+    const call = said({ actor, idempotencyKey: flags['idempotency-key'] })
     const { id } = await api.submit(flags.input === undefined ? spec : { ...spec, input: flags.input }, call)
     const job = await api.job(id)
     if (flags.wait) return waitFor(api, id, ask)

@@ -1,7 +1,7 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { AttemptView, TaskView } from '../../protocol/tasks.ts'
-import { callFlags, callOf, pageFlags, said } from '../asking.ts'
+import { callFlags, callOf, onceFlag, pageFlags, said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { eventLines } from '../events.ts'
 import { findJobId, findTaskId } from '../find-id.ts'
@@ -27,15 +27,17 @@ export const taskAdd = apiCommand({
       says: 'queue nothing while another of this queue and key has not ended',
     },
     'correlation-id': { kind: 'text', value: 'ID', says: 'ties it to whatever asked for it' },
+    ...onceFlag,
     as: callFlags.as,
   },
   async run({ api, args, flags }) {
     const payload = args.payload === undefined ? null : readJson('PAYLOAD', args.payload)
     const { queue, priority, 'run-at': runAt, 'run-in': runInSeconds } = flags
     const { 'dedupe-key': dedupeKey, 'correlation-id': correlationId } = flags
-    const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId })
     const { actor } = callOf(flags)
-    const queued = await api.enqueue(args.type, payload, { ...options, ...(actor !== undefined && { actor }) })
+    const call = { actor, idempotencyKey: flags['idempotency-key'] }
+    const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId, ...call })
+    const queued = await api.enqueue(args.type, payload, options)
     const word = queued.deduplicated ? 'Another stands for it: ' : 'Queued: '
     return { data: queued, show: () => [`${word}${queued.id}`] }
   },

@@ -6,6 +6,7 @@ import { Problem } from '../../kernel/problem.ts'
 import { startServer } from '../../server/server.ts'
 import { startWorker } from '../../worker/index.ts'
 import { command } from '../command.ts'
+import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
 import { makeLog } from '../log.ts'
 import type { Screen } from '../screen.ts'
@@ -33,7 +34,7 @@ SIGINT and SIGTERM end it gracefully.`,
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
     else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}.`])
-    if (flags.demo && !json) await demonstrate(engine, server.url, screen, told)
+    if (flags.demo && !json) await demonstrate(engine, server.url, screen, told).catch(tellIn(screen))
     if (!json && !told.aborted) screen.say('It serves until it is told to end (Ctrl-C).')
     await untilAborted(told)
     if (!json) screen.say('Ending: work in hand is finished or given back …')
@@ -52,6 +53,15 @@ async function demonstrate(engine: Pawl, url: string, screen: Screen, told: Abor
     stateOf('job', job.state),
     `. In another terminal: npx pawl job describe ${job.id.slice(-8)}`,
   ])
+}
+
+/** Somebody may have cancelled or deleted the job meanwhile: that is no reason not to serve. */
+function tellIn(screen: Screen) {
+  return (error: unknown): void => {
+    if (!(error instanceof Problem)) throw error
+    screen.keep()
+    for (const line of complaint(error)) screen.note(line)
+  }
 }
 
 /** An address that was not typed may be a surprise, so it is said who chose it. */
