@@ -3,6 +3,7 @@ import type { Command } from './command.ts'
 import { bench } from './commands/bench.ts'
 import { completionFor } from './commands/completion.ts'
 import { config } from './commands/config.ts'
+import { conformance } from './commands/conformance.ts'
 import { deadLetterCommands } from './commands/dead-letters.ts'
 import { eventsTail } from './commands/events.ts'
 import { jobDescribe, jobEvents, jobList } from './commands/job.ts'
@@ -14,6 +15,7 @@ import { stageCommands } from './commands/stage.ts'
 import { doctor, migrate } from './commands/store.ts'
 import { taskAdd, taskDescribe, taskEvents, taskList } from './commands/task.ts'
 import { taskControl } from './commands/task-control.ts'
+import { taskLogs } from './commands/task-logs.ts'
 import { typeCommands } from './commands/task-types.ts'
 import { up } from './commands/up.ts'
 import { worker } from './commands/worker.ts'
@@ -33,6 +35,7 @@ const table: readonly Command[] = [
   taskList,
   taskDescribe,
   taskEvents,
+  taskLogs,
   ...taskControl,
   ...deadLetterCommands,
   eventsTail,
@@ -42,6 +45,7 @@ const table: readonly Command[] = [
   migrate,
   doctor,
   config,
+  conformance,
   bench,
 ]
 

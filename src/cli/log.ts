@@ -1,4 +1,5 @@
 /** The log of a process: a line for each word, as JSON for machines or in columns for people. */
+import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { telling, writeJson } from '../kernel/json.ts'
 import type { LogLevel } from '../protocol/logs.ts'
@@ -32,6 +33,11 @@ export function makeLog({ level = 'info', out = process.stderr, ...options }: Lo
     if (ranks[said] < ranks[level]) return
     out.write(`${line(now().toISOString(), said, word, facts)}\n`)
   }
+}
+
+/** The log that the settings ask for. */
+export function logOf({ log, logLevel }: Pick<PawlConfig, 'log' | 'logLevel'>): Log {
+  return makeLog({ ...(log !== undefined && { format: log }), ...(logLevel !== undefined && { level: logLevel }) })
 }
 
 function levelOf(word: string, { level }: Record<string, unknown>): LogLevel {

@@ -1,3 +1,4 @@
+import type { LogLevel } from '../protocol/logs.ts'
 import type { TaskTypeOptions } from '../protocol/tasks.ts'
 
 /** What `pawl.config.ts` (or .js, .mjs, .json) may say. The environment goes before it, and a flag before both. */
@@ -26,6 +27,10 @@ export interface PawlConfig {
   readonly concurrency?: number
   /** How long a worker that stops waits for running handlers. Default 30. */
   readonly drainSeconds?: number
+  /** How `pawl up` and `pawl worker` log, on the standard error. Default: pretty on a terminal, else json. */
+  readonly log?: 'pretty' | 'json'
+  /** The least that they log. Default warn. */
+  readonly logLevel?: LogLevel
   /** How tasks are leased, retried and kept, by their type: `pawl up` writes it to the store when it starts. */
   readonly taskTypes?: Readonly<Record<string, TaskTypeOptions>>
 }

@@ -2,6 +2,7 @@
 import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
 import { name } from '../kernel/fields.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
+import { logLevels } from '../protocol/logs.ts'
 import { defaultPort } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 
@@ -152,6 +153,21 @@ export const settings = {
     env: 'PAWL_DRAIN_SECONDS',
     default: 30,
     says: 'how long a stop waits for running handlers',
+  },
+  log: {
+    check: oneOf(['pretty', 'json']),
+    kind: 'text',
+    value: 'FORMAT',
+    env: 'PAWL_LOG',
+    says: 'how the process logs: pretty or json; default: pretty on a terminal',
+  },
+  logLevel: {
+    check: oneOf(logLevels),
+    kind: 'text',
+    value: 'LEVEL',
+    env: 'PAWL_LOG_LEVEL',
+    default: 'warn',
+    says: 'the least that it logs: debug, info, warn or error',
   },
   taskTypes: {
     check: taskTypes,

@@ -32,7 +32,7 @@ const dlqList = apiCommand({
   async run({ api, flags }) {
     const { type, queue, code, limit, cursor } = flags
     const reasonCode = code as ReasonCode | undefined
-    const page = await api.tasks({ state: 'dead_lettered', ...said({ type, queue, reasonCode, limit, cursor }) })
+    const page = await api.deadLetters(said({ type, queue, reasonCode, limit, cursor }))
     const show = ({ width }: { width: number }): Line[] =>
       page.items.length === 0
         ? ['There are no dead letters.']
@@ -51,7 +51,7 @@ const dlqRedrive = apiCommand({
     'dry-run': { kind: 'switch', says: 'say what would be done, and do nothing' },
     rate: { kind: 'number', value: 'N', says: 'at most so many per second' },
     payload: { kind: 'json', value: 'JSON', says: 'replaces the payload of every one of them' },
-    limit: { kind: 'number', value: 'N', says: 'at most so many; default 1000' },
+    limit: { kind: 'number', value: 'N', says: 'at most so many, the oldest first; default: all' },
     ...callFlags,
   },
   async run({ api, args, flags }) {
@@ -65,9 +65,10 @@ const dlqRedrive = apiCommand({
     const dryRun = flags['dry-run']
     const request = said({ ids, type, queue, reasonCode, dryRun, ratePerSecond, limit, payload, reason })
     const answer = await api.redrive(request, said({ actor }))
-    const { redriven, refused: left } = answer
+    const { redriven, refused: left, state, total } = answer
     const show = (): Line[] => [
-      `${dryRun ? 'Would redrive' : 'Redriven'}: ${redriven.length}`,
+      `${dryRun ? 'Would redrive' : 'Redriven'}: ${redriven.length} of ${total}`,
+      ...(state === 'running' ? [`The rest follows; pawl dlq progress ${answer.id} shows how far it is.`] : []),
       ...redriven.slice(0, 20).map(id => `  ${id}`),
       ...(redriven.length > 20 ? ['  …'] : []),
       ...left.map(({ id, code, message }): Line => [styled('red', `  refused ${id}`), ` ${code}: ${message}`]),
@@ -76,4 +77,19 @@ const dlqRedrive = apiCommand({
   },
 })
 
-export const deadLetterCommands: readonly Command[] = [dlqList, dlqRedrive]
+const dlqProgress = apiCommand({
+  name: 'dlq progress',
+  says: 'Show how far a redrive has come.',
+  takes: { id: 'the redrive, as dlq redrive named it' },
+  async run({ api, args }) {
+    const progress = await api.redriveProgress(args.id)
+    const { state, total, redriven, refused: left, refusals } = progress
+    const show = (): Line[] => [
+      `${state}: ${redriven} of ${total} redriven, ${left} refused`,
+      ...refusals.slice(0, 20).map(({ id, code }): Line => [styled('red', `  refused ${id}`), ` ${code}`]),
+    ]
+    return { data: progress, show }
+  },
+})
+
+export const deadLetterCommands: readonly Command[] = [dlqList, dlqRedrive, dlqProgress]

@@ -1,16 +1,19 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import type { PawlApi } from '../../protocol/api.ts'
 import type { AttemptView, TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, onceFlag, pageFlags, said } from '../asking.ts'
-import { apiCommand } from '../command.ts'
+import { type Answer, apiCommand } from '../command.ts'
+import { exitCodes } from '../complain.ts'
 import { eventLines } from '../events.ts'
 import { findJobId, findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between, relative } from '../moments.ts'
 import { readJson } from '../parse.ts'
-import { causeOf, stateOf } from '../states.ts'
+import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { type Column, facts, pageEnd, table } from '../table.ts'
 import { harmlessJson } from '../text.ts'
+import { pause } from '../watch.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',
@@ -27,10 +30,11 @@ export const taskAdd = apiCommand({
       says: 'queue nothing while another of this queue and key has not ended',
     },
     'correlation-id': { kind: 'text', value: 'ID', says: 'ties it to whatever asked for it' },
+    wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
     ...onceFlag,
     as: callFlags.as,
   },
-  async run({ api, args, flags }) {
+  async run({ api, args, flags, untilTold }) {
     const payload = args.payload === undefined ? null : readJson('PAYLOAD', args.payload)
     const { queue, priority, 'run-at': runAt, 'run-in': runInSeconds } = flags
     const { 'dedupe-key': dedupeKey, 'correlation-id': correlationId } = flags
@@ -38,10 +42,29 @@ export const taskAdd = apiCommand({
     const call = { actor, idempotencyKey: flags['idempotency-key'] }
     const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId, ...call })
     const queued = await api.enqueue(args.type, payload, options)
+    if (flags.wait) return waitForTask(api, queued.id, untilTold())
     const word = queued.deduplicated ? 'Another stands for it: ' : 'Queued: '
     return { data: queued, show: () => [`${word}${queued.id}`] }
   },
 })
+
+const lookMs = 200
+
+/** Ends with 0 if the task ended well, and with 1 if it did not. */
+async function waitForTask(api: PawlApi, id: string, told: AbortSignal): Promise<Answer> {
+  let task = await api.task(id)
+  while (!hasEnded('task', task.state) && !told.aborted) {
+    await pause(lookMs, told)
+    task = await api.task(id)
+  }
+  if (!hasEnded('task', task.state)) return { data: task, code: 130, show: () => [`The task goes on: ${id}`] }
+  const why = task.error?.message ?? json(task.output) ?? ''
+  return {
+    data: task,
+    code: endedBadly('task', task.state) ? exitCodes.bad : exitCodes.good,
+    show: () => [[styled('bold', task.type), ' ', stateOf('task', task.state), why === '' ? '' : `: ${why}`]],
+  }
+}
 
 const columns: readonly Column<TaskView>[] = [
   { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },

@@ -8,7 +8,7 @@ import { startWorker } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
-import { makeLog } from '../log.ts'
+import { logOf } from '../log.ts'
 import type { Screen } from '../screen.ts'
 import { stateOf } from '../states.ts'
 import { demoTasks, retellDemo, showDemo } from './demo.ts'
@@ -19,12 +19,12 @@ export const up = command({
   more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
 SIGINT and SIGTERM end it gracefully.`,
   flags: { demo: { kind: 'switch', says: 'run a demonstration job first, and show it' } },
-  settings: ['host', 'port', 'keysOnly', 'data', 'database', 'schema', 'connections'],
+  settings: ['host', 'port', 'keysOnly', 'data', 'database', 'schema', 'connections', 'log', 'logLevel'],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
     const { host, port, keysOnly, taskTypes = {} } = settled.values
     const store = storeOf(settled)
-    const log = makeLog({ level: 'warn' })
+    const log = logOf(settled.values)
     await using engine = await pawl({ ...store, log })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
     await using _babysitter = startBabysitter(engine)

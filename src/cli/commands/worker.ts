@@ -9,7 +9,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { SyncPort } from '../../protocol/sync.ts'
 import { startWorker, type Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
-import { makeLog } from '../log.ts'
+import { logOf } from '../log.ts'
 import { namesStore } from '../reach.ts'
 
 export const worker = command({
@@ -19,11 +19,11 @@ export const worker = command({
 may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.`,
   takes: { module: 'the file with the handlers' },
   flags: { name: { kind: 'text', value: 'NAME', says: 'what it is called; default: host and process' } },
-  settings: ['queues', 'concurrency', 'drainSeconds', 'server', 'key', 'database', 'data', 'schema'],
+  settings: ['queues', 'concurrency', 'drainSeconds', 'server', 'key', 'database', 'data', 'schema', 'log', 'logLevel'],
   async run({ args, flags, settled, screen, json, untilTold }) {
     const tasks = tasksIn(args.module, await loadModule(resolve(args.module)))
     const { concurrency, drainSeconds, queues } = settled.values
-    const log = makeLog({ level: 'warn' })
+    const log = logOf(settled.values)
     await using port = await open(settled, log)
     const told = untilTold()
     const works = startWorker(port.engine, tasks, {
@@ -48,7 +48,7 @@ interface Port extends AsyncDisposable {
   readonly where: string
 }
 
-async function open(settled: Settled, log: ReturnType<typeof makeLog>): Promise<Port> {
+async function open(settled: Settled, log: ReturnType<typeof logOf>): Promise<Port> {
   if (!namesStore(settled)) {
     const server = serverOf(settled)
     const { key } = settled.values

@@ -1,0 +1,31 @@
+import { printReport, runConformance } from '../../conformance/index.ts'
+import { command } from '../command.ts'
+import { exitCodes } from '../complain.ts'
+import { refused } from '../parse.ts'
+
+export const conformance = command({
+  name: 'conformance',
+  says: 'Drive a worker program through the worker protocol, and say which promises it keeps.',
+  more: `The program gets PAWL_SERVER, PAWL_KEY and PAWL_QUEUES, and works tasks of the type "conformance":
+docs/worker-protocol.md says how. Ends with 1 if it breaks a promise that is required.`,
+  flags: {
+    worker: { kind: 'text', value: 'COMMAND', says: 'starts the worker, as typed in a shell' },
+    only: { kind: 'list', value: 'CHECK', says: 'only this check, may be repeated' },
+  },
+  settings: [],
+  async run({ flags, screen, json, untilTold }) {
+    const { worker, only } = flags
+    if (worker === undefined) throw refused('pawl conformance wants --worker "COMMAND".')
+    const report = await runConformance({
+      worker,
+      ...(only !== undefined && { only }),
+      ...(!json && { tell: check => screen.say(`${check.passed ? '✓' : '✗'} ${check.title}`) }),
+      signal: untilTold(),
+    })
+    return {
+      data: report,
+      show: () => ['', ...printReport(report).trimEnd().split('\n')],
+      code: report.passed ? exitCodes.good : exitCodes.bad,
+    }
+  },
+})
