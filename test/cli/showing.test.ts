@@ -62,7 +62,7 @@ test('names, payloads and errors that hold terminal escapes are shown, never obe
     assert.doesNotMatch(out + err, raw, args.join(' '))
     const json = await pawl.run([...args, '--json'])
     assert.doesNotMatch(json.out + json.err, raw, `${args.join(' ')} --json`)
-    JSON.parse(json.code === 0 ? json.out : json.err)
+    JSON.parse(json.out || json.err)
   }
   assert.match((await pawl.run(['job', 'describe', id])).out, /x\\x1b\[2J\\x1b\]0;owned\\x07\\n\\x9b31m\\u202egnp\.exe/)
   const terminal = await onTerminal(['job', 'describe', id, '--server', server.url], 120)
