@@ -37,6 +37,22 @@ test('a worker that began on an empty store reads what it claims and settles, an
   assert.ok(read <= 20 * 10, `${read} rows were read to claim and settle 20`)
 })
 
+test('pausing a job reads none of its tasks, however many of them wait', async t => {
+  const { engine, sql } = await fresh(t, 'postgres 18', { connections: 1 })
+  const { id, stages } = await engine.submit({ name: 'vast', stages: [{ name: 'all', task: 'work', open: true }] })
+  await engine.pauseJob(id)
+  await engine.resumeJob(id)
+  await engine.addTasks(
+    stages[0]!.id,
+    Array.from({ length: 3000 }, (_, n) => ({ payload: n })),
+  )
+  await sql`analyze`
+  const before = await rowsRead(sql)
+  await engine.pauseJob(id)
+  const read = (await rowsRead(sql)) - before
+  assert.ok(read <= 20, `${read} tasks were read to pause their job`)
+})
+
 test('counting reads what is new, and no more, however much has been counted before', async t => {
   const { engine, sql } = await fresh(t, 'postgres 18', { connections: 1 })
   // What runs beside this test may hold some of it up for a moment.

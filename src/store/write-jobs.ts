@@ -137,6 +137,9 @@ const [lowest, highest] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-fff
 /**
  * Released tasks lie together in the queue, as tasks that were queued together do. What is taken off `blocked` is what
  * was really released: a task that somebody ended meanwhile has been counted, or will be, by whoever did.
+ *
+ * `offset 0` keeps the planner from turning the search round: where nothing is to be released it would look through
+ * every task of every stage to find that out.
  */
 async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended }: Writing): Promise<Written> {
   const [done] = await sql<{ blocked: Record<string, number> | null; jobs: number; queues: string[] | null }>`
@@ -158,7 +161,11 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
         from unnest(${list(releases.map(({ stageId }) => stageId))}::uuid[],
                     ${list(releases.map(({ after }) => after ?? lowest))}::uuid[],
                     ${list(releases.map(({ upTo }) => upTo ?? highest))}::uuid[]) as r (stage_id, after, up_to)
-       where t.stage_id = any(array[r.stage_id]) and t.id > r.after and t.id <= r.up_to and t.state = 'blocked'
+       cross join lateral (
+               select id from pawl.task
+                where stage_id = r.stage_id and id > r.after and id <= r.up_to and state = 'blocked'
+               offset 0) as b
+       where t.id = any(array[b.id]) and t.state = 'blocked'
       returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
     ), numbered as (
       select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place
