@@ -130,7 +130,7 @@ export async function wholeFeed({ events }: Pick<Pawl, 'events'>, expected: numb
   for (let cursor: string | undefined; ; ) {
     const page = await events({ limit, ...(cursor !== undefined && { cursor }) })
     cursor = page.next
-    all.push(...page.items)
+    all.push(...page.items.map(({ cursor: _, ...event }) => event))
     if (page.items.length > 0) continue
     if (all.length >= expected || performance.now() > deadline) return all
     await pause(20)
