@@ -34,7 +34,8 @@ let passed = 0
 let failed = 0
 const tests = run({
   files: files.map(file => join(root, file)),
-  concurrency: Math.max(2, availableParallelism()),
+  // Many tests wait for something, so one more than there are cores.
+  concurrency: availableParallelism() + 1,
   timeout: 600_000,
 })
 tests.on('test:pass', ({ details, nesting }) => {
