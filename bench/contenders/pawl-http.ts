@@ -42,7 +42,7 @@ export async function openContender({ databaseUrl }: ContenderEnv): Promise<Cont
     async latency(samples) {
       const probe = latencyProbe()
       await using _worker = startWorker(client, [defineTask({ type: 'probe', handler: probe.handler })])
-      return probe.sample(samples, () => client.enqueue('probe', null))
+      return await probe.sample(samples, () => client.enqueue('probe', null))
     },
     left,
     async clear() {

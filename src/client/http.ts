@@ -78,7 +78,8 @@ function parsed(text: string): unknown {
 function problemIn(answer: unknown, status: number, server: string): Error {
   const { code, details } = (answer ?? {}) as { code?: string; details?: Record<string, unknown> }
   if (code !== undefined && Object.hasOwn(problems, code)) return new Problem(code as ProblemCode, details)
-  if (status === 502 || status === 503 || status === 504) {
+  // Whatever went wrong there, it was not this request: it may be answered the next time.
+  if (status >= 500) {
     return new Problem('SERVER_UNREACHABLE', { server, why: `HTTP ${status}` })
   }
   return new Error(`The server answered ${status}: ${JSON.stringify(answer ?? null)}`)

@@ -3,7 +3,7 @@ import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import { may } from '../kernel/role.ts'
 import type { Call } from '../protocol/api.ts'
-import { callFields, keyFields } from '../protocol/fields.ts'
+import { callFields, controlFields, keyFields } from '../protocol/fields.ts'
 import type { KeyView, MadeKey, NewKey } from '../protocol/keys.ts'
 import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../store/keys.ts'
 import { checkId, checkOptions } from './check.ts'
@@ -15,13 +15,10 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
   const said = { ...key, name: key.name ?? null, role: key.role ?? null }
   checkOptions(said, keyFields, 'key')
   checkOptions(call, callFields, 'call')
-  const isNarrow = key.queues !== undefined
-  if (isNarrow && may(key.role, 'operate')) {
-    throw new Problem('OPTION_INVALID', {
-      at: 'key',
-      option: 'queues',
-      must: `be left out: a key of an ${key.role} is for every queue`,
-    })
+  const mayBeNarrow = !may(key.role, 'operate') && (may(key.role, 'produce') || may(key.role, 'work'))
+  if (key.queues !== undefined && !mayBeNarrow) {
+    const must = 'be left out: only keys of producers and workers are for some queues'
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
   }
   // An answer that is kept for its idempotency key would keep the secret with it.
   if (call.idempotencyKey !== undefined) {
@@ -38,7 +35,7 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
 
 /** It is refused from now on, by every server on this store. */
 export async function revokeKey({ sql }: Context, id: string, call: Call = {}): Promise<KeyView> {
-  checkOptions(call, callFields, 'call')
+  checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')
   return once(sql, call, ['revoke', keyId], async tx => {
     const row = await endKey(tx, keyId)

@@ -87,7 +87,7 @@ export async function readEntityEvents(
   const { limit = 1000 } = ask
   const notFound = entity === 'job' ? 'JOB_NOT_FOUND' : 'STAGE_NOT_FOUND'
   const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
-  if (!Number.isInteger(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
+  if (!isSeq(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
   const rows = await eventsOfEntity(sql, entity, checkId(id, notFound), after, limit + 1)
   if (rows.length === 0 && after === 0) throw new Problem(notFound, { id })
   const items = rows.slice(0, limit).map(toEventView)
@@ -103,7 +103,7 @@ export async function readTaskEvents(
   const { limit = 1000 } = ask
   await readTask(context, id)
   const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
-  if (!Number.isInteger(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
+  if (!isSeq(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
   const rows = await eventsOfTask(context.sql, checkId(id), after, limit + 1)
   const items = rows.slice(0, limit).map(toEventView)
   return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
@@ -149,17 +149,21 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
   const of = await generation(sql)
   const after = ask.cursor === undefined ? start : position(ask.cursor, of)
-  const { events, next } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [], jobId })
+  const { events, next, more } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [], jobId })
   const items = events.map(row => {
     const { tx, n, k } = row
     return { ...toEventView(row), cursor: encode({ tx, n, k, of }) }
   })
-  return { items, next: encode({ ...next, of }) }
+  return { items, next: encode({ ...next, of }), more }
 }
+
+const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
+/** A seq that leaves room for a page behind it. */
+const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
 
 function position(cursor: string, of: string): Position {
   const at = decode<Position & { of: string }>(cursor, 'tx')
-  if (![at.tx, at.n, at.k].every(Number.isSafeInteger)) throw new Problem('CURSOR_INVALID', { cursor })
+  if (![at.tx, at.n, at.k].every(isPlace) || at.k > 2 ** 31 - 1) throw new Problem('CURSOR_INVALID', { cursor })
   if (at.of !== of) throw new Problem('CURSOR_GONE')
   return at
 }

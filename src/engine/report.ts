@@ -66,10 +66,13 @@ const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.part
 type Miss = { readonly item: SettledTask } | Refused
 
 async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Miss[]> {
-  const { missed, stageIds } = await succeedTasks(sql, batch)
+  // In the order of their ids, as everyone locks tasks.
+  const { missed, stageIds } = await succeedTasks(sql, batch.toSorted(byId))
   for (const id of stageIds) touched.add(id)
   return missed.map(item => ({ item }))
 }
+
+const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 
 /** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
 async function decideAndWrite(
@@ -197,11 +200,13 @@ export async function reportBeats({ sql, figures }: Context, items: readonly Bea
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await beatTasks(sql, batch)
     figures.leaseRenewals += batch.length - lost.size - passedOver.size
-    const unkept = batch.filter(item => passedOver.has(item.id) && carries(item))
-    const busy = await keepAgain(sql, unkept)
+    const again = await beatAgain(
+      sql,
+      batch.filter(item => passedOver.has(item.id)),
+    )
     return batch.flatMap(item => {
-      if (lost.has(item.id)) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      return busy.has(item) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
+      if (lost.has(item.id) || again.lost.has(item.id)) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+      return again.passedOver.has(item.id) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
     })
   }
   return inTurn(items, turn => splitting(turn, run, unfit))
@@ -228,19 +233,20 @@ async function inTurn<Item extends HeldTask>(
   return [...refused, ...(await inTurn(later, run))]
 }
 
-const carries = ({ progress, checkpoint }: BeatOfTask) => progress !== undefined || checkpoint !== undefined
 const lookAgainMs = [10, 20, 40, 80]
 
-/** A beat that is passed over is soon made good by the next one; what it carried is not, so it is tried again. */
-async function keepAgain(sql: Sql, items: readonly BeatOfTask[]): Promise<Set<BeatOfTask>> {
+/** A beat that was passed over has renewed nothing, and must not be taken for one that has: it is tried again. */
+async function beatAgain(sql: Sql, items: readonly BeatOfTask[]) {
+  const lost = new Set<string>()
   let open = items
   for (const ms of lookAgainMs) {
     if (open.length === 0) break
     await sleep(ms)
-    const { passedOver } = await beatTasks(sql, open)
-    open = open.filter(({ id }) => passedOver.has(id))
+    const looked = await beatTasks(sql, open)
+    for (const id of looked.lost) lost.add(id)
+    open = open.filter(({ id }) => looked.passedOver.has(id))
   }
-  return new Set(open)
+  return { lost, passedOver: new Set(open.map(({ id }) => id)) }
 }
 
 function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {

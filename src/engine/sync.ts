@@ -14,6 +14,7 @@ import { directReports, type Reports } from './reports.ts'
 import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
+const mostSessions = 10_000
 
 /**
  * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
@@ -119,6 +120,8 @@ async function claim(
   const queues = request.queues ?? []
   if (request.session !== undefined && !context.knownSessions.has(request.session)) {
     await openSession(context.sql, request.session, request.worker, queues)
+    // Those that are forgotten are opened again, which changes nothing.
+    if (context.knownSessions.size > mostSessions) context.knownSessions.clear()
     context.knownSessions.add(request.session)
   }
   const until = performance.now() + (request.waitSeconds ?? 0) * 1000

@@ -39,6 +39,8 @@ interface Waiter {
   wake(): void
 }
 
+const mostRemembered = 10_000
+
 export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: AbortSignal): Wake {
   const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
@@ -48,16 +50,19 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
   let words = 0
 
   const rouse = (queues: readonly string[]) => {
-    let left = queues.includes('*') ? Number.POSITIVE_INFINITY : wokenAtOnce
-    for (const waiter of waiting) {
-      if (left === 0) break
-      if (!queues.some(queue => queue === '*' || waiter.queues.has(queue))) continue
-      left -= 1
-      waiter.wake()
+    if (queues.includes('*')) {
+      for (const waiter of [...waiting]) waiter.wake()
+      return
+    }
+    for (const queue of queues) {
+      const few = [...waiting].filter(waiter => waiter.queues.has(queue)).slice(0, wokenAtOnce)
+      for (const waiter of few) waiter.wake()
     }
   }
   const here = (queues: readonly string[]) => {
     words += 1
+    // What is forgotten is found by the next look.
+    if (lastWord.size > mostRemembered) lastWord.clear()
     for (const queue of queues) lastWord.set(queue, words)
     rouse(queues)
   }

@@ -209,7 +209,13 @@ export class Problem extends Error {
   }
 }
 
-const passing: readonly ProblemCode[] = ['STORE_UNAVAILABLE', 'SERVER_UNREACHABLE', 'SERVER_CLOSING', 'TASK_BUSY']
+const passing: readonly ProblemCode[] = [
+  'STORE_UNAVAILABLE',
+  'SERVER_UNREACHABLE',
+  'SERVER_CLOSING',
+  'REQUEST_SLOW',
+  'TASK_BUSY',
+]
 
 /** It is nobody's fault and goes away: the same request may be answered a little later. */
 export function willPass(error: unknown): boolean {

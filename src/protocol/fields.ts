@@ -7,6 +7,7 @@ import {
   type Field,
   type Fields,
   field,
+  isObject,
   moment,
   nested,
   number,
@@ -57,6 +58,8 @@ const names = (most: number): Field =>
 
 export const maxClaim = 1000
 export const maxTasksPerCall = 10_000
+/** Most items of one kind in a sync. */
+export const mostReports = 5000
 
 const span = orNull(number({ from: 0.001, to: 10 * year }))
 
@@ -143,10 +146,10 @@ const isUuid = (value: unknown) => (typeof value === 'string' && uuid.test(value
 
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
 const batchOf = (fields: Fields): Field =>
-  field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema! }, value =>
-    Array.isArray(value) && value.every(item => typeof item === 'object' && item !== null)
+  field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema!, maxItems: mostReports }, value =>
+    Array.isArray(value) && value.length <= mostReports && value.every(isObject)
       ? undefined
-      : 'be a list of objects',
+      : `be a list of at most ${mostReports} objects`,
   )
 
 /** A claim alone, as a shell script asks for it. */

@@ -199,6 +199,8 @@ export interface FeedPage {
   readonly items: FeedEvent[]
   /** Where to go on; also when there was nothing. */
   readonly next: string
+  /** There may be more already; false: this is the end, for now. */
+  readonly more: boolean
 }
 
 export interface RedriveRequest {

@@ -294,5 +294,5 @@ export const views = {
   }),
   Key: view<KeyView>(key),
   MadeKey: view<MadeKey>({ ...key, secret: text }),
-  FeedPage: view<FeedPage>({ items: list(ref('FeedEvent')), next: text }),
+  FeedPage: view<FeedPage>({ items: list(ref('FeedEvent')), next: text, more: flag }),
 } satisfies Record<string, Schema>

@@ -46,6 +46,11 @@ export function demand({ role }: Asker, permission: Permission): void {
 /** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */
 export function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const { host = '', origin } = headers
+  const passedOn = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'].find(
+    name => name in headers,
+  )
+  // Who stands behind a proxy on this machine is not on this machine.
+  if (passedOn !== undefined) throw new Problem('HOST_REFUSED', { header: passedOn })
   if (!isLoopback(nameIn(host))) throw new Problem('HOST_REFUSED', { host })
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
     throw new Problem('HOST_REFUSED', { origin })

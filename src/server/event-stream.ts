@@ -34,13 +34,13 @@ export async function streamEvents(
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
     await say(to, 'retry: 1000\n\n', signal)
+    let saidAt = performance.now()
     while (!signal.aborted) {
-      const askedAt = performance.now()
+      const silentMs = performance.now() - saidAt
       if (page.items.length > 0) await say(to, page.items.map(frame).join(''), signal)
-      else {
-        await feed.more(page.next, heartbeatMs, signal)
-        if (performance.now() - askedAt >= heartbeatMs) await say(to, ': still here\n\n', signal)
-      }
+      else if (silentMs >= heartbeatMs) await say(to, ': still here\n\n', signal)
+      else if (!page.more) await feed.more(page.next, heartbeatMs - silentMs, signal)
+      if (page.items.length > 0 || silentMs >= heartbeatMs) saidAt = performance.now()
       page = await read(page.next)
     }
   } catch (error) {

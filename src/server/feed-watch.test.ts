@@ -4,7 +4,7 @@ import type { FeedPage, FeedQuery } from '../protocol/tasks.ts'
 import { watchFeed } from './feed-watch.ts'
 
 const never = () => new AbortController().signal
-const nothing: FeedPage = { items: [], next: 'end' }
+const nothing: FeedPage = { items: [], next: 'end', more: false }
 const something = { items: [{}], next: 'end' } as FeedPage
 
 function watched(answer: (ask: FeedQuery) => FeedPage) {

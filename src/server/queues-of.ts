@@ -45,6 +45,10 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   async claims(_, [request]) {
     return (request as SyncRequest).queues ?? []
   },
+  /** A type's queue has its name, unless a task says otherwise. */
+  async putTaskType(_, [type]) {
+    return [type as string]
+  },
   start: ofTask,
   heartbeat: ofTask,
   succeed: ofTask,

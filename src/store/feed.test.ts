@@ -247,3 +247,33 @@ test('a cursor that no feed gave out is refused, and nothing is read', async t =
     await assert.rejects(engine.events({ cursor }), { code: 'CURSOR_INVALID', status: 400 }, cursor)
   }
 })
+
+test('a feed of which little is wanted is read in bounded steps, and says when it has come to its end', async t => {
+  const { engine } = await fresh(t)
+  for (let n = 0; n < 30; n++) await engine.enqueueMany(Array.from({ length: 2000 }, () => ({ type: 'a' })))
+  const { id } = await engine.enqueue('b', 1)
+  await engine.cancel(id)
+  const found: string[] = []
+  let asked = 0
+  await eventually('the feed has come to its end', async () => {
+    for (let cursor: string | undefined; ; asked++) {
+      const page = await engine.events({ types: ['task.cancelled'], limit: 1, ...(cursor !== undefined && { cursor }) })
+      found.push(...page.items.map(({ entityId }) => entityId))
+      cursor = page.next
+      if (!page.more) return found.length > 0
+    }
+  })
+  assert.deepEqual(new Set(found), new Set([id]))
+  assert.ok(asked > 1, 'one answer looked through all of it')
+})
+
+test('a cursor that leads beyond all numbers is refused', async t => {
+  const { engine } = await fresh(t)
+  const { id } = await engine.enqueue('a', 1)
+  const made = (position: object) => Buffer.from(JSON.stringify(position)).toString('base64url')
+  for (const seq of [2 ** 31 - 1, 1e15, -1]) {
+    await assert.rejects(engine.taskEvents(id, { cursor: made({ seq }) }), { code: 'CURSOR_INVALID' })
+  }
+  const { of } = JSON.parse(Buffer.from((await engine.events()).next, 'base64url').toString())
+  await assert.rejects(engine.events({ cursor: made({ tx: 0, n: 0, k: 2 ** 31, of }) }), { code: 'CURSOR_INVALID' })
+})

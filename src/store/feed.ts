@@ -32,6 +32,9 @@ export interface FeedRow extends EventRow, Position {}
 
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
+/** Of a feed of which little is wanted, so many events are looked through at a time, and so often for one answer. */
+const filteredWindow = 2000
+const mostRounds = 20
 
 interface Change {
   readonly tx: number
@@ -39,21 +42,27 @@ interface Change {
   readonly size: number
 }
 
-/** Events after `after`, in order, and the position from which to go on. Empty: nothing has come yet. */
+/** Events after `after`, in order, and the position from which to go on; `more`: there may be others already. */
 export async function readFeed(
   sql: Sql,
   ask: { after: Position; limit: number; types: readonly string[]; jobId: string | null },
-): Promise<{ events: FeedRow[]; next: Position }> {
+): Promise<{ events: FeedRow[]; next: Position; more: boolean }> {
+  const isFiltered = ask.types.length > 0 || ask.jobId !== null
+  const window = isFiltered ? Math.max(ask.limit, filteredWindow) : ask.limit
   let at = ask.after
-  for (;;) {
+  for (let round = 0; round < mostRounds; round++) {
     const changes = await changesFrom(sql, at)
-    if (changes.length === 0) return { events: [], next: at }
-    const next = pageEnd(changes, at, ask.limit)
-    const events = await eventsBetween(sql, at, next, ask)
-    // A page may hold nothing of what is wanted; the feed goes on behind it.
-    if (events.length > 0) return { events, next }
-    at = next
+    if (changes.length === 0) return { events: [], next: at, more: false }
+    const end = pageEnd(changes, at, window)
+    const events = await eventsBetween(sql, at, end, ask)
+    const page = events.slice(0, ask.limit)
+    const last = page.at(-1)
+    const next = last !== undefined && page.length < events.length ? { tx: last.tx, n: last.n, k: last.k } : end
+    if (page.length > 0) return { events: page, next, more: true }
+    // A window may hold nothing of what is wanted; the feed goes on behind it.
+    at = end
   }
+  return { events: [], next: at, more: true }
 }
 
 function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {

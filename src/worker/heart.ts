@@ -5,7 +5,7 @@ import type { Refusal } from '../protocol/sync.ts'
 import { type Hands, keyOf } from './hands.ts'
 import { type InHand, interrupt, nameOf } from './held-task.ts'
 import type { Line } from './line.ts'
-import { timings, type WorkerSettings } from './options.ts'
+import { batchSize, timings, type WorkerSettings } from './options.ts'
 
 export function makeHeart(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
   async function beat(ones: readonly InHand[]): Promise<readonly Refusal[]> {
@@ -45,7 +45,8 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
     const ones = [...hands.held]
     // What has not begun may still be regained; it is looked at again before it begins.
     for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
-    return ones.filter(one => one.beating === undefined && needsBeat(one, now))
+    // What is beyond a batch comes with the next look.
+    return ones.filter(one => one.beating === undefined && needsBeat(one, now)).slice(0, batchSize)
   }
 
   return {

@@ -110,21 +110,21 @@ test(
     const story = await fresh(t)
     const { engine, advance, sync } = story
     const { task, began, reason } = obedient()
-    const worker = startWorker(engine, [task], { drainSeconds: 1, concurrency: 1, buffer: 0 })
+    let isCutOff = false
+    const port = faultyPort(engine, { losesRequest: request => isCutOff && request.beats !== undefined })
+    const worker = startWorker(port, [task], { drainSeconds: 1, concurrency: 1, buffer: 0 })
     try {
       const { id } = await engine.enqueue(task, null)
       await began
       await running(story, id)
-      await engine.transaction(async tx => {
-        // Held back from its beats by our lock, so that the clock can pass its lease.
-        await tx`select from pawl.task where id = ${id}::uuid for update`
-        await advance(10)
-      })
+      isCutOff = true
+      await advance(10)
       await eventually('the rescue took it', async () => {
         await rescue({ beginsBlind: false }).run(engine.context)
         return (await engine.task(id)).state === 'retrying'
       })
       const { claimed } = await sync({ worker: 'other', queues: ['work'], claim: 1 })
+      isCutOff = false
       assert.deepEqual(
         claimed.map(one => one.epoch),
         [2],

@@ -1,7 +1,7 @@
 /** The worker's line to the engine: who is speaking is said once, and what must be answered is said until it is. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { willPass } from '../kernel/problem.ts'
+import { Problem, willPass } from '../kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import type { WorkerSettings } from './options.ts'
 
@@ -11,6 +11,7 @@ export interface Line {
   untilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined>
   /** No more patience: what is not answered now is given up. */
   hangUp(): void
+  isHungUp(): boolean
 }
 
 const triesForBugs = 5
@@ -25,19 +26,26 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
   return {
     say: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
     hangUp: () => over.abort(),
+    isHungUp: () => over.signal.aborted,
     async untilAnswered(ask) {
       for (let tries = 1; !over.signal.aborted; tries++) {
         try {
           return await Promise.race([ask(), hungUp])
         } catch (error) {
           log('sync.failed', { worker, tries, error: String(error) })
-          if (!willPass(error) && tries === triesForBugs) return undefined
+          if (!mayPass(error) && tries === triesForBugs) return undefined
           await sleep(backoffMs(tries), undefined, { signal: over.signal }).catch(() => {})
         }
       }
       return undefined
     },
   }
+}
+
+/** A key that is refused may be one that is being replaced; no result is thrown away for that. */
+function mayPass(error: unknown): boolean {
+  const ofKeys = error instanceof Problem && (error.code === 'KEY_MISSING' || error.code === 'KEY_REFUSED')
+  return ofKeys || willPass(error)
 }
 
 const backoffMs = (tries: number) => Math.min(50 * 2 ** tries, 5000) * (0.5 + Math.random() / 2)

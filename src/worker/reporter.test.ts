@@ -5,7 +5,8 @@ import { ended, eventually } from '../../test/harness/eventually.ts'
 import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
-import type { SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 
@@ -131,4 +132,23 @@ test('what a worker says of a refused task names its correlation', bounded, asyn
   const { id } = await engine.enqueue(large, null, { correlationId: 'order-7' })
   await ended(engine, id)
   assert.deepEqual(told, [['task.refused', id, 'order-7']])
+})
+
+test('results that the engine cannot take together are sent apart, and none is lost', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task, runs } = counting()
+  const port: SyncPort = {
+    putTaskType: (type, settings) => engine.putTaskType(type, settings),
+    async sync(request, signal) {
+      if ((request.settled?.length ?? 0) > 2) throw new Problem('BODY_TOO_LARGE')
+      return engine.sync(request, signal)
+    },
+  }
+  const queued = await engine.enqueueMany(Array.from({ length: 9 }, (_, n) => ({ type: 'work', payload: n })))
+  await using _worker = startWorker(port, [task], { ...hurried, concurrency: 9 })
+  for (const { id } of queued) {
+    const { state, epoch, failures } = await ended(engine, id)
+    assert.deepEqual([state, epoch, failures], ['succeeded', 1, 0])
+  }
+  assert.equal(runs.length, 9)
 })

@@ -1,6 +1,6 @@
 import type { Refusal, SettledTask } from '../protocol/sync.ts'
 import { type Hands, keyOf } from './hands.ts'
-import { type InHand, traceOf } from './held-task.ts'
+import { type InHand, nameOf, traceOf } from './held-task.ts'
 import type { Line } from './line.ts'
 import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
 
@@ -12,18 +12,32 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
   const waiting: InHand[] = []
   const secondReports = new WeakSet<InHand>()
   let isSending = false
+  let most = batchSize
 
   async function send(): Promise<void> {
     isSending = true
     // What else ends in this turn of the event loop goes with it.
     await new Promise(setImmediate)
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, fitting(waiting))
+      const batch = waiting.splice(0, fitting(waiting, most))
       const answer = await line.untilAnswered(() => line.say({ settled: batch.map(withLog) }))
+      if (answer === undefined && !line.isHungUp()) {
+        takeApart(batch)
+        continue
+      }
+      most = batchSize
       const refusals = new Map(answer?.refused.map(refusal => [keyOf(refusal), refusal]))
       for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(keyOf(one.task)))
     }
     isSending = false
+  }
+
+  /** The engine cannot take them together (they are too large, say): one by one, until the culprit stands alone. */
+  function takeApart(batch: readonly InHand[]): void {
+    most = Math.max(1, batch.length >> 1)
+    if (batch.length > 1) waiting.unshift(...batch)
+    else
+      heed(batch[0]!, { ...nameOf(batch[0]!), code: 'PAYLOAD_INVALID', message: 'The engine cannot take its report.' })
   }
 
   function heed(one: InHand, refusal: Refusal | undefined): void {
@@ -47,9 +61,9 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
 }
 
 /** How many of these go into one sync: at least one, and no more log lines than can be sent at once. */
-function fitting(waiting: readonly InHand[]): number {
+function fitting(waiting: readonly InHand[], atMost: number): number {
   let bytes = 0
-  const most = Math.min(waiting.length, batchSize)
+  const most = Math.min(waiting.length, atMost)
   for (let index = 0; index < most; index++) {
     bytes += waiting[index]!.log?.bytes() ?? 0
     if (bytes > logBytesPerSync) return Math.max(1, index)

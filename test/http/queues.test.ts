@@ -73,3 +73,17 @@ test('a worker whose key is for one queue claims from no other, and reports on n
   const task = await engine.task(id)
   assert.deepEqual([task.state, task.progress], ['assigned', null])
 })
+
+test('a worker whose key is for one queue says nothing of types that are not in it', async t => {
+  const { mine, engine } = await narrow(t, 'worker')
+  await mine.putTaskType('mine', { timeoutSeconds: 5 })
+  await assert.rejects(mine.putTaskType('other', { timeoutSeconds: 5 }), refused('other'))
+  await assert.rejects(engine.taskType('other'), { code: 'TASK_TYPE_UNKNOWN' })
+})
+
+test('only keys of producers and workers are for some queues', async t => {
+  const { engine } = await served(t)
+  for (const role of ['viewer', 'operator', 'admin'] as const) {
+    await assert.rejects(engine.createKey({ name: 'k', role, queues: ['a'] }), { code: 'OPTION_INVALID' })
+  }
+})

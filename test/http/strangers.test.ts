@@ -53,6 +53,7 @@ const tricks = {
   'a page on another port of this machine': { headers: { ...json, origin: 'http://127.0.0.1:1' }, body: task },
   'a name that was made to point here': { headers: { ...json, host: 'evil.example' }, body: task },
   'a name that only begins as ours does': { headers: { ...json, host: '127.0.0.1.evil.example' }, body: task },
+  'somebody behind a proxy on this machine': { headers: { ...json, 'x-forwarded-for': '203.0.113.9' }, body: task },
   'a name with ours before an @': { headers: { ...json, host: 'localhost@evil.example' }, body: task },
 }
 

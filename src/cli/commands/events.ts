@@ -42,7 +42,7 @@ async function readToEnd(api: PawlApi, ask: FeedQuery, keep: number): Promise<{ 
   for (let cursor: string | undefined; ; ) {
     const page = await api.events({ ...ask, limit: pageSize, ...(cursor !== undefined && { cursor }) })
     latest = [...latest, ...page.items].slice(keep === 0 ? Number.POSITIVE_INFINITY : -keep)
-    if (page.items.length < pageSize) return { latest, next: page.next }
+    if (!page.more) return { latest, next: page.next }
     cursor = page.next
   }
 }
@@ -60,7 +60,7 @@ async function follow(api: PawlApi, ask: FeedQuery, from: string, { screen, sign
       const page = await api.events({ ...ask, cursor })
       for (const event of page.items) tell(event)
       cursor = page.next
-      waitMs = page.items.length > 0 ? 0 : lookMs
+      waitMs = page.more ? 0 : lookMs
     } catch (error) {
       if (error instanceof Problem && error.code === 'CURSOR_GONE') {
         screen.note(styled('yellow', 'The store was restored or moved; going on from its end.'))
