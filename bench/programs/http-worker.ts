@@ -14,8 +14,10 @@ process.on('message', async (word: 'go' | 'rest') => {
   } else {
     await worker?.stop()
     worker = undefined
+    // What is told from now on is of the next time.
+    ran = 0
     process.send!({ rested: true })
   }
 })
-setInterval(() => process.send!({ ran, inHand: worker?.inHand() ?? 0 }), 20)
+setInterval(() => process.connected && process.send!({ ran, inHand: worker?.inHand() ?? 0 }), 20)
 process.on('disconnect', () => process.exit(0))

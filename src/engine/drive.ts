@@ -17,6 +17,7 @@ import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
+import { logCorrelated } from './correlated.ts'
 import { type Ask, JobBook } from './job-book.ts'
 import { lookAt } from './look.ts'
 import { reviveBatch } from './revive.ts'
@@ -60,7 +61,7 @@ async function goOn(context: Context, jobId: string, batches: number): Promise<v
   }
   // Nobody waits for these; what fails is taken up by the babysitter.
   void goOn(context, jobId, Number.POSITIVE_INFINITY).catch(error => {
-    context.log('errand.failed', { jobId, error: String(error) })
+    void logCorrelated(context, 'errand.failed', { entity: 'job', id: jobId }, { jobId, error: String(error) })
   })
 }
 

@@ -7,6 +7,7 @@ import type { Page } from '../protocol/tasks.ts'
 import { type NewLine, readLines, writeLines } from '../store/logs.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
+import { logCorrelated } from './correlated.ts'
 import { decode, encode } from './cursor.ts'
 import { readTask } from './read.ts'
 import { splitting } from './split.ts'
@@ -26,15 +27,21 @@ const linesPerStatement = 2000
  * Before what the same sync settles, for a line counts only while its task is held. A line that the store cannot take
  * is dropped and told: it must never cost the result that it came with.
  */
-export async function keepLines({ sql, log }: Context, lines: readonly NewLine[]): Promise<void> {
+export async function keepLines(context: Context, lines: readonly NewLine[]): Promise<void> {
   for (let from = 0; from < lines.length; from += linesPerStatement) {
     await splitting<NewLine, void>(
       lines.slice(from, from + linesPerStatement),
       async some => {
-        await writeLines(sql, some)
+        await writeLines(context.sql, some)
         return []
       },
-      ({ id, epoch, n }, error) => log('task.line_dropped', { id, epoch, n, error: String(error) }),
+      ({ id, epoch, n }, error) =>
+        void logCorrelated(
+          context,
+          'task.line_dropped',
+          { entity: 'task', id },
+          { id, epoch, n, error: String(error) },
+        ),
     )
   }
 }

@@ -21,7 +21,14 @@ export function problemHandler(log: Log) {
     if (error instanceof Problem) return sendProblem(reply, error)
     const known = fromFastify(error)
     if (known !== undefined) return sendProblem(reply, known)
-    log('http.bug', { method: request.method, url: request.url, error: String(error), stack: error.stack })
+    const { traceparent } = request.headers
+    log('http.bug', {
+      ...(traceparent !== undefined && { traceparent }),
+      method: request.method,
+      url: request.url,
+      error: String(error),
+      stack: error.stack,
+    })
     const bug = { type: 'about:blank', title: 'A fault in Pawl.', status: 500, detail: 'The server’s log has it.' }
     return reply.status(500).type('application/problem+json').send(JSON.stringify(bug))
   }

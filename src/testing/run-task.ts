@@ -3,6 +3,7 @@ import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
+import type { LogLine } from '../protocol/logs.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import { checkPayload } from '../protocol/task-type.ts'
 import type { Task } from '../worker/define-task.ts'
@@ -41,6 +42,8 @@ export interface TaskRun {
   /** The last one that it kept, in this attempt or, if it kept none, in an earlier one. */
   readonly checkpoint: unknown
   readonly spawned: readonly SpawnedTask[]
+  /** What it logged, in order. */
+  readonly logs: readonly Pick<LogLine, 'level' | 'message' | 'facts'>[]
   /** It ended the task in a transaction of its own, with `ctx.complete`. */
   readonly completed: boolean
 }
@@ -114,6 +117,7 @@ function toRun(settled: SettledTask, held: ReturnType<typeof inHand>): TaskRun {
     progress: held.unsent.progress ?? null,
     checkpoint: held.unsent.checkpoint ?? held.task.checkpoint,
     spawned: spawn,
+    logs: (held.log?.last(performance.now()) ?? []).map(({ n: _n, agoMs: _ago, ...line }) => line),
     completed: held.completed !== undefined,
   }
 }

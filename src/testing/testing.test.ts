@@ -141,6 +141,7 @@ test('a handler runs alone, and the run tells what a worker would report', async
     type: 'chatty',
     async handler(payload, ctx) {
       ctx.progress(0.5)
+      ctx.log.warn('half', { of: 2 })
       await ctx.checkpoint({ page: (ctx.lastCheckpoint as { page: number }).page + 1 })
       ctx.spawn({ payload: 1 })
       ctx.partial()
@@ -158,6 +159,7 @@ test('a handler runs alone, and the run tells what a worker would report', async
     progress: 0.5,
     checkpoint: { page: 2 },
     spawned: [{ payload: 1 }],
+    logs: [{ level: 'warn', message: 'half', facts: { of: 2 } }],
     completed: false,
   })
 })

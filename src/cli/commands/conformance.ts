@@ -1,4 +1,4 @@
-import { printReport, runConformance } from '../../conformance/index.ts'
+import { printCheck, printReport, runConformance } from '../../conformance/index.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { refused } from '../parse.ts'
@@ -19,12 +19,16 @@ docs/worker-protocol.md says how. Ends with 1 if it breaks a promise that is req
     const report = await runConformance({
       worker,
       ...(only !== undefined && { only }),
-      ...(!json && { tell: check => screen.say(`${check.passed ? '✓' : '✗'} ${check.title}`) }),
+      ...(!json && {
+        tell: check => {
+          for (const line of printCheck(check).split('\n')) screen.say(line)
+        },
+      }),
       signal: untilTold(),
     })
     return {
       data: report,
-      show: () => ['', ...printReport(report).trimEnd().split('\n')],
+      show: () => [printReport(report).trimEnd().split('\n').at(-1)!],
       code: report.passed ? exitCodes.good : exitCodes.bad,
     }
   },
