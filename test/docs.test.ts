@@ -1,8 +1,9 @@
 /** Code in the docs is code that runs: every example stands in a file that is compiled and tested. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { findRoot } from '../scripts/job-schema-page.ts'
 
 const root = findRoot(import.meta.dirname)
 
@@ -13,7 +14,3 @@ test('the examples in docs/testing.md are the files in examples/testing, word fo
   const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
   assert.deepEqual(blocks.toSorted(), files.toSorted())
 })
-
-function findRoot(folder: string): string {
-  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
-}

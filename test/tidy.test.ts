@@ -5,6 +5,7 @@ import { builtinModules } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { generatedDocs } from '../scripts/generated-docs.ts'
+import { findRoot } from '../scripts/job-schema-page.ts'
 
 const root = findRoot(import.meta.dirname)
 
@@ -141,10 +142,6 @@ test('every dependency is used, and every one used is declared', () => {
   const declared = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
   assert.deepEqual(declared.sort(), Object.keys(mayUse).sort())
 })
-
-function findRoot(folder: string): string {
-  return existsSync(join(folder, 'package.json')) ? folder : findRoot(dirname(folder))
-}
 
 function listFiles(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })

@@ -1,5 +1,5 @@
 import type { Context } from '../engine/context.ts'
-import { tracesOf } from '../store/read.ts'
+import { logCorrelated } from '../engine/correlated.ts'
 
 export interface Unruly {
   readonly id: string
@@ -8,20 +8,11 @@ export interface Unruly {
 
 /** Tells of what could not be written, with the correlation by which people find it. */
 export async function tellUnruly(
-  { sql, log }: Pick<Context, 'sql' | 'log'>,
+  context: Pick<Context, 'sql' | 'log'>,
   entity: 'task' | 'job',
   unruly: readonly Unruly[],
 ): Promise<void> {
-  if (unruly.length === 0) return
-  const ids = unruly.map(({ id }) => id)
-  const traces = new Map((await tracesOf(sql, entity, ids).catch(() => [])).map(trace => [trace.id, trace]))
   for (const { id, error } of unruly) {
-    const { correlationId, traceparent } = traces.get(id) ?? {}
-    log(`${entity}.unruly`, {
-      id,
-      ...(correlationId && { correlationId }),
-      ...(traceparent && { traceparent }),
-      error: String(error),
-    })
+    await logCorrelated(context, `${entity}.unruly`, { entity, id }, { id, error: String(error) })
   }
 }

@@ -1,6 +1,7 @@
 /** The engine's interface from the other side of HTTP: every operation is a row of the table of routes. */
 import { randomUUID } from 'node:crypto'
 import { checkOptions, number, text } from '../kernel/check.ts'
+import { serverUrl } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
 import { type Operation, type Route, routes } from '../protocol/routes.ts'
@@ -26,10 +27,7 @@ export interface PawlClient extends PawlApi {
 }
 
 const fields = {
-  server: (value: unknown) =>
-    typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
-      ? undefined
-      : 'be a URL that begins with http:// or https://',
+  server: serverUrl,
   key: text(500),
   patienceSeconds: number({ from: 0, to: 86_400 }),
   answerSeconds: number({ from: 0.1, to: 3600 }),

@@ -1,6 +1,6 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
-import { name } from '../kernel/fields.ts'
+import { name, schemaName, serverUrl } from '../kernel/fields.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
 import { defaultPort } from '../server/options.ts'
@@ -20,18 +20,8 @@ export interface Setting {
   readonly secret?: true
 }
 
-const url = field({ type: 'string' }, value =>
-  typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
-    ? undefined
-    : 'be a URL that begins with http:// or https://',
-)
-
 const database = field({ type: 'string' }, value =>
   typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) ? undefined : 'be a URL that begins with postgres://',
-)
-
-const schema = field({ type: 'string' }, value =>
-  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
 )
 
 const queues = field({ type: 'array' }, value =>
@@ -101,7 +91,7 @@ export const settings = {
     secret: true,
   },
   schema: {
-    check: schema,
+    check: schemaName,
     kind: 'text',
     value: 'NAME',
     env: 'PAWL_SCHEMA',
@@ -117,7 +107,7 @@ export const settings = {
     says: 'connections to the PostgreSQL server',
   },
   server: {
-    check: url,
+    check: serverUrl,
     kind: 'text',
     value: 'URL',
     env: 'PAWL_SERVER',

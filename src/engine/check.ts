@@ -1,14 +1,10 @@
 /** What comes in is checked before anything is written: options by a table of fields, JSON by what PostgreSQL can keep. */
+import { isId } from '../kernel/fields.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 
 export * from '../kernel/check.ts'
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isId(id: unknown): id is string {
-  return typeof id === 'string' && uuid.test(id)
-}
+export { isId }
 
 export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): string {
   if (!isId(id)) throw new Problem(problem, { id: typeof id === 'string' ? id.slice(0, 100) : typeof id })

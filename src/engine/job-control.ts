@@ -1,4 +1,5 @@
 /** What people ask of a job. Each request is one transaction under the job's lock, and the job is driven on in it. */
+import { priority as priorityField } from '../kernel/fields.ts'
 import { type JobMove, jobLifecycle } from '../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -11,7 +12,7 @@ import { readStages } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
 import { insertStages } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
-import { checkId, checkOptions, number } from './check.ts'
+import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
@@ -91,7 +92,7 @@ function reviveAll(book: JobBook, cause: string): void {
 /** Changes the order among jobs; what is queued moves with it. */
 export function setPriority(context: Context, id: string, priority: number, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'priority')
-  checkOptions({ priority }, { priority: number({ from: -1_000_000, to: 1_000_000, whole: true }) }, 'priority')
+  checkOptions({ priority }, { priority: priorityField }, 'priority')
   return request(context, id, call, ['priority', priority], (book, tx) => changePriority(book, tx, priority))
 }
 

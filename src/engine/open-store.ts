@@ -1,3 +1,4 @@
+import { schemaName } from '../kernel/fields.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
@@ -32,8 +33,7 @@ export interface PawlOptions {
 export const optionFields = {
   database: text(2000),
   folder: text(2000),
-  schema: (value: unknown) =>
-    typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
+  schema: schemaName,
   connections: number({ from: 1, to: 100, whole: true }),
   prepare: oneOf([true, false]),
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),

@@ -7,6 +7,23 @@ export const name = text(200)
 
 export const priority = number({ from: -1_000_000, to: 1_000_000, whole: true })
 
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && uuid.test(id)
+}
+
+export const serverUrl = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
+    ? undefined
+    : 'be a URL that begins with http:// or https://',
+)
+
+/** The name of a schema of the database. */
+export const schemaName = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
+)
+
 const w3c = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 export const traceparent = field({ type: 'string', pattern: w3c.source }, value =>
   typeof value === 'string' && w3c.test(value) ? undefined : 'be a W3C traceparent',

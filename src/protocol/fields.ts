@@ -17,7 +17,7 @@ import {
   text,
 } from '../kernel/check.ts'
 import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
-import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { isId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
 import { statSeconds } from '../kernel/histogram.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
@@ -141,9 +141,6 @@ export const startedFields: Fields = { ...held, agoMs: number({ from: 0, to: yea
 
 export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything, logs }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const isUuid = (value: unknown) => (typeof value === 'string' && uuid.test(value) ? undefined : 'be a UUID')
-
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
 const batchOf = (fields: Fields): Field =>
   field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema!, maxItems: mostReports }, value =>
@@ -155,7 +152,7 @@ const batchOf = (fields: Fields): Field =>
 /** A claim alone, as a shell script asks for it. */
 export const claimFields: Fields = {
   worker: name,
-  session: field({ type: 'string', format: 'uuid' }, isUuid),
+  session: field({ type: 'string', format: 'uuid' }, value => (isId(value) ? undefined : 'be a UUID')),
   syncId: name,
   queues: names(1000),
   claim: number({ from: 0, to: maxClaim, whole: true }),

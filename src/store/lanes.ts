@@ -137,14 +137,3 @@ export async function setLanes(sql: Sql, lanes: readonly { id: number; open: boo
     returning case when l.open then l.queue end as queue`
   return [...new Set(opened.flatMap(({ queue }) => (queue === null ? [] : [queue])))]
 }
-
-/**
- * Takes away what is left in the queue of stages that have ended: a task that was called off while a claim had its place
- * left that place behind. One that a claim has even now is passed over; nobody will ever claim from it.
- */
-export async function clearLanes(sql: Sql, lanes: readonly number[]): Promise<void> {
-  if (lanes.length === 0) return
-  await sql`
-    delete from pawl.due where ctid = any(array(
-      select ctid from pawl.due where lane_id = any(${lanes}::int[]) for update skip locked))`
-}

@@ -1,7 +1,5 @@
 /** Three servers on one PostgreSQL and eight workers over HTTP, all killed and started again at random for a minute. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../src/client/client.ts'
@@ -9,6 +7,7 @@ import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import type { TaskView } from '../../src/protocol/tasks.ts'
 import { eventually } from '../harness/eventually.ts'
+import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { type Program, startProgram } from '../harness/program.ts'
 import { type Dice, dice } from '../model/dice.ts'
@@ -123,13 +122,4 @@ async function assertEndedAsSaid({ engine }: Fresh, task: TaskView, { ends }: Fl
   assert.equal(final.length, 1, `${task.id} ended once`)
   // What is kept was made under the lease that ended it, not under one that was lost.
   if (task.state === 'succeeded') assert.deepEqual(task.output, { epoch: final[0]!.epoch })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
