@@ -9,6 +9,7 @@ import type { Context } from '../engine/context.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
+import { findInputs, putInPlace, sweepUploads } from './file-chores.ts'
 import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 import { redriveOn } from './redrive-on.ts'
 import { rescue } from './rescue.ts'
@@ -16,7 +17,8 @@ import { tidyEmbedded } from './tidy-embedded.ts'
 
 export function allChores({ oneConnection }: Context): Chore[] {
   const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity, countEvents]
-  const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention, redriveOn()]
+  const ofFiles = [findInputs, putInPlace, sweepUploads]
+  const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention, redriveOn(), ...ofFiles]
   return oneConnection ? [...chores, tidyEmbedded] : chores
 }
 

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bell } from '../engine/bell.ts'
 import type { Context } from '../engine/context.ts'
 
 /** Something to look after, again and again. It may run in many processes at once, and may die at any point. */
 export interface Chore {
   readonly name: string
   readonly everySeconds: number
+  /** Rung when there is something to do before that. */
+  bell?(context: Context): Bell
   /** One look. What it did goes to the log; `more: true` asks to look again at once. */
   run(context: Context): Promise<Record<string, unknown> & { more?: boolean }>
 }
@@ -13,6 +16,7 @@ export interface Chore {
 export async function keepDoing(chore: Chore, context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let waitSeconds = chore.everySeconds
+    const rung = chore.bell?.(context).rung() ?? new Promise(() => {})
     try {
       const did = await chore.run(context)
       if (did.more === true) waitSeconds = 0
@@ -23,6 +27,9 @@ export async function keepDoing(chore: Chore, context: Context, signal: AbortSig
     }
     // Spread out, so that babysitters started together do not stay in step; but never later than promised.
     const spread = 0.5 + Math.random() / 2
-    await sleep(waitSeconds * 1000 * spread, undefined, { signal }).catch(() => {})
+    const awake = new AbortController()
+    const asleep = sleep(waitSeconds * 1000 * spread, undefined, { signal: AbortSignal.any([signal, awake.signal]) })
+    await Promise.race([asleep.catch(() => {}), rung])
+    awake.abort()
   }
 }

@@ -1,4 +1,6 @@
+import type { FileStore } from '../files/file-store.ts'
 import type { Sql } from '../store/sql.ts'
+import type { Bell } from './bell.ts'
 import type { Figures } from './figures.ts'
 import type { ClaimHints } from './hints.ts'
 import type { Wake } from './wake.ts'
@@ -16,6 +18,9 @@ export interface Context {
   readonly log: Log
   readonly figures: Figures
   readonly maxPayloadBytes: number
+  readonly files: FileStore
+  /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */
+  readonly fileBell: Bell
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
   readonly oneConnection: boolean
   /** Kinds of tasks whose lanes, and sessions, that this process has made or seen; none is removed while it lives. */

@@ -13,6 +13,7 @@ import { isFinal } from '../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
 import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs.ts'
+import { keepListing } from '../store/listings.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
@@ -41,6 +42,7 @@ export async function driveJob<T = void>(
 ): Promise<T> {
   const first = await again(() => context.sql.begin(tx => driveOnce(tx, jobId, actor, change)))
   context.wake.tell(first.queues)
+  if (first.lists) context.fileBell.ring()
   if (first.isUnfinished) await goOn(context, jobId, batchesAwaited)
   return first.result
 }
@@ -69,6 +71,8 @@ export interface Driven<T> {
   readonly result: T
   readonly queues: string[]
   readonly isUnfinished: boolean
+  /** The inputs of a stage are to be found. */
+  readonly lists: boolean
 }
 
 /** One transaction's worth. */
@@ -82,7 +86,7 @@ export async function driveOnce<T>(
   const result = (await change?.(book, tx)) as T
   await new Run(tx, book, actor, errandSize).toTheEnd()
   const queues = await JobBook.close(tx, [book])
-  return { result, queues, isUnfinished: await keepErrandOf(tx, book) }
+  return { result, queues, isUnfinished: await keepErrandOf(tx, book), lists: book.lists }
 }
 
 /**
@@ -96,17 +100,18 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
   }
   const driven = await splitting(asks, drive, fail)
   context.wake.tell(driven.flatMap(({ queues }) => queues))
+  if (driven.some(({ lists }) => lists)) context.fileBell.ring()
   for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) await driveJob(context, jobId, 'engine')
 }
 
-async function driveFree(tx: Sql, asks: readonly Ask[]): Promise<{ queues: string[]; unfinished: string[] }> {
+async function driveFree(tx: Sql, asks: readonly Ask[]) {
   const books = await JobBook.openFree(tx, asks, 'engine')
   let room = errandSize
   for (const book of books) room = await new Run(tx, book, 'engine', room).toTheEnd()
   const queues = await JobBook.close(tx, books)
   const unfinished = new Set(asks.map(({ jobId }) => jobId))
   for (const book of books) if (!(await keepErrandOf(tx, book))) unfinished.delete(book.job.id)
-  return { queues, unfinished: [...unfinished] }
+  return { queues, unfinished: [...unfinished], lists: books.some(({ lists }) => lists) }
 }
 
 /** Whether there is something left to do; it is kept where the babysitter finds it. */
@@ -157,6 +162,10 @@ class Run {
         return book.setJob({ endsAs: act.endsAs, endsCause: act.cause })
       case 'move job':
         return this.#moveJob(act.to, act.cause)
+      case 'list':
+        await keepListing(this.#tx, act.stage as StageRow)
+        book.lists = true
+        return book.setStage(act.stage as StageRow, { listing: 'under way' })
       case 'plan undoing':
         return planUndoing(this.#tx, book)
       default:

@@ -1,4 +1,6 @@
+import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
+import type { ArtifactQuery, SaidArtifact } from '../protocol/artifacts.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
@@ -22,6 +24,7 @@ import { migrate } from '../store/migrate.ts'
 import { queueDepths } from '../store/read.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
+import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
@@ -38,6 +41,7 @@ import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
+import { findArtifacts, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
 import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
@@ -64,6 +68,8 @@ export async function pawl(options: PawlOptions = {}) {
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
+    files: openFiles(options.files),
+    fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
     knownSessions: new Set(),
@@ -78,6 +84,7 @@ export async function pawl(options: PawlOptions = {}) {
   }
   return engineOf(context, async () => {
     ending.abort()
+    await context.files.close()
     await store.close()
   })
 }
@@ -127,6 +134,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.settleOne(context, 'released', id, epoch, said),
     cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
+    reportArtifacts: (id: string, epoch: number, said: { readonly artifacts: readonly SaidArtifact[] }) =>
+      oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
     /** A sync for a server: what many workers report at once, it writes together. */
@@ -177,6 +186,11 @@ function engineOf(context: Context, close: () => Promise<void>) {
     stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
       read.readEntityEvents(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
+    jobArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'job', id, query),
+    stageArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'stage', id, query),
+    taskArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'task', id, query),
+    /** Which inputs made a file, and what was made of it. */
+    lineage: (query: { readonly uri: string }) => readLineage(context, query),
     jobTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'job', id, query),
     stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),

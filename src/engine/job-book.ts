@@ -45,6 +45,8 @@ export class JobBook {
   readonly touched = new Set<StageRow>()
   /** Queues in which there is new work. */
   readonly told = new Set<string>()
+  /** The inputs of a stage are to be found. */
+  lists = false
   readonly #actor: string
   readonly #noted = new Map<JobRow | StageRow, Noted>()
   #releases: Release[] = []

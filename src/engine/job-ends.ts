@@ -7,7 +7,7 @@ import { controlFields, retryJobFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import { removeJob, unfinishedPayloads } from '../store/job-ends.ts'
 import { getJob } from '../store/job-read.ts'
-import { readStages } from '../store/jobs.ts'
+import { readStages, type StageRow } from '../store/jobs.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
@@ -36,8 +36,8 @@ async function cloneJob(context: Context, id: string, call: ControlCall): Promis
   const payloads = await unfinishedPayloads(sql, jobId, job.compensated)
   // What was looked at has become tasks, and these are what is done again.
   const seen = { when: null, forEach: null }
-  const plans = stages.map(({ id, plan, opening }) => ({
-    plan: { ...plan, ...(opening === 'yes' && seen), payloads: [] } as StagePlan,
+  const plans = stages.map(({ id, plan, opening, listing }) => ({
+    plan: { ...plan, ...(opening === 'yes' && seen), ...found(plan, listing), payloads: [] } as StagePlan,
     payloads: payloads.get(id) ?? [],
   }))
   const plan: JobPlan = {
@@ -48,6 +48,11 @@ async function cloneJob(context: Context, id: string, call: ControlCall): Promis
   }
   const { reason: _, ...submit } = call
   return writeJob(context, plan, plans, submit, ['clone', jobId], jobId)
+}
+
+/** Inputs that were all found have become tasks; else they are found anew, and all of them done. */
+function found({ files }: StageRow['plan'], listing: StageRow['listing']): Pick<StagePlan, 'files'> | object {
+  return files !== undefined && listing === 'done' ? { files: { ...files, inputs: null } } : {}
 }
 
 /** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */

@@ -3,7 +3,8 @@
  * is a thin call of `sync`; what that would refuse is thrown.
  */
 import { Problem, problems } from '../kernel/problem.ts'
-import { claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
+import type { ArtifactView, SaidArtifact } from '../protocol/artifacts.ts'
+import { artifactsFields, claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
 import type {
   ClaimedTask,
   ClaimsRequest,
@@ -19,6 +20,7 @@ import type { TaskView } from '../protocol/tasks.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
+import { findArtifacts } from './read-artifacts.ts'
 import { settleIn } from './report.ts'
 import { checkSettled, sync } from './sync.ts'
 
@@ -54,6 +56,24 @@ export async function heartbeat(
   const notice = answer.cancel.find(each => each.id === task.id && each.epoch === epoch)
   const cancel = notice === undefined ? null : { mode: notice.mode, graceSeconds: notice.graceSeconds }
   return { cancel, leaseUntil: task.leaseUntil }
+}
+
+/** Says what became of files; answers with all that the attempt has registered. */
+export async function artifacts(
+  context: Context,
+  id: string,
+  epoch: number,
+  said: { readonly artifacts: readonly SaidArtifact[] },
+): Promise<ArtifactView[]> {
+  checkOptions({ ...said, artifacts: said.artifacts ?? null }, artifactsFields, 'artifacts')
+  await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
+  const found: ArtifactView[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
+    found.push(...page.items.filter(file => file.epoch === epoch))
+    if (page.next === null) return found
+    cursor = page.next
+  }
 }
 
 /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */

@@ -1,3 +1,4 @@
+import type { FilesOptions } from '../files/files.ts'
 import { schemaName } from '../kernel/fields.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
@@ -5,7 +6,7 @@ import { notifications, notifyOnCommit } from '../store/notify.ts'
 import { postgresPool } from '../store/postgres.ts'
 import { type Driver, makeSql, type Sql } from '../store/sql.ts'
 import { timed } from '../store/timed.ts'
-import { number, oneOf, text } from './check.ts'
+import { number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import { type Connections, type Durations, makeDurations, observe } from './figures.ts'
 import type { Messenger } from './wake.ts'
@@ -27,6 +28,8 @@ export interface PawlOptions {
   readonly migrate?: boolean
   /** A store that is open already, in place of `database` and `folder`. */
   readonly store?: Pick<Store, 'sql' | 'close'>
+  /** Where files lie that are not on this machine. */
+  readonly files?: FilesOptions
   readonly log?: Log
 }
 
@@ -39,6 +42,7 @@ export const optionFields = {
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
   migrate: oneOf([true, false]),
   store: () => undefined,
+  files: object,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 

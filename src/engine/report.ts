@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import { unfinishedFiles } from '../store/artifacts.ts'
 import { jobOf } from '../store/job-read.ts'
 import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
@@ -52,7 +53,11 @@ async function settleOnce(
   const quick = rest.length === 0 ? items : items.filter(isPlain)
   const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad)
   const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
-  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, workerOf, stageIds), bad)
+  const missed = await splitting<SettledTask, Miss>(
+    slow,
+    batch => decideAndWrite(context, batch, workerOf, stageIds),
+    bad,
+  )
   for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, workerOf(item))))
   const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
@@ -76,13 +81,14 @@ const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 
 /** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
 async function decideAndWrite(
-  sql: Sql,
+  context: Context,
   batch: readonly SettledTask[],
   workerOf: WorkerOf,
   touched: Set<string>,
 ): Promise<Miss[]> {
-  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, workerOf))
+  const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, workerOf))
   for (const id of stagesOf(rulings)) touched.add(id)
+  if (rulings.some(({ task }) => task.files)) context.fileBell.ring()
   return missed
 }
 
@@ -91,9 +97,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
   const rulings: Ruling[] = []
+  const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
+  const unfinished = await unfinishedFiles(tx, withFiles)
   for (const item of batch) {
     const task = locked.get(item.id)
+    const file = unfinished.get(item.id)
     if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
+    else if (file !== undefined) missed.push({ item, refusal: unfinishedFile(item, file) })
     else {
       const verdict = settle(task, toReport(item), Math.random())
       const actor = `worker:${workerOf(item)}`
@@ -130,10 +140,16 @@ async function ruleAndSpawn(
 ): Promise<Miss[]> {
   const { spawn: spawned = [], ...report } = item
   const { missed, rulings } = await ruleOn(tx, [report], () => worker)
-  if (missed.length > 0) return [{ item }]
+  if (missed.length > 0) return missed.map(miss => ({ ...miss, item }))
   await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
   await book.recount(tx)
   return []
+}
+
+/** It says that all went well, but has registered a file and not uploaded it. */
+function unfinishedFile(item: HeldTask, name: string): Refusal {
+  const { code, message } = new Problem('FILES_UNFINISHED', { id: item.id, file: name })
+  return { ...refusal(item, code), message }
 }
 
 const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
@@ -171,12 +187,14 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
       const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, worker)
       const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
       if (queues.length > 0) await context.tellOnCommit(tx, queues)
-      return result.length === 0 ? [] : settledBefore(tx, [item])
+      const refused = result.filter(miss => 'refusal' in miss)
+      return result.length === refused.length ? refused : settledBefore(tx, [item])
     }
     const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
     if (missed.length === 0) return []
     const ruled = await ruleOn(tx, missed, () => worker)
-    return ruled.missed.length === 0 ? [] : settledBefore(tx, [item])
+    const refused = ruled.missed.filter(miss => 'refusal' in miss)
+    return ruled.missed.length === refused.length ? refused : settledBefore(tx, [item])
   })
 }
 

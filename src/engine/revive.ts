@@ -72,6 +72,8 @@ function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'reviv
       badBefore: stage.bad,
       total: stage.total + stage.unfanned,
       opening: stage.opening === 'yes' && hasTasks ? 'yes' : null,
+      // Inputs that had not been found are looked for again, from where it stopped.
+      ...(stage.listing === 'under way' && { listing: 'wanted' as const }),
     },
   )
 }

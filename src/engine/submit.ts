@@ -81,6 +81,7 @@ export async function writeJob(
     if (sql.isTransaction) await context.tellOnCommit(sql, queues)
     else {
       context.wake.tell(queues)
+      if (plan.stages.some(({ files }) => files?.inputs)) context.fileBell.ring()
       await finishErrands(context, view.id)
     }
     return view

@@ -1,11 +1,12 @@
 import { Problem } from '../kernel/problem.ts'
-import { beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
+import { artifactFields, beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
 import type { HeldTask, Refusal, SettledTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
 import { claimTasks, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import type { NewLine } from '../store/logs.ts'
 import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
+import { reportArtifacts } from './artifacts.ts'
 import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import type { Context } from './context.ts'
 import { keepLines, linesOf } from './logs.ts'
@@ -28,11 +29,12 @@ export async function sync(
   signal?: AbortSignal,
   reports: Reports = directReports(context),
 ): Promise<SyncAnswer> {
-  const { settled, beats, started, refused, lines } = checkRequest(context, request)
+  const { settled, beats, started, artifacts, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
-  const report = () =>
-    Promise.all([
+  const report = async () => {
+    const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
+    const reported = await Promise.all([
       reports.settled(settled, request.worker),
       reports.started(started, request.worker).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
@@ -40,6 +42,8 @@ export async function sync(
         return [...refusals, ...(await reports.beats(open, request.worker))]
       }),
     ])
+    return [filed.map(({ refusal }) => refusal), ...reported]
+  }
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
@@ -84,11 +88,12 @@ function checkRequest(context: Context, request: SyncRequest) {
     if (item.logs !== undefined) lines.push(...linesOf(item))
   })
   const started = sound(request.started, item => checkOptions(item, startedFields, 'started'))
-  if (beats.length === 0 && started.length === 0) return { settled, beats, started, refused, lines }
+  const artifacts = sound(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
+  if (beats.length === 0 && started.length === 0) return { settled, beats, started, artifacts, refused, lines }
   // A settle says that it started, too.
   const settling = new Set(settled.map(leaseOf))
   const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
-  return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), refused, lines }
+  return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), artifacts, refused, lines }
 }
 
 export function checkSettled(context: Context, item: SettledTask): void {

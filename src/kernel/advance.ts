@@ -42,6 +42,12 @@ export interface StageFacts extends TaskCounts {
   readonly calledOff: boolean
   /** Tasks whose doing can be undone. */
   readonly undoable: number
+  /** Its inputs: to be found, being found, or all found; null: it has none. */
+  readonly listing?: 'wanted' | 'under way' | 'done' | null
+  /** Files that its tasks have put out are not where they belong yet. */
+  readonly unstored?: boolean
+  /** A file that a task has put out was lost before it came there. */
+  readonly outputLost?: boolean
 }
 
 export interface JobFacts {
@@ -67,6 +73,8 @@ export type Act =
   | { readonly act: 'look'; readonly stage: StageFacts }
   /** Let its blocked tasks be claimed. */
   | { readonly act: 'release'; readonly stage: StageFacts }
+  /** Have its inputs found. */
+  | { readonly act: 'list'; readonly stage: StageFacts }
   /** Make tasks of the next elements of its list. */
   | { readonly act: 'fan out'; readonly stage: StageFacts }
   /** Pass its blocked tasks over. */
@@ -179,11 +187,15 @@ function openAct(stage: StageFacts): Act | undefined {
   if (state === 'pending' && stage.begun) return { act: 'move stage', stage, to: 'running', cause: 'task_started' }
   if (stage.blocked > 0) return { act: 'release', stage }
   if (stage.unfanned > 0) return { act: 'fan out', stage }
-  if (leftOf(stage) > 0) {
-    const isTooBad = plan.failFast && bad - badBefore > tolerated(plan.tolerate, total)
+  if (stage.listing === 'wanted') return { act: 'list', stage }
+  if (leftOf(stage) > 0 || stage.listing === 'under way') {
+    // A share of the tasks is not known before all are.
+    const isKnown = stage.listing !== 'under way' || plan.tolerate.percent === undefined
+    const isTooBad = isKnown && plan.failFast && bad - badBefore > tolerated(plan.tolerate, total)
     return isTooBad ? { act: 'intend stage', stage, endsAs: 'failed', cause: 'too_many_bad' } : undefined
   }
-  if (!mayEnd(stage.open, total)) return undefined
+  if (stage.outputLost) return { act: 'intend stage', stage, endsAs: 'failed', cause: 'output_lost' }
+  if (stage.unstored || !mayEnd(stage.open, total)) return undefined
   return { act: 'move stage', stage, to: rollUpStage(stage, plan.tolerate), cause: 'tasks_ended' }
 }
 

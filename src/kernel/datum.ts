@@ -8,6 +8,14 @@ export interface CommandPayload {
   readonly outputs: string | null
 }
 
+/** A handler is given the same, and what its stage says as `payload` in place of the command. */
+export type DatumPayload = CommandPayload | (Omit<CommandPayload, 'run'> & { readonly payload: unknown })
+
+export function payloadOf(plan: Omit<FilesPlan, 'inputs'>, inputs: readonly DatumInput[]): DatumPayload {
+  const { run, outputs } = plan
+  return run === null ? { inputs, outputs, payload: plan.payload ?? null } : { run, inputs, outputs }
+}
+
 export interface DatumInput {
   /** The folder under `$PAWL_IN`. */
   readonly name: string
@@ -30,6 +38,35 @@ export interface RunPlan {
   /** Inputs and outputs are also seen at `<mount>/<name>` and `<mount>/out`, for programs that know these paths. */
   readonly mount: string | null
 }
+
+/** What a stage says of commands and files. */
+export interface FilesPlan {
+  /** The command that its tasks run; null: they have handlers. */
+  readonly run: RunPlan | null
+  /** One task for each datum, found when it opens; null: it has one task, without inputs. */
+  readonly inputs: InputPlan | null
+  /** The folder that the files of its tasks go to, ending in `/`. */
+  readonly outputs: string | null
+  /** A datum that was done before, by the same command with the same inputs, is passed over. */
+  readonly reuse: boolean
+  /** What handlers are given besides their inputs. */
+  readonly payload?: unknown
+}
+
+/** Where the inputs of a stage's tasks come from: one task for each datum. */
+export type InputPlan =
+  | {
+      readonly kind: 'files'
+      readonly name: string
+      /** `/`: the whole folder is one datum. `/*`: each of its entries is one. Or any glob. */
+      readonly glob: string
+      /** A folder, its URI ending in `/`; or the files that an earlier stage has put out. */
+      readonly from: { readonly uri: string } | { readonly stage: string }
+    }
+  /** Each datum of one with each of the others. */
+  | { readonly kind: 'cross'; readonly of: readonly InputPlan[] }
+  /** The datums of one, then those of the next. */
+  | { readonly kind: 'union'; readonly of: readonly InputPlan[] }
 
 /** Where a secret's value is kept: in Kubernetes' words, and as files in the worker's folder of secrets. */
 export interface SecretRef {

@@ -2,6 +2,7 @@
  * A job as it will be run: its spec, checked and with every default filled in. What reads specs (spec/) makes it, what
  * submits jobs (engine/) writes it down, and a stage keeps its part as it is.
  */
+import type { FilesPlan } from './datum.ts'
 import type { Tolerance } from './rollup.ts'
 import type { TaskSettings } from './settings.ts'
 
@@ -44,6 +45,8 @@ export interface StagePlan {
   readonly queue: string | null
   /** The tasks that it is declared with. */
   readonly payloads: readonly unknown[]
+  /** Of a stage whose tasks run a command or take files. */
+  readonly files?: FilesPlan
   /** Declared with one task: its output is that task's, not a list. */
   readonly single: boolean
   readonly open: Openness

@@ -1,3 +1,5 @@
+import { fileProblems } from './file-problems.ts'
+
 /**
  * Everything that can go wrong and that a caller may want to act on. Error replies, client errors and
  * docs/problems.md are read off this table. A bug is not in it: bugs are plain errors and become a 500.
@@ -179,6 +181,16 @@ export const problems = {
     hint: 'See its --help.',
   },
   FILE_INVALID: { status: 400, means: 'This file cannot be used.', hint: 'The details say why.' },
+  FILES_UNORDERED: {
+    status: 422,
+    means: 'This place does not list names in the order of their bytes, so a listing cannot be continued.',
+    hint: 'Use another bucket for inputs; “directory buckets” of S3 are such places.',
+  },
+  INPUTS_INVALID: {
+    status: 422,
+    means: 'These inputs cannot be read as they are written.',
+    hint: 'The details say what is wrong, and where.',
+  },
   TRANSACTION_REMOTE: {
     status: 409,
     means: 'A transaction cannot be passed on to an engine in another process.',
@@ -189,6 +201,7 @@ export const problems = {
     means: 'A call outside the open transaction would wait for it for ever.',
     hint: 'The embedded store has one connection: pass the transaction’s handle to calls made inside it.',
   },
+  ...fileProblems,
 } as const satisfies Record<string, { status: number; means: string; hint: string }>
 
 export type ProblemCode = keyof typeof problems
@@ -215,11 +228,20 @@ const passing: readonly ProblemCode[] = [
   'SERVER_CLOSING',
   'REQUEST_SLOW',
   'TASK_BUSY',
+  'FILES_UNAVAILABLE',
 ]
+
+/** It stays until somebody does something about it; but then the same task succeeds. */
+const mendable: readonly ProblemCode[] = ['FILES_DENIED', 'DISK_FULL']
 
 /** It is nobody's fault and goes away: the same request may be answered a little later. */
 export function willPass(error: unknown): boolean {
   return error instanceof Problem && passing.includes(error.code)
+}
+
+/** A task that met it is tried again as its policy says; of other problems the next attempt would meet the same. */
+export function isWorthRetry(error: unknown): boolean {
+  return willPass(error) || (error instanceof Problem && mendable.includes(error.code))
 }
 
 /** Details belong in the message too: it is often all that a log keeps. */

@@ -3,6 +3,7 @@
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact } from './artifacts.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogLineView, LogQuery } from './logs.ts'
@@ -88,6 +89,9 @@ export interface PawlApi {
   taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   attempts(id: string): Promise<AttemptView[]>
   logs(id: string, query?: LogQuery): Promise<Page<LogLineView>>
+  taskArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
+  /** Which inputs made a file, and what was made of it. */
+  lineage(query: { readonly uri: string }): Promise<Lineage>
   patchTask(id: string, patch: MetadataPatch, call?: Call): Promise<TaskView>
   cancel(id: string, call?: CancelCall): Promise<TaskView>
   resume(id: string, call?: ControlCall): Promise<TaskView>
@@ -103,6 +107,7 @@ export interface PawlApi {
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   jobStages(id: string): Promise<Page<StageView>>
+  jobArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
   jobTasks(id: string, query?: TasksOfQuery): Promise<Page<TaskView>>
   startJob(id: string, call?: ControlCall): Promise<JobView>
   pauseJob(id: string, call?: ControlCall): Promise<JobView>
@@ -117,6 +122,7 @@ export interface PawlApi {
   stages(query: StageQuery): Promise<Page<StageView>>
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
+  stageArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
   stageTasks(id: string, query?: TasksOfQuery): Promise<Page<TaskView>>
   approve(id: string, call?: ApproveCall): Promise<StageView>
   reject(id: string, call?: ApproveCall): Promise<StageView>
@@ -136,6 +142,12 @@ export interface PawlApi {
   skip(id: string, epoch: number, said?: SaidOf<'skipped'>): Promise<TaskView>
   release(id: string, epoch: number, said?: SaidOf<'released'>): Promise<TaskView>
   cancelled(id: string, epoch: number, said?: SaidOf<'cancelled'>): Promise<TaskView>
+  /** What became of files that a task puts out; answers with all that its attempt has registered. */
+  reportArtifacts(
+    id: string,
+    epoch: number,
+    said: { readonly artifacts: readonly SaidArtifact[] },
+  ): Promise<readonly ArtifactView[]>
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeOptions): Promise<void>
   taskType(type: string): Promise<TaskTypeOptions>

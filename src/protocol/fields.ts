@@ -2,6 +2,7 @@
  * What may be said in a request, as tables of fields. The engine checks by them, the server reads queries by them, and
  * the OpenAPI document is read off them.
  */
+import { artifactLifecycle } from '../kernel/artifact.ts'
 import {
   anything,
   type Field,
@@ -141,6 +142,24 @@ export const startedFields: Fields = { ...held, agoMs: number({ from: 0, to: yea
 
 export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything, logs }
 
+const saidArtifact: Fields = {
+  name: text(4000),
+  uri: text(8000),
+  state: oneOf(['registered', 'uploaded', 'error']),
+  stagedUri: text(8000),
+  size: number({ from: 0, to: Number.MAX_SAFE_INTEGER, whole: true }),
+  sha256: field({ type: 'string', pattern: '^[0-9a-f]{64}$' }, value =>
+    typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? undefined : 'be 64 hexadecimal digits',
+  ),
+  error: why,
+}
+export const artifactFields: Fields = { ...held, ...saidArtifact }
+
+/** The files of one task. */
+export const artifactsFields: Fields = {
+  artifacts: listOf(nested(saidArtifact, ['name', 'uri', 'state']), mostReports),
+}
+
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
 const batchOf = (fields: Fields): Field =>
   field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema!, maxItems: mostReports }, value =>
@@ -163,6 +182,7 @@ export const syncFields: Fields = {
   ...claimFields,
   started: batchOf(startedFields),
   beats: batchOf(beatFields),
+  artifacts: batchOf(artifactFields),
   settled: batchOf(settledFields),
 }
 
@@ -215,6 +235,9 @@ export const taskQueryFields: Fields = {
 }
 
 export const logQueryFields: Fields = { ...pageFields, epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }) }
+
+export const artifactQueryFields: Fields = { ...pageFields, state: some(statesOf(artifactLifecycle)) }
+export const lineageFields: Fields = { uri: text(8000) }
 
 const metadata = orNull(object)
 export const metadataFields: Fields = { metadata }

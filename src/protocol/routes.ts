@@ -75,6 +75,7 @@ export const routes = {
   addStages: post('/v1/jobs/{id}/stages', 'produce', ['id', 'body', 'call'], 'Add stages to an open job.'),
   jobEvents: get('/v1/jobs/{id}/events', ['id', 'query'], 'What happened to a job, oldest first.'),
   jobStages: get('/v1/jobs/{id}/stages', ['id'], 'The stages of a job, in their order.'),
+  jobArtifacts: get('/v1/jobs/{id}/artifacts', ['id', 'query'], 'The files that a job has put out, oldest first.'),
   jobTasks: get('/v1/jobs/{id}/tasks', ['id', 'query'], 'The tasks of a job, newest first.'),
 
   stages: get('/v1/stages', ['query'], 'Stages in some states, over all jobs.'),
@@ -88,6 +89,7 @@ export const routes = {
   sealStage: post('/v1/stages/{id}/seal', 'produce', ['id', 'options'], 'Say that no more tasks will come.'),
   addTasks: post('/v1/stages/{id}/tasks', 'produce', ['id', 'body', 'call'], 'Add tasks to an open stage.'),
   stageEvents: get('/v1/stages/{id}/events', ['id', 'query'], 'What happened to a stage, oldest first.'),
+  stageArtifacts: get('/v1/stages/{id}/artifacts', ['id', 'query'], 'The files of a stage, oldest first.'),
   stageTasks: get('/v1/stages/{id}/tasks', ['id', 'query'], 'The tasks of a stage, newest first.'),
 
   enqueueMany: { ...post('/v1/tasks', 'produce', ['body', 'call'], 'Queue a task, or up to 10,000.'), status: 201 },
@@ -96,6 +98,8 @@ export const routes = {
   taskEvents: get('/v1/tasks/{id}/events', ['id', 'query'], 'What happened to a task, oldest first.'),
   attempts: get('/v1/tasks/{id}/attempts', ['id'], 'What happened under each lease of a task.'),
   logs: get('/v1/tasks/{id}/logs', ['id', 'query'], 'What the handler of a task has logged.'),
+  taskArtifacts: get('/v1/tasks/{id}/artifacts', ['id', 'query'], 'The files of a task, oldest first.'),
+  lineage: get('/v1/lineage', ['query'], 'Which inputs made a file, and what was made of it.'),
   patchTask: patch('/v1/tasks/{id}', 'Change the metadata of a task by a JSON merge patch.'),
   cancel: operate('/v1/tasks/{id}/cancel', 'Call a task off.'),
   resume: operate('/v1/tasks/{id}/resume', 'Open the next round of a task that was cancelled.'),
@@ -114,6 +118,7 @@ export const routes = {
   skip: report('/v1/tasks/{id}/skip', 'Say that there was nothing to do.'),
   release: report('/v1/tasks/{id}/release', 'Give a task back; it is not charged.'),
   cancelled: report('/v1/tasks/{id}/cancelled', 'Say that a task has stopped, as it was asked to.'),
+  reportArtifacts: report('/v1/tasks/{id}/artifacts', 'Say what became of files that a task puts out.'),
   workers: get('/v1/workers', ['query'], 'Workers that were heard of lately.'),
 
   putTaskType: {

@@ -1,6 +1,7 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import type { ProblemCode } from '../kernel/problem.ts'
+import type { ArtifactReport } from './artifacts.ts'
 import type { LogLine } from './logs.ts'
 
 export interface HeldTask {
@@ -57,6 +58,8 @@ export interface SyncRequest {
   readonly waitSeconds?: number
   readonly started?: readonly StartedTask[]
   readonly beats?: readonly BeatOfTask[]
+  /** Files that tasks put out; taken before what is settled. */
+  readonly artifacts?: readonly ArtifactReport[]
   readonly settled?: readonly SettledTask[]
 }
 

@@ -1,4 +1,5 @@
 /** What answers hold, for machines. That no field of a view is left out, the compiler sees; that answers fit, the tests. */
+
 import type { Schema } from '../kernel/check.ts'
 import { reasonCodes, steps } from '../kernel/decide.ts'
 import { jobLifecycle } from '../kernel/job.ts'
@@ -7,6 +8,7 @@ import { problems } from '../kernel/problem.ts'
 import { roles } from '../kernel/role.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { artifactViews } from './artifact-views.ts'
 import type { JobView, Progress, StageView } from './jobs.ts'
 import type { KeyView, MadeKey } from './keys.ts'
 import { type LogLineView, logLevels } from './logs.ts'
@@ -216,6 +218,7 @@ export const views = {
     endedAt: orNull(at),
     stages: list(ref('Stage')),
   }),
+  ...artifactViews,
   LogLine: view<LogLineView>({
     n: whole,
     epoch: whole,

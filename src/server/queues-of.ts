@@ -38,8 +38,10 @@ const queuesOf: Partial<Record<Operation, Look>> = {
     return (items as NewTaskItem[]).map(item => item?.queue ?? item?.type)
   },
   async sync(engine, [request]) {
-    const { queues = [], started = [], beats = [], settled = [] } = request as SyncRequest
-    const ids = [started, beats, settled].flatMap(items => (Array.isArray(items) ? items.map(item => item?.id) : []))
+    const { queues = [], started = [], beats = [], artifacts = [], settled = [] } = request as SyncRequest
+    const ids = [started, beats, artifacts, settled].flatMap(items =>
+      Array.isArray(items) ? items.map(item => item?.id) : [],
+    )
     return [...queues, ...(await engine.queuesOf(ids))]
   },
   async claims(_, [request]) {
@@ -56,6 +58,7 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   skip: ofTask,
   release: ofTask,
   cancelled: ofTask,
+  reportArtifacts: ofTask,
 }
 
 /** Where its tasks lie, and those that undo them. */

@@ -2,6 +2,7 @@
  * A job as people write it: in TypeScript, JSON or YAML. The comments here are also the descriptions in
  * docs/job.schema.json. What may be written is checked by the tables in fields.ts, which must have these names.
  */
+import type { SecretRef } from '../kernel/datum.ts'
 import type { Join } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
 import type { SaidSettings } from '../kernel/settings.ts'
@@ -51,6 +52,14 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly task?: string
   /** Default: the type of the task. */
   readonly queue?: string
+  /** The command that its tasks run, on workers that were started with `--commands`; in place of `task`. */
+  readonly run?: RunSpec
+  /** The files that its tasks are given: one task for each datum, found when the stage opens. */
+  readonly inputs?: InputSpec
+  /** The folder, `file://…` or `s3://…`, that the files of its tasks go to, each exactly once. */
+  readonly outputs?: string
+  /** True: what was done before, by the same command with the same inputs and settings, is passed over. Default false. */
+  readonly reuse?: boolean
   /** The payload of its only task. Default null. */
   readonly payload?: unknown
   /** One task for each. */
@@ -71,6 +80,33 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly compensate?: CompensateSpec
   /** For people and their tools; the engine does not look at it. */
   readonly metadata?: Record<string, unknown>
+}
+
+export interface RunSpec {
+  /** The program and its arguments; no shell in between. Inputs lie under `$PAWL_IN`, outputs go to `$PAWL_OUT`. */
+  readonly command: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Variables whose values only the worker knows: in its environment, or in its folder of secrets. */
+  readonly secrets?: Readonly<Record<string, SecretRef>>
+  /** Exit codes that no retry can help. Default none. */
+  readonly permanentExitCodes?: readonly number[]
+  /** For programs that know fixed paths: inputs and outputs are also seen at `<mount>/<name>` and `<mount>/out`. */
+  readonly mount?: string
+}
+
+/** Folders by name, each datum of one with each of the others; or `cross` or `union` of such. */
+export type InputSpec =
+  | { readonly cross: readonly InputSpec[] }
+  | { readonly union: readonly InputSpec[] }
+  | { readonly [name: string]: FolderSpec }
+
+export interface FolderSpec {
+  /** A folder: `file://…`, from the spec's own file on if it begins with `file://./`, or `s3://bucket/…`. */
+  readonly uri?: string
+  /** In place of it: the files that an earlier stage has put out. */
+  readonly stage?: string
+  /** `/`: the whole folder is one datum. `/*`: each of its entries. Or any glob, such as `/**\/*.csv`. Default `/*`. */
+  readonly glob?: string
 }
 
 export interface GateSpec {

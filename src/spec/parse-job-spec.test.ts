@@ -103,7 +103,7 @@ test('values of the wrong type or out of range are refused, where they stand', (
     [{ onFailure: 'ignore' }, 'onFailure'],
     [{ metadata: [] }, 'metadata'],
     [{ dedupeSeconds: 5 }, 'dedupeSeconds'],
-    [{ run: { command: [] } }, 'run'],
+    [{ run: { command: [] } }, 'run.command'],
   ]
   for (const [more, at] of wrong) {
     const first = issuesOfStage(more)[0]?.at

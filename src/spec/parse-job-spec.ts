@@ -48,7 +48,10 @@ function outline({ name, needs, join }: Record<string, unknown>): Node {
 
 /** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
-  return ['when', 'forEach'].flatMap(field => {
+  const ofInputs = stagesOfInputs(stage.inputs)
+    .filter(name => !graph.isAbove(index, name))
+    .map(name => ({ at: `stages[${index}].inputs`, why: `'${name}' is not among the stages before it` }))
+  const ofTexts = ['when', 'forEach'].flatMap(field => {
     const text = stage[field]
     if (!isText(text) || checkCondition(text) !== undefined) return []
     return stagesNamedIn(text)
@@ -58,6 +61,16 @@ function foreign(stage: Record<string, unknown>, index: number, graph: Graph): F
         why: `it looks at '${name}', which is not among the stages before it`,
       }))
   })
+  return [...ofInputs, ...ofTexts]
+}
+
+/** The stages whose files it takes, wherever they are named. */
+function stagesOfInputs(written: unknown): string[] {
+  if (Array.isArray(written)) return written.flatMap(stagesOfInputs)
+  if (!isObject(written)) return []
+  return Object.entries(written).flatMap(([name, inner]) =>
+    name === 'stage' && isText(inner) ? [inner] : stagesOfInputs(inner),
+  )
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,7 @@
+import { commandType, payloadOf } from '../kernel/datum.ts'
 import type { GatePlan, JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
 import { settingsOf } from '../kernel/settings.ts'
+import { filesPlanOf, hasFiles } from './file-plan.ts'
 import { needsOf } from './graph.ts'
 import type { JobSpec, StageSpec } from './job-spec.ts'
 
@@ -33,8 +35,9 @@ function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
     join: stage.join ?? 'all',
     when: stage.when ?? null,
     forEach: stage.forEach ?? null,
-    task: stage.task ?? null,
+    task: stage.run === undefined ? (stage.task ?? null) : commandType,
     queue: stage.queue ?? null,
+    ...(hasFiles(stage) && { files: filesPlanOf(stage) }),
     ...tasksOf(stage),
     open: opennessOf(stage.open),
     tolerate: { ...stage.tolerate },
@@ -53,7 +56,12 @@ function opennessOf(open: JobSpec['open'] = false): Openness {
   return open ? 'open' : 'sealed'
 }
 
-function tasksOf({ task, payload, payloads, forEach, open }: StageSpec): Pick<StagePlan, 'payloads' | 'single'> {
+function tasksOf(stage: StageSpec): Pick<StagePlan, 'payloads' | 'single'> {
+  const { task, payload, payloads, forEach, open } = stage
+  if (hasFiles(stage)) {
+    const { inputs, ...files } = filesPlanOf(stage)
+    return inputs === null ? { payloads: [payloadOf(files, [])], single: true } : { payloads: [], single: false }
+  }
   if (payloads !== undefined) return { payloads: payloads.map(one => one ?? null), single: false }
   if (payload !== undefined) return { payloads: [payload], single: true }
   const hasNone = task === undefined || forEach !== undefined || opennessOf(open) !== 'sealed'

@@ -21,18 +21,36 @@ function notBoth(one: string, other: string): Rule {
   }
 }
 
-const sources = ['payload', 'payloads', 'forEach'] as const
+const sources = ['payload', 'payloads', 'forEach', 'inputs'] as const
+
+function needs(one: string, others: readonly string[], why: string): Rule {
+  return {
+    at: one,
+    why,
+    schema: { anyOf: [{ not: { required: [one] } }, ...others.map(other => ({ required: [other] }))] },
+    holds: stage => !isSaid(stage[one]) || others.some(other => isSaid(stage[other])),
+  }
+}
 
 export const stageRules: readonly Rule[] = [
   notBoth('payloads', 'payload'),
   notBoth('forEach', 'payload'),
   notBoth('forEach', 'payloads'),
+  notBoth('inputs', 'payloads'),
+  notBoth('inputs', 'forEach'),
+  notBoth('run', 'task'),
+  notBoth('run', 'payload'),
+  notBoth('run', 'payloads'),
+  notBoth('run', 'forEach'),
+  needs('outputs', ['run', 'inputs'], 'needs `run` or `inputs`: other tasks put out no files'),
+  needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
   {
     at: 'task',
-    why: 'must be there: only a mere gate and an open stage without payloads go without',
+    why: 'must be there, or `run`: only a mere gate and an open stage without payloads go without',
     schema: {
       anyOf: [
         { required: ['task'] },
+        { required: ['run'] },
         {
           anyOf: [{ required: ['gate'] }, saysOpen],
           not: { anyOf: sources.map(source => ({ required: [source] })) },
@@ -41,6 +59,7 @@ export const stageRules: readonly Rule[] = [
     },
     holds: stage =>
       isSaid(stage.task) ||
+      isSaid(stage.run) ||
       ((isSaid(stage.gate) || isOpen(stage.open)) && !sources.some(source => isSaid(stage[source]))),
   },
 ]

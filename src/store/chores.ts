@@ -101,7 +101,8 @@ export async function oldTasks(
 export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const gone = await sql<{ id: string }>`
     with locked as materialized (
-      select id from pawl.task where id = any(${ids}::uuid[]) and ended_at is not null
+      select id from pawl.task t where id = any(${ids}::uuid[]) and ended_at is not null
+         and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
        order by id for update skip locked
     ), gone as (
       delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id
@@ -109,6 +110,12 @@ export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<str
       delete from pawl.trouble using gone where task_id = gone.id
     ), silenced as (
       delete from pawl.log using gone where task_id = any(array[gone.id])
+    ), unfiled as (
+      delete from pawl.artifact using gone where task_id = any(array[gone.id])
+    ), unread as (
+      delete from pawl.input using gone where task_id = any(array[gone.id])
+    ), unlike as (
+      delete from pawl.datum using gone where task_id = any(array[gone.id])
     )
     select id from gone`
   return gone.map(({ id }) => id)
@@ -129,7 +136,8 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
        where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
          and not exists (select from pawl.task where id = any(oldest.ids))
          and not exists (select from pawl.stage where id = any(oldest.ids))
-         and not exists (select from pawl.job where id = any(oldest.ids)) returning 1
+         and not exists (select from pawl.job where id = any(oldest.ids))
+         and not exists (select from pawl.artifact where id = any(oldest.ids)) returning 1
     )
     select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
            (select count(*) from sessions) as sessions, (select count(*) from changes) as changes`

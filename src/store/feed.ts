@@ -109,7 +109,11 @@ function eventsBetween(
               where c.entity = 'stage' and s.id = any(array[u.id])
               union all
              select id, history, id, correlation_id, traceparent from pawl.job
-              where c.entity = 'job' and id = any(array[u.id])) as t
+              where c.entity = 'job' and id = any(array[u.id])
+              union all
+             select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
+               from pawl.artifact a join pawl.task t on t.id = any(array[a.task_id])
+              where c.entity = 'artifact' and a.id = any(array[u.id])) as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
        and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)

@@ -24,6 +24,7 @@ export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-0000000000
     found.push(...(await brokenChanges(tx, from)))
     found.push(...(await misplacedTasks(tx, from)))
     found.push(...(await brokenJobs(tx, from)))
+    found.push(...(await brokenFiles(tx, from)))
     return found
   })
 }
@@ -62,7 +63,7 @@ function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
     select 'I4 the feed has every event once' as rule, t.id as entity_id,
            format('row has seq %s, the feed %s events, %s of them different', t.seq, c.n, c.d) as found
       from (select id, seq from pawl.task union all select id, seq from pawl.stage
-             union all select id, seq from pawl.job) as t
+             union all select id, seq from pawl.job union all select id, seq from pawl.artifact) as t
       left join (select u.id, count(*) as n, count(distinct u.seq) as d, max(u.seq) as seq
                    from pawl.change cross join unnest(ids, seqs) as u (id, seq) group by u.id) as c on c.id = t.id
      where t.id >= ${from}::uuid
@@ -152,5 +153,32 @@ function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
     select 'I9 a lane is open only while its job runs', j.id, format('lane %s is open, the job is %s', l.id, j.state)
       from pawl.lane l join pawl.job j on j.id = l.job_id
      where j.id >= ${from}::uuid and l.open and j.state not in ('pending', 'running', 'compensating')
+     limit 100`
+}
+
+/** What counts is what the attempt that won has put out, and nothing else ever will. */
+function brokenFiles(sql: Sql, from: string): Promise<BrokenRule[]> {
+  const held = among(statesOf(taskLifecycle, 'held'))
+  return sql<BrokenRule>`
+    select 'files count only of the attempt that won' as rule, a.id as entity_id,
+           format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch) as found
+      from pawl.artifact a join pawl.task t on t.id = a.task_id
+     where a.id >= ${from}::uuid
+       and (a.won or a.state = 'stored') and (t.state, t.epoch) not in (('succeeded', a.epoch), ('skipped', a.epoch))
+     union all
+    select 'no file is open whose attempt is over', a.id,
+           format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch)
+      from pawl.artifact a join pawl.task t on t.id = a.task_id
+     where a.id >= ${from}::uuid and a.ended_at is null and not a.won
+       and (t.state not in (${held}) or t.epoch <> a.epoch)
+     union all
+    select 'a stage that ended well has its files in their places', s.id, format('%s, %s is %s', s.state, a.name, a.state)
+      from pawl.artifact a join pawl.stage s on s.id = a.stage_id
+     where s.id >= ${from}::uuid and s.state in ('succeeded', 'partial') and a.won and a.state <> 'stored'
+     union all
+    select 'a stage whose inputs are being found is seen to', s.id, s.state
+      from pawl.stage s
+     where s.id >= ${from}::uuid and s.listing = 'under way' and s.ended_at is null and s.ends_as is null
+       and not exists (select from pawl.listing where stage_id = s.id)
      limit 100`
 }

@@ -1,4 +1,5 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
+import { moveArtifacts } from './artifact-moves.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -26,6 +27,7 @@ export async function unfinishedPayloads(sql: Sql, jobId: string, all: boolean):
 export async function removeJob(sql: Sql, id: string, limit: number): Promise<boolean> {
   const [job] = await sql`select id from pawl.job where id = ${id}::uuid and ended_at is not null for update`
   if (job === undefined) return true
+  await giveUpFiles(sql, id)
   const [row] = await sql<{ gone: number }>`
     with chosen as materialized (
       select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
@@ -36,13 +38,31 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
       delete from pawl.trouble using gone where task_id = any(array[gone.id])
     ), silenced as (
       delete from pawl.log using gone where task_id = any(array[gone.id])
+    ), unfiled as (
+      delete from pawl.artifact using gone where task_id = any(array[gone.id])
+    ), unread as (
+      delete from pawl.input using gone where task_id = any(array[gone.id])
+    ), unlike as (
+      delete from pawl.datum using gone where task_id = any(array[gone.id])
     )
     select count(*)::int as gone from gone`
   if (row!.gone === limit) return false
   await sql`delete from pawl.tally where job_id = ${id}::uuid`
   await sql`delete from pawl.lane where job_id = ${id}::uuid`
   await sql`delete from pawl.stage where job_id = ${id}::uuid`
+  await sql`delete from pawl.listing where job_id = ${id}::uuid`
   await sql`delete from pawl.errand where job_id = ${id}::uuid`
   await sql`delete from pawl.job where id = ${id}::uuid`
   return true
+}
+
+/** Files that are not in their places yet will not get there: nobody would know whose they are. */
+async function giveUpFiles(sql: Sql, jobId: string): Promise<void> {
+  const open = await sql<{ id: string; won: boolean }>`
+    select a.id, a.won
+      from pawl.stage s join pawl.task t on t.stage_id = s.id join pawl.artifact a on a.task_id = t.id
+     where s.job_id = ${jobId}::uuid and t.files and a.ended_at is null`
+  const idsOf = (won: boolean) => open.flatMap(file => (file.won === won ? [file.id] : []))
+  await moveArtifacts(sql, idsOf(true), { to: 'error', actor: 'engine', cause: 'job_deleted' })
+  await moveArtifacts(sql, idsOf(false), { to: 'discarded', actor: 'engine', cause: 'job_deleted' })
 }

@@ -31,6 +31,8 @@ export interface StageRow extends StageFacts {
   readonly errandAt: string | null
   readonly endsHard: boolean
   readonly fanned: number
+  /** How far its inputs have become tasks. */
+  readonly listAt: unknown
   /** Of the good ones, those that were passed over. */
   readonly skipped: number
   readonly given: readonly Approval[]
@@ -71,7 +73,11 @@ const stageColumns = literal(`
   s.total, s.good, s.bad, s.partial, s.skipped, s.good - s.skipped as undoable, s.begun, s.bad_before, s.blocked,
   s.ended_in, s.ends_as, s.ends_cause, s.ends_hard, s.held, jsonb_array_length(s.approvals) as approvals,
   s.approvals as given, s.opening, s.errand, s.errand_at, s.errand is not null as busy, s.called_off,
-  s.fanned, coalesce(json_array_length(s.fan), 0) - s.fanned as unfanned`)
+  s.fanned, coalesce(json_array_length(s.fan), 0) - s.fanned as unfanned, s.listing, s.list_at,
+  s.plan->'files'->>'outputs' is not null
+    and exists (select from pawl.artifact where stage_id = s.id and won and state = 'uploaded') as unstored,
+  s.plan->'files'->>'outputs' is not null
+    and exists (select from pawl.artifact where stage_id = s.id and won and state = 'error') as output_lost`)
 
 /** The stages of a job, in their order. */
 export function readStages(sql: Sql, jobId: string): Promise<StageRow[]> {

@@ -71,9 +71,10 @@ export async function insertStages(
       returning id, stage_id
     ), made as (
       insert into pawl.stage (id, job_id, name, seq, round, state, ordinal, kind, undoes, plan, metadata, lane_id, open, fan,
-                              total, blocked, history)
+                              total, blocked, listing, history)
       select new.id, ${job.id}::uuid, name, 1, 1, 'created', ordinal, kind, undoes, plan, nullif(plan->'metadata', 'null'),
              lanes.id, open, fan, total + coalesce(json_array_length(fan), 0), blocked,
+             case when plan->'files'->'inputs' <> 'null' then 'wanted' end,
              array[row(pawl.clock(), 0, 'created', 'stage.created', ${actor}::text, 'submitted', null)::pawl.step]
         from new join lanes on lanes.stage_id = new.id
       returning id, seq, ordinal

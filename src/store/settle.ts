@@ -15,7 +15,7 @@ export interface Held {
 
 /**
  * Ends attempts that succeeded and whose start was never reported, which is how short tasks end: both moves at once,
- * two events, seq + 2. Returns the items that were not: they are running, or not held under their epoch.
+ * two events, seq + 2. Returns the items that were not: they are running, have files, or are not held under their epoch.
  */
 export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
   sql: Sql,
@@ -39,7 +39,7 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as said (id, epoch, output, ran_us)
-       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state = 'assigned'
+       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state = 'assigned' and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id
     ), done as materialized (
       select array_agg(id) as ids, array_agg(seq - 1) || array_agg(seq) as seqs from moved

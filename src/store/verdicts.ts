@@ -6,6 +6,7 @@ import type { TaskFacts, TaskPatch, TaskStep } from '../kernel/decide.ts'
 import { mayMove, statesOf } from '../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
+import { decideFiles } from './artifacts.ts'
 import { among, json, literal, type Sql } from './sql.ts'
 import { appendTally, deltasOf } from './tally.ts'
 
@@ -23,6 +24,8 @@ export interface LockedTask extends TaskFacts {
   readonly jobId: string | null
   readonly stageId: string | null
   readonly partial: boolean
+  /** It has put files out. */
+  readonly files: boolean
   readonly dedupeKey: string | null
   readonly payload: unknown
   readonly metadata: Record<string, unknown> | null
@@ -46,7 +49,7 @@ export type LockMode = 'wait' | 'pass over'
 export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
   const rows = await sql<LockedRow>`
     select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.stage_id, t.partial,
-           t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
+           t.files, t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
            t.payload, t.metadata, t.settings, tt.settings as type_settings,
            case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
              as lapsed_for_seconds,
@@ -159,6 +162,17 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
   await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
+  await endWithFiles(sql, moving)
+}
+
+/** An attempt that ends decides what becomes of its files. */
+async function endWithFiles(sql: Sql, rulings: readonly Ruling[]): Promise<void> {
+  const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
+  const ended = rulings.filter(ruling => ruling.task.files && isHeld(ruling.task.state) && !isHeld(endState(ruling)))
+  const [won, lost] = [true, false].map(wins =>
+    ended.filter(ruling => (endState(ruling) === 'succeeded') === wins).map(({ task }) => task),
+  )
+  await decideFiles(sql, won!, lost!)
 }
 
 /**

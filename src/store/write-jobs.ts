@@ -108,6 +108,8 @@ const stageColumns = {
   called_off: 'boolean',
   fan: 'json',
   fanned: 'int',
+  listing: 'text',
+  list_at: 'jsonb',
   metadata: 'jsonb',
 }
 

@@ -76,14 +76,13 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
   const cancel = () => interrupt(held, 'cancelled')
   if (options.signal?.aborted) cancel()
   options.signal?.addEventListener('abort', cancel, { once: true })
-  const settled = await attempt(
-    held,
-    async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx),
-    async (_, value) => {
+  const settled = await attempt(held, async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx), {
+    async saveCheckpoint(_, value) {
       held.unsent.checkpoint = asStored(value, 'checkpoint')
     },
-    async () => {},
-  )
+    completeIn: async () => {},
+    sayFiles: async () => {},
+  })
   options.signal?.removeEventListener('abort', cancel)
   return toRun(asReported(settled), held)
 }

@@ -1,3 +1,4 @@
+import type { ArtifactPort } from '../protocol/artifacts.ts'
 import type { SpawnedTask } from '../protocol/sync.ts'
 import type { TaskLogger } from './task-log.ts'
 
@@ -30,6 +31,8 @@ export interface TaskContext {
    * Return once it has committed, and throw if it has not. Only where the engine is in this process.
    */
   complete(tx: object, output?: unknown): Promise<void>
+  /** The files that it puts out: each is registered before its first byte is sent, and counts if the attempt wins. */
+  readonly artifacts: ArtifactPort
   /** Says that only some of the work could be done; counts if the handler then returns. */
   partial(): void
 }

@@ -1,3 +1,4 @@
+import type { SaidArtifact } from '../protocol/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
@@ -81,13 +82,12 @@ function logOf(held: InHand): TaskLog {
 export async function attempt(
   held: InHand,
   run: (payload: unknown, ctx: TaskContext) => Promise<unknown>,
-  saveCheckpoint: (held: InHand, value: unknown) => Promise<void>,
-  completeIn: CompleteIn,
+  reach: Reach,
 ): Promise<SettledTask> {
   const began = performance.now()
   held.startedAt = began
   try {
-    const working = run(held.task.payload, contextOf(held, saveCheckpoint, completeIn))
+    const working = run(held.task.payload, contextOf(held, reach))
     const output = await inTime(held, working)
     return succeeded(held, output === undefined ? held.completed?.output : output)
   } catch (error) {
@@ -95,8 +95,13 @@ export async function attempt(
   }
 }
 
-/** Ends a task in a transaction of its handler's. */
-export type CompleteIn = (tx: object, settled: SettledTask) => Promise<void>
+/** What a handler says to the engine while it runs. */
+export interface Reach {
+  saveCheckpoint(held: InHand, value: unknown): Promise<void>
+  /** Ends a task in a transaction of its handler's. */
+  completeIn(tx: object, settled: SettledTask): Promise<void>
+  sayFiles(held: InHand, files: readonly SaidArtifact[]): Promise<void>
+}
 
 function succeeded(held: InHand, output: unknown): SettledTask {
   const { id, epoch } = held.task
@@ -123,11 +128,7 @@ function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
-function contextOf(
-  held: InHand,
-  saveCheckpoint: (held: InHand, value: unknown) => Promise<void>,
-  completeIn: CompleteIn,
-): TaskContext {
+function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles }: Reach): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
   return {
     id,
@@ -153,6 +154,18 @@ function contextOf(
     async complete(tx, output) {
       await completeIn(tx, succeeded(held, output))
       held.completed = { output }
+    },
+    artifacts: {
+      register: files =>
+        sayFiles(
+          held,
+          files.map(file => ({ ...file, state: 'registered' })),
+        ),
+      uploaded: files =>
+        sayFiles(
+          held,
+          files.map(file => ({ ...file, state: 'uploaded' })),
+        ),
     },
     partial() {
       held.isPartial = true

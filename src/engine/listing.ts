@@ -1,0 +1,166 @@
+/**
+ * Makes tasks of a stage's inputs, when it opens: datum by datum as they are found, in batches that are each a
+ * transaction. How far it has come is written with each batch, so whoever goes on, after a crash or instead of somebody
+ * who is slow, begins behind the last one; and of two who do it at once, the second finds the place taken.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { type Datum, datumsOf, type Lister } from '../files/inputs.ts'
+import { type FilesPlan, type InputPlan, payloadOf } from '../kernel/datum.ts'
+import { newId } from '../kernel/id.ts'
+import { isFinal } from '../kernel/lifecycle.ts'
+import { isWorthRetry, Problem } from '../kernel/problem.ts'
+import { stageLifecycle } from '../kernel/stage.ts'
+import { readStages, type StageRow } from '../store/jobs.ts'
+import { endListing, keepOn, type Listing, listLater, noteInputs, takeListing } from '../store/listings.ts'
+import type { Sql } from '../store/sql.ts'
+import { insertStageTasks } from '../store/stage-tasks.ts'
+import { checkedJson } from './check.ts'
+import type { Context } from './context.ts'
+import { driveJob } from './drive.ts'
+import type { JobBook } from './job-book.ts'
+import { ledgerLister } from './ledger-lister.ts'
+import { type Reused, reusable, skipReused } from './reuse.ts'
+
+const datumsPerBatch = 1000
+/** A place that cannot be reached is asked so often before the stage fails. */
+const mostTries = 6
+
+/** Finds inputs until there are none left to find. */
+export async function listInputs(context: Context): Promise<{ listed: number }> {
+  for (let listed = 0; ; listed++) {
+    const taken = await takeListing(context.sql)
+    if (taken === undefined) return { listed }
+    await listOne(context, taken)
+  }
+}
+
+async function listOne(context: Context, listing: Listing): Promise<void> {
+  try {
+    await listStage(context, listing)
+  } catch (error) {
+    const { stageId, tries } = listing
+    const message = error instanceof Error ? error.message : String(error)
+    context.log('inputs.failed', { stageId, jobId: listing.jobId, tries, error: message })
+    const isHopeless = error instanceof Problem && !isWorthRetry(error)
+    if (isHopeless || tries >= mostTries) await failListing(context, listing, message)
+    else await listLater(context.sql, stageId, message, 2 ** tries)
+  }
+}
+
+async function listStage(context: Context, { stageId, jobId }: Listing): Promise<void> {
+  const stages = await readStages(context.sql, jobId)
+  const stage = stages.find(({ id }) => id === stageId)
+  const plan = stage?.plan.files
+  if (stage === undefined || !plan?.inputs) return endListing(context.sql, stageId)
+  const listerOf = (leaf: Extract<InputPlan, { kind: 'files' }>) => listerFor(context, leaf, stages)
+  let at: unknown = stage.listAt ?? null
+  for await (const datums of batches(datumsOf(plan.inputs, listerOf, at ?? undefined))) {
+    if (!(await addDatums(context, stage, plan, datums, at))) return
+    at = datums.at(-1)!.position
+    await keepOn(context.sql, stageId)
+  }
+  await driveJob(context, jobId, 'engine', async (book, tx) => {
+    const open = openAt(book, stageId, at)
+    if (open !== undefined) book.setStage(open, { listing: 'done' })
+    if (open !== undefined || isOver(book, stageId)) await endListing(tx, stageId)
+  })
+}
+
+function listerFor(
+  { sql, files }: Context,
+  { from }: Extract<InputPlan, { kind: 'files' }>,
+  stages: StageRow[],
+): Lister {
+  if ('uri' in from) return { uri: from.uri, list: (folder, ask) => files.list(folder, ask) }
+  const stage = stages.find(({ kind, name }) => kind === 'work' && name === from.stage)!
+  return ledgerLister(sql, stage)
+}
+
+async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {
+  let batch: Datum[] = []
+  for await (const datum of datums) {
+    batch.push(datum)
+    if (batch.length < datumsPerBatch) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** False: somebody else has gone on from here, or the stage is not to have more. */
+async function addDatums(
+  context: Context,
+  { id: stageId, jobId, name }: StageRow,
+  plan: FilesPlan,
+  datums: readonly Datum[],
+  at: unknown,
+): Promise<boolean> {
+  const made = datums.map(({ inputs }, index) => {
+    const payload = payloadOf(plan, inputs)
+    const where = `stages.${name}.inputs[${index}]`
+    return { id: newId(), inputs, payload: checkedJson(payload, context.maxPayloadBytes, where) }
+  })
+  const reuse = plan.reuse ? await reusable(context, jobId, plan, made) : { digests: [], reused: [] }
+  return driveJob(context, jobId, 'engine', async (book, tx) => {
+    const stage = openAt(book, stageId, at)
+    if (stage === undefined) {
+      if (isOver(book, stageId)) await endListing(tx, stageId)
+      return false
+    }
+    await write(tx, book, stage, made, reuse.reused)
+    await noteInputs(
+      tx,
+      made.flatMap(({ id, inputs }) => inputs.map(({ uri }) => ({ taskId: id, uri }))),
+      reuse.digests,
+    )
+    book.setStage(stage, { listAt: datums.at(-1)!.position })
+    return true
+  })
+}
+
+async function write(
+  tx: Sql,
+  book: JobBook,
+  stage: StageRow,
+  made: readonly { id: string; payload: string }[],
+  reused: readonly Reused[],
+): Promise<void> {
+  const again = new Set(reused.map(({ taskId }) => taskId))
+  const type = stage.plan.task!
+  const tasks = (passedOver: boolean) =>
+    made.flatMap(({ id, payload }) => (again.has(id) === passedOver ? [{ id, type, payload }] : []))
+  const isOpen = stage.state === 'pending' || stage.state === 'running'
+  const of = { stageId: stage.id, settings: stage.plan.settings }
+  const fresh = tasks(false)
+  await insertStageTasks(tx, book.job, [{ ...of, state: isOpen ? 'queued' : 'blocked', tasks: fresh }], 'engine')
+  await insertStageTasks(tx, book.job, [{ ...of, state: 'blocked', tasks: tasks(true) }], 'engine')
+  const blocked = stage.blocked + reused.length + (isOpen ? 0 : fresh.length)
+  book.setStage(stage, { total: stage.total + made.length, blocked })
+  book.told.add(stage.plan.queue ?? type)
+  if (reused.length === 0) return
+  await book.write(tx)
+  await skipReused(tx, stage, reused)
+  await book.recount(tx)
+}
+
+/** The stage, if it still takes tasks and nobody has gone on from here. */
+function openAt(book: JobBook, stageId: string, at: unknown): StageRow | undefined {
+  const stage = book.stages.find(({ id }) => id === stageId)
+  if (stage === undefined || isOver(book, stageId)) return undefined
+  return isDeepStrictEqual(stage.listAt ?? null, at) ? stage : undefined
+}
+
+function isOver(book: JobBook, stageId: string): boolean {
+  const stage = book.stages.find(({ id }) => id === stageId)
+  return stage?.listing !== 'under way' || stage.endsAs !== null || isFinal(stageLifecycle, stage.state)
+}
+
+async function failListing(context: Context, { stageId, jobId }: Listing, message: string): Promise<void> {
+  await driveJob(context, jobId, 'engine', async (book, tx) => {
+    if (!isOver(book, stageId)) {
+      const stage = book.stages.find(({ id }) => id === stageId)!
+      book.intendStage(stage, 'failed', 'inputs_error', { error: { message } })
+    }
+    await endListing(tx, stageId)
+  })
+}

@@ -1,0 +1,63 @@
+import type { ArtifactQuery, ArtifactView, Lineage } from '../protocol/artifacts.ts'
+import { artifactQueryFields, lineageFields } from '../protocol/fields.ts'
+import type { Page } from '../protocol/tasks.ts'
+import { type ArtifactRow, lineageOf, listArtifacts, type MakingRow, outputsOfTasks } from '../store/read-artifacts.ts'
+import { checkId, checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import { decode, encode } from './cursor.ts'
+import { readJob, readStage } from './job-read.ts'
+import { readTask } from './read.ts'
+import { iso } from './view.ts'
+
+/** Files of a job, a stage or a task, which must be there; in the order in which they were registered. */
+export async function findArtifacts(
+  context: Context,
+  of: 'job' | 'stage' | 'task',
+  id: string,
+  query: ArtifactQuery = {},
+): Promise<Page<ArtifactView>> {
+  checkOptions(query, artifactQueryFields, 'query')
+  const owner = await { job: readJob, stage: readStage, task: readTask }[of](context, id)
+  const { limit = 100 } = query
+  const rows = await listArtifacts(context.sql, {
+    of,
+    id: owner.id,
+    states: query.state === undefined ? [] : [query.state].flat(),
+    after:
+      query.cursor === undefined
+        ? null
+        : checkId(decode<{ after: string }>(query.cursor, 'after').after, 'CURSOR_INVALID'),
+    limit: limit + 1,
+  })
+  const items = rows.slice(0, limit).map(toArtifactView)
+  return { items, next: rows.length > limit ? encode({ after: items.at(-1)!.id }) : null }
+}
+
+const mostMakings = 100
+
+/** Which inputs made this file, and what was made of it. Of very many, the newest. */
+export async function readLineage({ sql }: Context, query: { readonly uri: string }): Promise<Lineage> {
+  checkOptions({ ...query, uri: query.uri ?? null }, lineageFields, 'query')
+  const { uri } = query
+  const { madeBy, usedBy } = await lineageOf(sql, uri, foldersOf(uri), mostMakings)
+  const outputs = await outputsOfTasks(sql, [...new Set([...madeBy, ...usedBy].map(({ taskId }) => taskId))])
+  const views = outputs.map(toArtifactView)
+  const made = (row: MakingRow) => ({ ...row, outputs: views.filter(({ taskId }) => taskId === row.taskId) })
+  return { uri, madeBy: madeBy.map(made), usedBy: usedBy.map(made) }
+}
+
+/** The folders that a file lies in: each of them may be what a task was given. */
+function foldersOf(uri: string): string[] {
+  const start = uri.indexOf('://') + 3
+  const ends = [...uri.slice(0, -1).matchAll(/\//g)].map(({ index }) => index + 1).filter(end => end > start)
+  return ends.map(end => uri.slice(0, end))
+}
+
+export function toArtifactView(row: ArtifactRow): ArtifactView {
+  return {
+    ...row,
+    createdAt: row.createdAt.toISOString(),
+    changedAt: row.changedAt.toISOString(),
+    endedAt: iso(row.endedAt),
+  }
+}

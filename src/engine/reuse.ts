@@ -1,0 +1,96 @@
+/** Datums that were done before: the same command with the same inputs, which are told by their bytes, not their names. */
+import { createHash } from 'node:crypto'
+import type { DatumInput, FilesPlan } from '../kernel/datum.ts'
+import type { StageRow } from '../store/jobs.ts'
+import { doneBefore } from '../store/listings.ts'
+import { outputsOfTasks } from '../store/read-artifacts.ts'
+import { linkArtifacts, skipTasks } from '../store/reuse.ts'
+import type { Sql } from '../store/sql.ts'
+import type { Context } from './context.ts'
+
+export interface Reused {
+  readonly taskId: string
+  /** The task that did it. */
+  readonly doneBy: string
+}
+
+interface Made {
+  readonly id: string
+  readonly inputs: readonly DatumInput[]
+}
+
+/** What makes each datum the same as another, and which of them need not be done. */
+export async function reusable(
+  context: Context,
+  jobId: string,
+  plan: FilesPlan,
+  made: readonly Made[],
+): Promise<{ digests: { taskId: string; digest: string }[]; reused: Reused[] }> {
+  const digests = await inTurns(made, async ({ id, inputs }) => ({
+    taskId: id,
+    digest: await digestOf(context, plan, inputs),
+  }))
+  const done = await doneBefore(
+    context.sql,
+    jobId,
+    digests.map(({ digest }) => digest),
+  )
+  // Two datums of one job that are the same would put out the same files: only the first may be passed over.
+  const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
+  const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
+  const isThere = await inTurns(found, ({ doneBy }) => outputsAreThere(context, doneBy))
+  return { digests, reused: found.filter((_, index) => isThere[index]) }
+}
+
+/** A file that was removed or replaced since is made again. */
+async function outputsAreThere({ sql, files }: Context, taskId: string): Promise<boolean> {
+  for (const { uri, size, sha256 } of await outputsOfTasks(sql, [taskId])) {
+    const stat = await files.stat(uri)
+    if (stat === undefined || stat.size !== size) return false
+    if (stat.sha256 !== undefined && stat.sha256 !== sha256) return false
+  }
+  return true
+}
+
+async function digestOf(context: Context, { run, outputs }: FilesPlan, inputs: readonly DatumInput[]): Promise<string> {
+  const sums = await Promise.all(inputs.map(async input => [input.name, input.path, await sumOf(context, input)]))
+  const { command, env, secrets, mount } = run!
+  const sorted = [env, secrets].map(map => Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  return sha256(JSON.stringify([command, sorted, mount, outputs, sums]))
+}
+
+/** What its bytes are: of a folder, those of all that is in it. */
+async function sumOf(context: Context, { uri, version }: DatumInput): Promise<unknown> {
+  if (!uri.endsWith('/')) return fileSum(context, uri, version)
+  const sums: unknown[] = []
+  for await (const page of context.files.list(uri, { deep: true })) {
+    sums.push(...page.map(({ path, size, version }) => [path, size, version]))
+  }
+  return sums
+}
+
+/** A local file is read, for its time and size say little; a bucket keeps a checksum. */
+async function fileSum({ files }: Context, uri: string, version: string | undefined): Promise<string | undefined> {
+  if (!uri.startsWith('file:')) return version
+  const hash = createHash('sha256')
+  for await (const chunk of await files.open(uri)) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+const atOnce = 16
+
+async function inTurns<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
+  const out: Out[] = []
+  for (let from = 0; from < items.length; from += atOnce) {
+    out.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))))
+  }
+  return out
+}
+
+/** Passes them over, with the output and the files of the task that did the same. */
+export async function skipReused(tx: Sql, stage: StageRow, reused: readonly Reused[]): Promise<void> {
+  await skipTasks(tx, stage, reused)
+  await linkArtifacts(tx, stage, reused)
+}

@@ -1,0 +1,89 @@
+/** What may be written of commands and files in a job spec. */
+import { type Field, field, isObject, nested, number, text } from '../kernel/check.ts'
+
+const word = text(10_000)
+
+function listOf(item: Field, most: number, least = 0): Field {
+  const schema = { type: 'array', items: item.schema ?? {}, maxItems: most, ...(least > 0 && { minItems: least }) }
+  return field(schema, value => {
+    if (!Array.isArray(value)) return 'be a list'
+    if (value.length > most || value.length < least) return `have from ${least} to ${most} elements`
+    const at = value.findIndex(element => item(element) !== undefined)
+    return at < 0 ? undefined : `have a [${at}] that must ${item(value[at])}`
+  })
+}
+
+function mapOf(names: RegExp, called: string, item: Field): Field {
+  const schema = { type: 'object', propertyNames: { pattern: names.source }, additionalProperties: item.schema ?? {} }
+  return field(schema, value => {
+    if (!isObject(value)) return 'be an object'
+    for (const [name, inner] of Object.entries(value)) {
+      if (!names.test(name)) return `not have "${name}": it is no name of ${called}`
+      const fault = item(inner)
+      if (fault !== undefined) return `have a "${name}" that must ${fault}`
+    }
+    return undefined
+  })
+}
+
+const variable = /^[A-Za-z_][A-Za-z0-9_]*$/
+const anyText = field({ type: 'string' }, value =>
+  typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL',
+)
+
+export const runField = nested(
+  {
+    command: listOf(
+      field({ type: 'string' }, value => anyText(value)),
+      1000,
+      1,
+    ),
+    env: mapOf(variable, 'a variable', anyText),
+    secrets: mapOf(variable, 'a variable', nested({ secret: text(253), key: text(253) }, ['secret', 'key'])),
+    permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 255),
+    mount: field({ type: 'string', pattern: '^/.' }, value =>
+      typeof value === 'string' && /^\/[^/\0]/.test(value) ? undefined : 'be an absolute path',
+    ),
+  },
+  ['command'],
+)
+
+const uri = /^(file:\/\/\/|file:\/\/\.\/?|s3:\/\/[^/?#\s]+)/
+
+export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.source }, value => {
+  if (typeof value !== 'string' || value.length > 4000) return 'be a URI of at most 4000 characters'
+  return uri.test(value) ? undefined : 'begin with file:/// or s3://bucket, or, in a file of its own, with file://./'
+})
+
+const folder = nested({ uri: folderUri, stage: text(200), glob: word })
+const deepest = 10
+
+/** The schema says only what JSON Schema can say without naming itself. */
+export const inputField: Field = field({ type: 'object', minProperties: 1 }, value => inputFault(value, 0))
+
+function inputFault(value: unknown, depth: number): string | undefined {
+  if (!isObject(value)) return 'be an object of folders by name, or of `cross` or `union`'
+  if (depth > deepest) return `not be deeper than ${deepest}`
+  const names = Object.keys(value)
+  const many = names.find(name => name === 'cross' || name === 'union')
+  if (many === undefined) return names.length === 0 ? 'have a folder' : foldersFault(value)
+  if (names.length > 1) return `not have anything beside "${many}"`
+  const of = value[many]
+  if (!Array.isArray(of) || of.length === 0) return `have a "${many}" that must be a list of inputs`
+  const at = of.findIndex(inner => inputFault(inner, depth + 1) !== undefined)
+  return at < 0 ? undefined : `have a "${many}[${at}]" that must ${inputFault(of[at], depth + 1)}`
+}
+
+const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
+
+function foldersFault(folders: Record<string, unknown>): string | undefined {
+  for (const [name, said] of Object.entries(folders)) {
+    if (!folderName.test(name)) return `not have "${name}": a name has letters, digits, and _ . - inside`
+    if (name === 'out') return 'not have "out": that is where outputs go'
+    const fault = folder(said)
+    if (fault !== undefined) return `have a "${name}" that must ${fault}`
+    const { uri, stage } = said as Record<string, unknown>
+    if ((uri === undefined) === (stage === undefined)) return `have a "${name}" that must have a "uri" or a "stage"`
+  }
+  return undefined
+}

@@ -1,0 +1,52 @@
+import { type ArtifactState, artifactLifecycle } from '../kernel/artifact.ts'
+import { statesOf } from '../kernel/lifecycle.ts'
+import { among, list, type Sql } from './sql.ts'
+
+export interface MovedArtifact {
+  readonly id: string
+  readonly taskId: string
+  readonly stageId: string | null
+  readonly uri: string
+  readonly stagedUri: string | null
+}
+
+const finals = among(statesOf(artifactLifecycle, 'final'))
+
+/**
+ * Moves artifacts, each with its event; answers with those that it moved. One that has moved on meanwhile is passed over,
+ * and so is one whose attempt has won, if it is to be discarded: the lock looks at each again. Rows are locked in the
+ * order of their ids, as every batch does.
+ */
+export async function moveArtifacts(
+  sql: Sql,
+  ids: readonly string[],
+  { to, actor, cause }: { to: ArtifactState; actor: string; cause: string },
+): Promise<MovedArtifact[]> {
+  if (ids.length === 0) return []
+  return sql<MovedArtifact>`
+    with locked as materialized (
+      select id from pawl.artifact
+       where id = any(${list(ids)}::uuid[]) and state in (${among(sourcesOf(to))})
+         and not (${to}::text = 'discarded' and won)
+       order by id for update
+    ), moved as (
+      update pawl.artifact a
+         set state    = ${to}::text,
+             seq      = a.seq + 1,
+             at       = pawl.clock(),
+             ended_at = case when ${to}::text in (${finals}) then greatest(pawl.clock(), (a.history[a.seq]).ts) end,
+             history  = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, ${to}::text,
+                                         'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
+        from locked
+       where a.id = any(array[locked.id])
+      returning a.id, a.seq, a.task_id, a.stage_id, a.uri, a.staged_uri
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select id, task_id, stage_id, uri, staged_uri from moved`
+}
+
+function sourcesOf(to: ArtifactState): string[] {
+  return [...new Set(Object.values(artifactLifecycle.moves).flatMap(move => (move.to === to ? [...move.from] : [])))]
+}

@@ -1,0 +1,173 @@
+/**
+ * The ledger of the files that tasks put out. A worker's words are fenced like all others: state and epoch of its task,
+ * both in the WHERE, with the task's row locked. Which attempt's files count is decided with the end of the task, in
+ * the same transaction; the rest is done from the ledger, by anyone.
+ */
+import { newId } from '../kernel/id.ts'
+import { statesOf } from '../kernel/lifecycle.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { moveArtifacts } from './artifact-moves.ts'
+import type { Held } from './settle.ts'
+import { among, list, type Sql } from './sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface NewArtifact {
+  readonly name: string
+  readonly uri: string
+  readonly stagedUri: string | null
+}
+
+export interface HeldFiles {
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly owner: string | null
+  /** The folder that its files go to, if its payload says so. */
+  readonly outputs: string | null
+}
+
+/** Locks a task that is held under this epoch and notes that it has files; undefined: it is not. */
+export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
+  const [row] = await sql<HeldFiles>`
+    update pawl.task set files = true
+     where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
+    returning job_id, stage_id, owner,
+              case when json_typeof(payload) = 'object' then payload->>'outputs' end as outputs`
+  return row
+}
+
+export interface Claimant {
+  readonly uri: string
+  readonly taskId: string
+  readonly epoch: number
+  readonly name: string
+  /** It counts, or will as soon as it is in its place. */
+  readonly isFinal: boolean
+}
+
+/** Writes down files that an attempt will put out; answers with those whose place is another's, and who that is. */
+export async function registerArtifacts(
+  sql: Sql,
+  task: Held & HeldFiles,
+  files: readonly NewArtifact[],
+): Promise<Claimant[]> {
+  await discardStale(sql, task, files)
+  // In one order, so that two who register the same ones do not wait for each other crosswise.
+  const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
+  await sql`
+    with made as (
+      insert into pawl.artifact (id, task_id, job_id, stage_id, epoch, name, uri, staged_uri, seq, round, state, history)
+      select f.id, ${task.id}::uuid, ${task.jobId}::uuid, ${task.stageId}::uuid, ${task.epoch}::int, f.name, f.uri, f.staged,
+             1, 1, 'registered', array[row(pawl.clock(), 0, 'registered', 'artifact.registered',
+                                           ${`worker:${task.owner}`}::text, 'registered', null)::pawl.step]
+        from unnest(${list(sorted.map(newId))}::uuid[], ${sorted.map(file => file.name)}::text[],
+                    ${sorted.map(file => file.uri)}::text[], ${sorted.map(file => file.stagedUri)}::text[])
+          as f (id, name, uri, staged)
+      on conflict (coalesce(job_id, task_id), md5(uri)) where state in ('registered', 'uploaded', 'stored') do nothing
+      returning id
+    )
+    insert into pawl.change (entity, ids, seqs)
+    select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0`
+  return sql<Claimant>`
+    select a.uri, a.task_id, a.epoch, a.name, a.won or a.state = 'stored' as is_final
+      from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
+      join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
+                          and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded', 'stored')
+     where (a.task_id, a.epoch) <> (${task.id}::uuid, ${task.epoch}::int)`
+}
+
+/**
+ * What attempts left in these places that ended without winning: an attempt that is over can never win, so whoever
+ * comes next may put its own there.
+ */
+async function discardStale(sql: Sql, task: Held & HeldFiles, files: readonly NewArtifact[]): Promise<void> {
+  const chosen = await sql<{ id: string }>`
+    select a.id
+      from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
+      join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
+                          and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded') and not a.won
+      join pawl.task t on t.id = a.task_id
+     where t.epoch <> a.epoch or t.state not in (${held})`
+  await moveArtifacts(sql, idsOf(chosen), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
+}
+
+export interface Upload {
+  readonly uri: string
+  readonly size: number
+  readonly sha256: string
+}
+
+/** Notes that files are kept under their attempt's prefix; answers with the URIs that it has registered. */
+export async function noteUploads(sql: Sql, task: Held & HeldFiles, files: readonly Upload[]): Promise<string[]> {
+  await sql`
+    update pawl.artifact a
+       set size = f.size, sha256 = f.sha256
+      from unnest(${files.map(({ uri }) => uri)}::text[], ${list(files.map(({ size }) => size))}::bigint[],
+                  ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
+     where a.task_id = ${task.id}::uuid and a.epoch = ${task.epoch}::int and a.uri = f.uri and a.state = 'registered'`
+  const chosen = await sql<{ id: string }>`
+    select id from pawl.artifact
+     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])
+       and state = 'registered'`
+  await moveArtifacts(sql, idsOf(chosen), { to: 'uploaded', actor: `worker:${task.owner}`, cause: 'reported_upload' })
+  const known = await sql<{ uri: string }>`
+    select uri from pawl.artifact
+     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])`
+  return known.map(({ uri }) => uri)
+}
+
+/** Files that could not be made. Their places are free again. */
+export async function noteErrors(
+  sql: Sql,
+  task: Held & HeldFiles,
+  files: readonly { readonly uri: string; readonly error: string }[],
+): Promise<void> {
+  await sql`
+    update pawl.artifact a
+       set error = f.error
+      from unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ error }) => error)}::text[]) as f (uri, error)
+     where a.task_id = ${task.id}::uuid and a.epoch = ${task.epoch}::int and a.uri = f.uri and a.ended_at is null`
+  const chosen = await sql<{ id: string }>`
+    select id from pawl.artifact
+     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])
+       and state in ('registered', 'uploaded') and not won`
+  await moveArtifacts(sql, idsOf(chosen), { to: 'error', actor: `worker:${task.owner}`, cause: 'reported_error' })
+}
+
+/** Tasks that would succeed though they have not put out what they registered, each with such a name. */
+export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise<Map<string, string>> {
+  if (tasks.length === 0) return new Map()
+  const rows = await sql<{ taskId: string; name: string }>`
+    select distinct on (a.task_id) a.task_id, a.name
+      from unnest(${list(tasks.map(({ id }) => id))}::uuid[], ${list(tasks.map(({ epoch }) => epoch))}::int[]) as t (id, epoch)
+      join pawl.artifact a on a.task_id = t.id and a.epoch = t.epoch and a.state = 'registered'`
+  return new Map(rows.map(({ taskId, name }) => [taskId, name]))
+}
+
+/**
+ * With the end of an attempt, in its transaction: the files of one that won count, and are in their place at once if
+ * they were put there directly; those of any other attempt never will.
+ */
+export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
+  if (won.length > 0) {
+    await sql`
+      update pawl.artifact a
+         set won = true, at = pawl.clock()
+        from unnest(${list(won.map(({ id }) => id))}::uuid[], ${list(won.map(({ epoch }) => epoch))}::int[]) as t (id, epoch)
+       where a.task_id = t.id and a.epoch = t.epoch and a.state = 'uploaded'`
+    const chosen = await sql<{ id: string }>`
+      select a.id
+        from unnest(${list(won.map(({ id }) => id))}::uuid[]) as t (id)
+        join pawl.artifact a on a.task_id = t.id and a.won and a.state = 'uploaded' and a.staged_uri is null`
+    await moveArtifacts(sql, idsOf(chosen), { to: 'stored', actor: 'engine', cause: 'put_in_place' })
+  }
+  const all = [...won, ...lost]
+  if (all.length === 0) return
+  const chosen = await sql<{ id: string }>`
+    select a.id
+      from unnest(${list(all.map(({ id }) => id))}::uuid[]) as t (id)
+      join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won`
+  await moveArtifacts(sql, idsOf(chosen), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
+}
+
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)

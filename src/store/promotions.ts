@@ -1,0 +1,59 @@
+/** Files whose attempt has won, on the way to their places; and what is left of uploads that nobody needs any more. */
+import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
+import { list, type Sql } from './sql.ts'
+
+export interface Unstored {
+  readonly id: string
+  readonly uri: string
+  readonly stagedUri: string
+  readonly size: number
+  readonly sha256: string
+  readonly stageId: string | null
+  readonly tries: number
+}
+
+/** Takes files that are to be put in their places. Whoever dies with them leaves them to others after a minute. */
+export function takeUnstored(sql: Sql, limit: number): Promise<Unstored[]> {
+  return sql<Unstored>`
+    update pawl.artifact a
+       set at = pawl.clock() + interval '1 minute', tries = a.tries + 1
+      from (select id from pawl.artifact where won and state = 'uploaded' and at <= pawl.clock()
+             order by at limit ${limit}::int for update skip locked) as due
+     where a.id = any(array[due.id])
+    returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries`
+}
+
+/** They are in their places. */
+export function storeArtifacts(sql: Sql, ids: readonly string[]): Promise<MovedArtifact[]> {
+  return moveArtifacts(sql, ids, { to: 'stored', actor: 'engine', cause: 'put_in_place' })
+}
+
+/** It could not be put in its place just now. */
+export async function tryLater(sql: Sql, id: string, error: string, seconds: number): Promise<void> {
+  await sql`
+    update pawl.artifact set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
+     where id = ${id}::uuid and state = 'uploaded'`
+}
+
+/** It is gone, and can never be put in its place. */
+export async function loseArtifact(sql: Sql, id: string, error: string): Promise<void> {
+  await sql`update pawl.artifact set error = ${error} where id = ${id}::uuid and state = 'uploaded'`
+  await moveArtifacts(sql, [id], { to: 'error', actor: 'engine', cause: 'output_lost' })
+}
+
+/** Takes uploads that nobody needs any more: their file is in its place, or their attempt did not win. */
+export function takeUnswept(sql: Sql, limit: number): Promise<{ id: string; stagedUri: string }[]> {
+  return sql`
+    update pawl.artifact a
+       set at = pawl.clock() + interval '1 minute'
+      from (select id from pawl.artifact where staged_uri is not null and ended_at is not null and at <= pawl.clock()
+             order by at limit ${limit}::int for update skip locked) as due
+     where a.id = any(array[due.id])
+    returning a.id, a.staged_uri`
+}
+
+/** Nothing of it lies there any more. */
+export async function forgetStaged(sql: Sql, ids: readonly string[]): Promise<void> {
+  await sql`
+    update pawl.artifact set staged_uri = null where id = any(${list(ids)}::uuid[]) and ended_at is not null`
+}
