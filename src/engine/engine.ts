@@ -172,16 +172,15 @@ function engineOf(context: Context, close: () => Promise<void>) {
     sealStage: (id: string, call?: control.ControlCall) => stageControl.sealStage(context, id, call),
     addTasks: (id: string, tasks: readonly NewStageTask[], call?: control.ControlCall) =>
       stageControl.addTasks(context, id, tasks, call),
-    jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
-      read.readEntityEvents(context, 'job', id, ask),
+    jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'job', id, ask),
     stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
-      read.readEntityEvents(context, 'stage', id, ask),
+      read.readEventsOf(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
     jobTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'job', id, query),
     stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
-    taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readTaskEvents(context, id, ask),
+    taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'task', id, ask),
     attempts: (id: string) => read.readAttempts(context, id),
     /** What the task's handler has logged, attempt by attempt. */
     logs: (id: string, query?: LogQuery) => readLogs(context, id, query),

@@ -5,7 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
-import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import {
+  type BeatOfTask,
+  type HeldTask,
+  leaseOf,
+  type Refusal,
+  type SettledTask,
+  type StartedTask,
+} from '../protocol/sync.ts'
 import { jobOf } from '../store/job-read.ts'
 import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
@@ -16,6 +23,8 @@ import type { JobBook } from './job-book.ts'
 import { rollUp } from './roll-up.ts'
 import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
+
+export { leaseOf }
 
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
@@ -211,9 +220,6 @@ export async function reportBeats({ sql, figures }: Context, items: readonly Bea
   }
   return inTurn(items, turn => splitting(turn, run, unfit))
 }
-
-/** The name of one lease: what is said of a task under another epoch is said of another lease. */
-export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
 
 /**
  * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has

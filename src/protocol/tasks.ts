@@ -1,5 +1,6 @@
 /** What may be asked about tasks, and what is answered: the same in process and over HTTP. */
 import type { ReasonCode, Step, TaskError } from '../kernel/decide.ts'
+import type { Refused } from '../kernel/problem.ts'
 import type { TaskState } from '../kernel/task.ts'
 
 export interface RetryOptions {
@@ -217,12 +218,6 @@ export interface RedriveRequest {
   /** At most so many, the oldest first. Default: all there are, up to 1,000,000. */
   readonly limit?: number
   readonly reason?: string
-}
-
-export interface Refused {
-  readonly id: string
-  readonly code: string
-  readonly message: string
 }
 
 export interface RedriveAnswer {
