@@ -113,7 +113,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
     /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
-    claims: (request: ClaimsRequest, signal?: AbortSignal) => oneTask.claims(context, request, signal),
+    claims: (request: ClaimsRequest, call?: Call, signal?: AbortSignal) =>
+      oneTask.claims(context, request, call, signal),
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
