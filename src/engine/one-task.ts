@@ -69,18 +69,22 @@ export async function heartbeat(
 /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
 export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
 
-/** Ends the attempt. Said again with the same outcome, it is answered as before. */
+/**
+ * Ends the attempt. Said again with the same outcome, it is answered as before. What it spawns must be in the queues
+ * that the asker's key is for.
+ */
 export async function settleOne<Outcome extends OneOutcome>(
   context: Context,
   outcome: Outcome,
   id: string,
   epoch: number,
   call: Said<Outcome> = {} as Said<Outcome>,
+  queues: readonly string[] | null = null,
 ): Promise<TaskView> {
   const { tx, ...said } = call
   checkOptions(said, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }))
+    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), queues)
     return readTask(context, id)
   }
   const within = { ...context, sql: context.within(tx) }
@@ -103,9 +107,15 @@ export async function completeIn(
 }
 
 /** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
-async function say(context: Context, id: string, epoch: number, part: (held: HeldTask) => Omit<SyncRequest, 'worker'>) {
+async function say(
+  context: Context,
+  id: string,
+  epoch: number,
+  part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
+  queues: readonly string[] | null = null,
+) {
   const { owner } = await readTask(context, id)
-  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' })
+  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)
   return answer
 }

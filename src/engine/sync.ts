@@ -11,6 +11,13 @@ import { keepLines, linesOf } from './logs.ts'
 import { leaseOf } from './report.ts'
 import { directReports, type Reports } from './reports.ts'
 
+export interface SyncMeans {
+  /** How reports are written. Default: those of each sync by themselves. */
+  readonly reports?: Reports
+  /** The queues that the asker's key is for: what its tasks spawn must be in them. Default: all. */
+  readonly queues?: readonly string[] | null
+}
+
 /**
  * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
  *
@@ -21,18 +28,19 @@ export async function sync(
   context: Context,
   request: SyncRequest,
   signal?: AbortSignal,
-  reports: Reports = directReports(context),
+  { reports = directReports(context), queues = null }: SyncMeans = {},
 ): Promise<SyncAnswer> {
   const { settled, beats, started, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
+  const speaker = { worker: request.worker, queues }
   const report = () =>
     Promise.all([
-      reports.settled(settled, request.worker),
-      reports.started(started, request.worker).then(async refusals => {
+      reports.settled(settled, speaker),
+      reports.started(started, speaker).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
         const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
-        return [...refusals, ...(await reports.beats(open, request.worker))]
+        return [...refusals, ...(await reports.beats(open, speaker))]
       }),
     ])
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
