@@ -34,16 +34,21 @@ export { leaseOf }
 export async function reportSettled(
   context: Context,
   items: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
 ): Promise<Refused[]> {
   const stageIds = new Set<string>()
-  const refused = await inTurn(items, turn => settleOnce(context, turn, workerOf, stageIds))
+  const refused = await inTurn(items, turn => settleOnce(context, turn, speakerOf, stageIds))
   await rollUp(context, [...stageIds])
   return refused
 }
 
-/** Who said it. */
-export type WorkerOf = (item: HeldTask) => string
+/** Who says something, and the queues that its key is for; null: all of them. */
+export interface Speaker {
+  readonly worker: string
+  readonly queues: readonly string[] | null
+}
+
+export type SpeakerOf = (item: HeldTask) => Speaker
 
 export interface Refused {
   readonly item: HeldTask
@@ -53,7 +58,7 @@ export interface Refused {
 async function settleOnce(
   context: Context,
   items: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
   stageIds: Set<string>,
 ): Promise<Refused[]> {
   const { sql } = context
@@ -61,8 +66,8 @@ async function settleOnce(
   const quick = rest.length === 0 ? items : items.filter(isPlain)
   const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad)
   const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
-  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, workerOf, stageIds), bad)
-  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, workerOf(item))))
+  const missed = await splitting<SettledTask, Miss>(slow, batch => decideAndWrite(sql, batch, speakerOf, stageIds), bad)
+  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, speakerOf(item))))
   const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
   return [...refused, ...(await settledBefore(sql, unknown, stageIds))]
@@ -87,15 +92,15 @@ const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 async function decideAndWrite(
   sql: Sql,
   batch: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
   touched: Set<string>,
 ): Promise<Miss[]> {
-  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, workerOf))
+  const { missed, rulings } = await sql.begin(tx => ruleOn(tx, batch, speakerOf))
   for (const id of stagesOf(rulings)) touched.add(id)
   return missed
 }
 
-async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf) {
+async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: SpeakerOf) {
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
@@ -105,7 +110,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf
     if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
     else {
       const verdict = settle(task, toReport(item), Math.random())
-      const actor = `worker:${workerOf(item)}`
+      const actor = `worker:${speakerOf(item).worker}`
       if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
     // A second word on the same task in one batch finds it settled.
@@ -116,13 +121,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf
 }
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
-async function settleAndSpawn(context: Context, item: SettledTask, worker: string): Promise<Miss[]> {
+async function settleAndSpawn(context: Context, item: SettledTask, speaker: Speaker): Promise<Miss[]> {
   const jobId = await jobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-    return await driveJob(context, jobId, `worker:${worker}`, (book, tx) =>
-      ruleAndSpawn(context, tx, book, item, worker),
+    return await driveJob(context, jobId, `worker:${speaker.worker}`, (book, tx) =>
+      ruleAndSpawn(context, tx, book, item, speaker),
     )
   } catch (error) {
     if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
@@ -135,12 +140,12 @@ async function ruleAndSpawn(
   tx: Sql,
   book: JobBook,
   item: SettledTask,
-  worker: string,
+  speaker: Speaker,
 ): Promise<Miss[]> {
   const { spawn: spawned = [], ...report } = item
-  const { missed, rulings } = await ruleOn(tx, [report], () => worker)
+  const { missed, rulings } = await ruleOn(tx, [report], () => speaker)
   if (missed.length > 0) return [{ item }]
-  await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
+  await spawnInto(context, tx, book, { ownId: rulings[0]!.task.stageId!, spawned, within: speaker.queues })
   await book.recount(tx)
   return []
 }
@@ -172,19 +177,20 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
  * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
  */
 export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
+  const speaker = { worker, queues: null }
   return sql.begin(async tx => {
     if (spawns(item)) {
       const jobId = await jobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, worker)
+      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)
       const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
       if (queues.length > 0) await context.tellOnCommit(tx, queues)
       return result.length === 0 ? [] : settledBefore(tx, [item])
     }
     const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
     if (missed.length === 0) return []
-    const ruled = await ruleOn(tx, missed, () => worker)
+    const ruled = await ruleOn(tx, missed, () => speaker)
     return ruled.missed.length === 0 ? [] : settledBefore(tx, [item])
   })
 }
@@ -192,11 +198,15 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
 export async function reportStarts(
   context: Context,
   items: readonly StartedTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
 ): Promise<Refused[]> {
   const touched = new Set<string>()
   const run = async (batch: readonly StartedTask[]) => {
-    const { started, stageIds } = await startTasks(context.sql, batch, batch.map(workerOf))
+    const { started, stageIds } = await startTasks(
+      context.sql,
+      batch,
+      batch.map(item => speakerOf(item).worker),
+    )
     for (const id of stageIds) touched.add(id)
     return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
   }

@@ -128,7 +128,7 @@ export interface PawlApi {
 
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
   /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
-  claims(request: ClaimsRequest, signal?: AbortSignal): Promise<readonly ClaimedTask[]>
+  claims(request: ClaimsRequest, call?: Call, signal?: AbortSignal): Promise<readonly ClaimedTask[]>
   start(id: string, epoch: number): Promise<TaskView>
   heartbeat(id: string, epoch: number, said?: Pick<BeatOfTask, 'progress' | 'checkpoint'>): Promise<HeartbeatAnswer>
   succeed(id: string, epoch: number, said?: SaidOf<'succeeded'>): Promise<TaskView>

@@ -106,7 +106,7 @@ export const routes = {
   redrive: post('/v1/dead-letters/redrive', 'operate', ['body', 'call'], 'Give dead letters another round.'),
 
   sync: post('/v1/workers/{worker}/sync', 'work', ['body'], 'The worker protocol in one round trip.'),
-  claims: post('/v1/claims', 'work', ['body'], 'Claim a task, or a few; for a worker that does one at a time.'),
+  claims: post('/v1/claims', 'work', ['body', 'call'], 'Claim a task, or a few; for a worker that does one at a time.'),
   start: post('/v1/tasks/{id}/start', 'work', ['id', 'epoch'], 'Say that a task has begun.'),
   heartbeat: report('/v1/tasks/{id}/heartbeat', 'Renew a lease, and hear whether the task is to stop.'),
   succeed: report('/v1/tasks/{id}/succeed', 'Say that a task is done.'),
@@ -133,3 +133,12 @@ export const routes = {
 } as const satisfies Record<Exclude<keyof PawlApi, Local>, Route>
 
 export type Operation = keyof typeof routes
+
+/**
+ * Whether a request may carry an Idempotency-Key. What a worker reports needs none: its epoch tells that it is sent
+ * again. Nor may a key be made under one, for an answer that is kept would keep the secret with it.
+ */
+export function takesKey(operation: Operation): boolean {
+  const { takes }: Route = routes[operation]
+  return operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options')
+}
