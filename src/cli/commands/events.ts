@@ -6,8 +6,8 @@ import { apiCommand } from '../command.ts'
 import { eventLine } from '../events.ts'
 import { findJobId } from '../find-id.ts'
 import { styled } from '../line.ts'
+import { pause } from '../patience.ts'
 import type { Screen } from '../screen.ts'
-import { pause } from '../watch.ts'
 
 const usual = 20
 const pageSize = 10_000

@@ -4,9 +4,9 @@ import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
 import { type Line, type Style, styled } from '../line.ts'
+import { pause } from '../patience.ts'
 import { hasEnded } from '../states.ts'
 import { harmlessJson } from '../text.ts'
-import { pause } from '../watch.ts'
 
 const lookMs = 500
 const styles: Readonly<Record<LogLineView['level'], Style>> = {

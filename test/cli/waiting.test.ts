@@ -1,0 +1,53 @@
+/** Commands that wait for something, while servers come and go. */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { startServer } from '../../src/server/server.ts'
+import { cli } from '../harness/cli.ts'
+import { eventually } from '../harness/eventually.ts'
+import { type Fresh, fresh } from '../harness/fresh.ts'
+import type { Program } from '../harness/program.ts'
+
+const bounded = { timeout: 300_000 }
+
+/** A server that can be away for a while, and comes back under its address. */
+async function place(t: TestContext, run: Fresh) {
+  let server = await startServer(run.engine, { port: 0 })
+  t.after(() => server.close())
+  const pawl = await cli(t, { PAWL_SERVER: server.url })
+  const port = Number(new URL(server.url).port)
+  return {
+    pawl,
+    async restart(program: Program<string>) {
+      await server.close()
+      await eventually('that it is away was seen', () => program.complaints().includes('still trying'), 120)
+      server = await startServer(run.engine, { port })
+    },
+  }
+}
+
+async function succeed({ sync }: Fresh, queue: string) {
+  const [task] = (await sync({ queues: [queue], claim: 1 })).claimed
+  await sync({ settled: [{ id: task!.id, epoch: task!.epoch, outcome: 'succeeded', output: 'done' }] })
+}
+
+const waits = [
+  { typed: ['task', 'add', 'a', '--wait'], outcome: /^a succeeded: "done"$/m },
+  { typed: ['job', 'run', 'job.yaml', '--wait'], outcome: /^one succeeded \(1 good/m },
+]
+
+for (const { typed, outcome } of waits) {
+  test(`pawl ${typed.join(' ')} goes on over a restart of the server, and says how it ended`, bounded, async t => {
+    const run = await fresh(t, 'postgres 18')
+    const { pawl, restart } = await place(t, run)
+    await writeFile(join(pawl.folder, 'job.yaml'), 'name: one\nstages: [{ name: s, task: a }]\n')
+    const program = pawl.start(typed)
+    await eventually('it is queued', async () => (await run.engine.tasks()).items.length > 0, 120)
+    await restart(program)
+    await succeed(run, 'a')
+    await program.ended
+    assert.deepEqual([program.process.exitCode, program.complaints().split('\n').length], [0, 2])
+    assert.match(program.lines.join('\n'), outcome)
+  })
+}
