@@ -19,9 +19,10 @@ async function place(t: TestContext, run: Fresh) {
   const port = Number(new URL(server.url).port)
   return {
     pawl,
-    async restart(program: Program<string>) {
+    async restart(program: Program<string>, meanwhile: () => Promise<unknown> = async () => {}) {
       await server.close()
       await eventually('that it is away was seen', () => program.complaints().includes('still trying'), 120)
+      await meanwhile()
       server = await startServer(run.engine, { port })
     },
   }
@@ -51,3 +52,32 @@ for (const { typed, outcome } of waits) {
     assert.match(program.lines.join('\n'), outcome)
   })
 }
+
+test('task logs -f reads each line once, and goes on over a restart of the server', bounded, async t => {
+  const run = await fresh(t, 'postgres 18')
+  const read: number[] = []
+  const { logs } = run.engine
+  t.mock.method(run.engine, 'logs', async (...ask: Parameters<typeof logs>) => {
+    const page = await logs(...ask)
+    read.push(...page.items.map(({ n }) => n))
+    return page
+  })
+  const { pawl, restart } = await place(t, run)
+  const { id } = await run.engine.enqueue('a', null)
+  const { epoch } = (await run.sync({ queues: ['a'], claim: 1 })).claimed[0]!
+  const log = (...ns: number[]) =>
+    run.sync({ beats: [{ id, epoch, logs: ns.map(n => ({ n, message: `line ${n}` })) }] })
+  await log(1, 2)
+  const program = pawl.start(['task', 'logs', id, '-f'])
+  await program.said('the second line', line => line.endsWith('line 2'), 120)
+  await restart(program, () => log(3))
+  await program.said('the third line', line => line.endsWith('line 3'), 120)
+  const logged = [{ n: 4, message: 'line 4' }]
+  await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: logged }] })
+  await program.ended
+  assert.deepEqual(
+    program.lines.map(line => line.slice(-6)),
+    ['line 1', 'line 2', 'line 3', 'line 4'],
+  )
+  assert.deepEqual(read, [1, 2, 3, 4])
+})
