@@ -129,7 +129,11 @@ export const routes = {
   stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
   queues: get('/v1/queues', [], 'How deep each queue is.'),
   doctor: get('/v1/doctor', [], 'Broken rules, pinned snapshots, bloat, clock skew, schema drift.'),
-  events: get('/v1/events', ['query'], 'The feed of all events; as a stream if text/event-stream is asked for.'),
+  events: get(
+    '/v1/events',
+    ['query'],
+    'The feed of all events, from its start, a cursor or its `latest`; as a stream if text/event-stream is asked for.',
+  ),
 
   createKey: { ...post('/v1/keys', 'administer', ['body', 'call'], 'Make a key.'), status: 201 },
   keys: get('/v1/keys', [], 'Keys, without their secrets.', 'administer'),

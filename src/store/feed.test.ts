@@ -2,31 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import { openTransaction } from '../../test/harness/open-transaction.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { migrate } from './migrate.ts'
 import type { Sql } from './sql.ts'
 
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
-
-/** A transaction that stays open until it is told to commit. */
-async function openTransaction(sql: Sql): Promise<{ tx: Sql; commit(): Promise<void> }> {
-  let end = () => {}
-  let done = Promise.resolve()
-  const tx = await new Promise<Sql>((begun, failed) => {
-    done = sql.begin(async inner => {
-      begun(inner)
-      await new Promise<void>(ended => (end = ended))
-    })
-    done.catch(failed)
-  })
-  return {
-    tx,
-    async commit() {
-      end()
-      await done
-    },
-  }
-}
 
 /** Mulberry32: small, and the same for the same seed. */
 function seeded(seed: number): (below: number) => number {

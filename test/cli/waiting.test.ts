@@ -81,3 +81,53 @@ test('task logs -f reads each line once, and goes on over a restart of the serve
   )
   assert.deepEqual(read, [1, 2, 3, 4])
 })
+
+test('events tail -n begins with so many of the latest, whatever lies before, and reads no more', bounded, async t => {
+  const run = await fresh(t, 'postgres 18')
+  const [old] = await run.engine.enqueueMany([{ type: 'old' }, { type: 'old' }])
+  await run.engine.cancel(old!.id)
+  const ids = (await run.engine.enqueueMany(Array.from({ length: 5 }, () => ({ type: 'a' })))).map(({ id }) => id)
+  const read: number[] = []
+  const { events } = run.engine
+  t.mock.method(run.engine, 'events', async (...ask: Parameters<typeof events>) => {
+    const page = await events(...ask)
+    read.push(page.items.length)
+    return page
+  })
+  await eventually('the feed has come so far', async () => (await events()).items.length === 8)
+  const { pawl } = await place(t, run)
+  const tail = async (...more: string[]) => {
+    const { code, err, json } = await pawl.run(['events', 'tail', '--json', ...more])
+    assert.equal(code, 0, err)
+    return (json() as { entityId: string }[]).map(({ entityId }) => entityId)
+  }
+  assert.deepEqual(await tail('-n', '3'), ids.slice(2))
+  assert.deepEqual(read, [3])
+  assert.deepEqual(await tail('-n', '0'), [])
+  assert.deepEqual(await tail('-n', '1', '--type', 'task.cancelled'), [old!.id])
+  assert.deepEqual(await tail('-n', '5000', '--type', 'task.cancelled'), [old!.id])
+  assert.equal((await tail()).length, 8)
+})
+
+test('events tail -n 0 -f shows what is committed from then on, and misses none of it', bounded, async t => {
+  const run = await fresh(t, 'postgres 18')
+  await run.engine.enqueue('before', null)
+  const asked: unknown[] = []
+  const { events } = run.engine
+  t.mock.method(run.engine, 'events', async (...ask: Parameters<typeof events>) => {
+    const page = await events(...ask)
+    // Committed right behind the look for the end, before its answer is even sent.
+    if (asked.push(ask) === 1) await run.engine.enqueue('right behind', null)
+    return page
+  })
+  await eventually('the feed has come so far', async () => (await events()).items.length === 1)
+  const { pawl } = await place(t, run)
+  const program = pawl.start(['events', 'tail', '-n', '0', '-f', '--json'])
+  await program.said('what was committed then', line => line.includes('"task.queued"'), 120)
+  const { id } = await run.engine.enqueue('later', null)
+  await program.said('what was committed later', line => line.includes(id), 120)
+  const types = await Promise.all(
+    program.lines.map(async line => (await run.engine.task(JSON.parse(line).entityId)).type),
+  )
+  assert.deepEqual(types, ['right behind', 'later'])
+})
