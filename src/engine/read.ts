@@ -22,7 +22,16 @@ import type {
   TaskTypeOptions,
   TaskView,
 } from '../protocol/tasks.ts'
-import { eventsOfEntity, eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
+import {
+  eventsOfEntity,
+  eventsOfTask,
+  type FeedRow,
+  generation,
+  type Position,
+  readFeed,
+  readLatest,
+  start,
+} from '../store/feed.ts'
 import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
@@ -134,18 +143,25 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
   }
 }
 
-/** Events from a cursor on, each entity's by seq. It never skips an event that committed late. */
+/** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
 export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
+  const { cursor, latest, limit = 1000, types = [] } = ask
+  if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
+    const must = 'stand in place of a cursor and a limit, not beside them'
+    throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
+  }
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
   const of = await generation(sql)
-  const after = ask.cursor === undefined ? start : position(ask.cursor, of)
-  const { events, next, more } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [], jobId })
-  const items = events.map(row => {
-    const { tx, n, k } = row
-    return { ...toEventView(row), cursor: encode({ tx, n, k, of }) }
-  })
-  return { items, next: encode({ ...next, of }), more }
+  const cursorOf = ({ tx, n, k }: Position) => encode({ tx, n, k, of })
+  const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: cursorOf(row) })
+  if (latest !== undefined) {
+    const { events, end } = await readLatest(sql, { limit: latest, types, jobId })
+    return { items: events.map(toItem), next: cursorOf(end), more: false }
+  }
+  const after = cursor === undefined ? start : position(cursor, of)
+  const { events, next, more } = await readFeed(sql, { after, limit, types, jobId })
+  return { items: events.map(toItem), next: cursorOf(next), more }
 }
 
 const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0

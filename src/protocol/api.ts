@@ -5,7 +5,7 @@ import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
-import type { LogLineView, LogQuery } from './logs.ts'
+import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
 import type { StatsQuery, StatsView } from './stats.ts'
 import type {
@@ -87,7 +87,7 @@ export interface PawlApi {
   tasks(query?: TaskQuery): Promise<Page<TaskView>>
   taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   attempts(id: string): Promise<AttemptView[]>
-  logs(id: string, query?: LogQuery): Promise<Page<LogLineView>>
+  logs(id: string, query?: LogQuery): Promise<LogPage>
   patchTask(id: string, patch: MetadataPatch, call?: Call): Promise<TaskView>
   cancel(id: string, call?: CancelCall): Promise<TaskView>
   resume(id: string, call?: ControlCall): Promise<TaskView>

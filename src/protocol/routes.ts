@@ -95,7 +95,11 @@ export const routes = {
   task: get('/v1/tasks/{id}', ['id'], 'A task.'),
   taskEvents: get('/v1/tasks/{id}/events', ['id', 'query'], 'What happened to a task, oldest first.'),
   attempts: get('/v1/tasks/{id}/attempts', ['id'], 'What happened under each lease of a task.'),
-  logs: get('/v1/tasks/{id}/logs', ['id', 'query'], 'What the handler of a task has logged.'),
+  logs: get(
+    '/v1/tasks/{id}/logs',
+    ['id', 'query'],
+    'What the handler of a task has logged. Asked with the cursor `behind`, what it has logged since.',
+  ),
   patchTask: patch('/v1/tasks/{id}', 'Change the metadata of a task by a JSON merge patch.'),
   cancel: operate('/v1/tasks/{id}/cancel', 'Call a task off.'),
   resume: operate('/v1/tasks/{id}/resume', 'Open the next round of a task that was cancelled.'),
@@ -125,7 +129,11 @@ export const routes = {
   stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
   queues: get('/v1/queues', [], 'How deep each queue is.'),
   doctor: get('/v1/doctor', [], 'Broken rules, pinned snapshots, bloat, clock skew, schema drift.'),
-  events: get('/v1/events', ['query'], 'The feed of all events; as a stream if text/event-stream is asked for.'),
+  events: get(
+    '/v1/events',
+    ['query'],
+    'The feed of all events, from its start, a cursor or its `latest`; as a stream if text/event-stream is asked for.',
+  ),
 
   createKey: { ...post('/v1/keys', 'administer', ['body', 'call'], 'Make a key.'), status: 201 },
   keys: get('/v1/keys', [], 'Keys, without their secrets.', 'administer'),

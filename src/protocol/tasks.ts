@@ -183,6 +183,12 @@ export interface Page<Item> {
 export interface FeedQuery {
   /** Where the last page ended. Default: the oldest event that is kept. */
   readonly cursor?: string
+  /**
+   * In place of a cursor and a limit: so many of the latest events, at most 1,000, oldest first, and as `next` the end of
+   * the feed; 0: only the end. What is committed afterwards comes behind it. Of what was asked for by type or job, only
+   * the latest tens of thousands of events are looked through.
+   */
+  readonly latest?: number
   /** At most 10,000. Default 1,000. */
   readonly limit?: number
   /** Only events of these types. */

@@ -96,7 +96,9 @@ async function stream(
   signal: AbortSignal,
 ): Promise<FastifyReply> {
   const last = request.headers['last-event-id']
-  const from = typeof last === 'string' && last !== '' ? { ...ask, cursor: last } : ask
+  // Who comes back names the last event seen, and goes on there wherever the stream first began.
+  const { latest: _, ...wanted } = ask
+  const from = typeof last === 'string' && last !== '' ? { ...wanted, cursor: last } : ask
   // Once it streams, it is no answer of the framework's any more; until then a problem is.
   await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
   return reply

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+<<<<<<< HEAD
 import { type OpenTransaction, openTransaction } from '../../test/harness/open-transaction.ts'
+=======
+>>>>>>> mend-cli
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedPage } from '../protocol/tasks.ts'
 import { migrate } from './migrate.ts'
