@@ -16,7 +16,7 @@ export function redriveOn(olderThanSeconds = 3): Chore {
       for (const id of await idleRedrives(context.sql, olderThanSeconds, 10)) {
         try {
           const did = await goOn(context, context.sql, id, lettersPerLook)
-          redriven += did.redriven.length
+          redriven += did.redriven
         } catch (error) {
           failed += 1
           context.log('redrive.failed', { id, error: String(error) })

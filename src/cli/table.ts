@@ -1,4 +1,5 @@
 /** A table that fits: columns that can be spared go first, then the widest are cut. */
+import type { Page } from '../protocol/tasks.ts'
 import { type Line, type Piece, styled, textOf, withText } from './line.ts'
 import { cut, cutStart, harmless, widthOf } from './text.ts'
 
@@ -82,4 +83,11 @@ export function facts(rows: readonly (readonly [string, Piece | null | undefined
 /** What stands at the end of a page when there are more. */
 export function pageEnd({ next }: { readonly next: string | null }): Line[] {
   return next === null ? [] : [styled('dim', `There are more: --cursor ${next}`)]
+}
+
+/** A page as a command answers with it: a table and how to see more, or what is said of an empty one. */
+export function listed<Row>(page: Page<Row>, columns: readonly Column<Row>[], none: string) {
+  const show = ({ width }: { readonly width: number }): Line[] =>
+    page.items.length === 0 ? [none] : [...table(page.items, columns, width), ...pageEnd(page)]
+  return { data: page, show }
 }

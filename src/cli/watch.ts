@@ -1,9 +1,7 @@
 /** Follows a job until it has ended, and shows how far it is. A server that is away for a while is waited for. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { willPass } from '../kernel/problem.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { JobView } from '../protocol/jobs.ts'
-import { styled } from './line.ts'
+import { patiently, pause } from './patience.ts'
 import { changes, makeEstimate, progressLines } from './progress.ts'
 import type { Screen } from './screen.ts'
 import { hasEnded } from './states.ts'
@@ -14,18 +12,21 @@ export interface Watching {
   readonly signal: AbortSignal
   /** Show nothing on the way. */
   readonly silent?: boolean
+  /** The job is known to be there: a server that is away is waited for from the first look on. */
+  readonly submitted?: JobView
   /** Called with every look at it. */
   seen?(job: JobView): Promise<void>
 }
 
 const lookMs = 200
-const longestPauseMs = 5000
 
 /** The job as it ended, or as it was when the signal aborted. */
-export async function watchJob(id: string, { api, screen, signal, silent, seen }: Watching): Promise<JobView> {
+export async function watchJob(id: string, watching: Watching): Promise<JobView> {
+  const { api, screen, signal, silent, submitted, seen } = watching
   const estimate = makeEstimate()
-  // The first look is not repeated: a job that is not there, or a server, is told at once.
-  let job = await api.job(id)
+  const lookAgain = async (last: JobView) => (await patiently(() => api.job(id), watching)) ?? last
+  // A job that nobody has seen yet, or its server, may not be there: that is told at once.
+  let job = submitted === undefined ? await api.job(id) : await lookAgain(submitted)
   let shown: JobView | undefined
   for (;;) {
     if (!silent) show(screen, shown, job, estimate(job.progress, performance.now()))
@@ -33,7 +34,7 @@ export async function watchJob(id: string, { api, screen, signal, silent, seen }
     await seen?.(job)
     if (hasEnded('job', job.state) || signal.aborted) break
     await pause(lookMs, signal)
-    job = await lookAgain(api, id, screen, signal, job)
+    job = await lookAgain(job)
   }
   screen.keep()
   return job
@@ -42,27 +43,4 @@ export async function watchJob(id: string, { api, screen, signal, silent, seen }
 function show(screen: Screen, before: JobView | undefined, job: JobView, leftSeconds: number | undefined): void {
   if (screen.isTerminal) screen.draw(progressLines(job, screen, leftSeconds))
   else for (const line of changes(before, job)) screen.say(line)
-}
-
-async function lookAgain(
-  api: PawlApi,
-  id: string,
-  screen: Screen,
-  signal: AbortSignal,
-  last: JobView,
-): Promise<JobView> {
-  for (let pauseMs = lookMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    try {
-      return await api.job(id)
-    } catch (error) {
-      if (!willPass(error)) throw error
-      if (pauseMs === lookMs) screen.note(styled('yellow', 'The server does not answer; still trying …'))
-      await pause(pauseMs, signal)
-    }
-  }
-  return last
-}
-
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {})
 }

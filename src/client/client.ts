@@ -4,7 +4,7 @@ import { checkOptions, number, text } from '../kernel/check.ts'
 import { serverUrl } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
-import { type Operation, type Route, routes } from '../protocol/routes.ts'
+import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks.ts'
@@ -98,13 +98,11 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
   const held = 'epoch' in given ? { epoch: given.epoch, ...(given.said as object) } : undefined
   const named = (held ?? (given.options === undefined ? given.body : options)) as Record<string, unknown> | undefined
   const { path, rest } = addressOf(route.path, given.id, named)
-  const changes = route.takes.includes('call') || route.takes.includes('options')
   const isClaim = operation === 'sync' || operation === 'claims'
   // A key of our own makes it safe to send again when its answer was lost.
-  const sendKey =
-    changes && operation !== 'createKey'
-      ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? randomUUID())) }
-      : {}
+  const sendKey = takesKey(operation)
+    ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? randomUUID())) }
+    : {}
   return {
     method: route.method,
     path: path + queryText(given.query),
@@ -114,9 +112,9 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
       ...(traceparent !== undefined && { traceparent: String(traceparent) }),
     },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
-    repeatable: !isClaim && operation !== 'createKey',
+    repeatable: operation !== 'sync' && operation !== 'createKey',
     seconds: isClaim ? patienceOf(args[0] as SyncRequest, answerSeconds) : answerSeconds,
-    signal: isClaim ? (args[1] as AbortSignal | undefined) : undefined,
+    signal: isClaim ? (args[route.takes.length] as AbortSignal | undefined) : undefined,
   }
 }
 

@@ -2,7 +2,7 @@
 import { stagingOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { ArtifactReport } from '../protocol/artifacts.ts'
-import type { HeldTask } from '../protocol/sync.ts'
+import { type HeldTask, leaseOf } from '../protocol/sync.ts'
 import {
   type HeldFiles,
   holdForFiles,
@@ -14,7 +14,7 @@ import {
 import type { Sql } from '../store/sql.ts'
 import { noteStaging } from '../store/staging.ts'
 import type { Context } from './context.ts'
-import { leaseOf, type Refused } from './report.ts'
+import type { Refused } from './report.ts'
 import { again } from './split.ts'
 
 /** Each attempt's files are taken all or none. Said again, they are as they were. */

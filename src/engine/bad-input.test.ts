@@ -202,18 +202,41 @@ test('a question that makes no sense is refused', async t => {
   await refuses(run, ask({ state: ['queued', 'gone'] }), 'OPTION_INVALID', /one of/)
   await refuses(run, ask({ limit: 0 }), 'OPTION_INVALID', /from 1 to 1000/)
   await refuses(run, ask({ queue: nul }), 'OPTION_INVALID', /NUL/)
-  const cursor = (position: unknown) => Buffer.from(JSON.stringify(position)).toString('base64url')
-  for (const odd of ['x', cursor(null), cursor(7), cursor({}), cursor({ before: 'x' }), cursor({ before: 7 })]) {
-    await refuses(run, ask({ cursor: odd }), 'CURSOR_INVALID', /was not made by this API/)
-  }
-  for (const odd of ['x', cursor({ seq: 'x' }), cursor({ seq: 1.5 })]) {
-    await refuses(run, () => engine.taskEvents(id, { cursor: odd }), 'CURSOR_INVALID', /was not made/)
-  }
   await refuses(run, () => engine.taskEvents(id, { limit: -1 }), 'OPTION_INVALID', /limit/)
-  for (const odd of ['x', cursor({ tx: 'x' }), cursor({ tx: 1, n: 1 })]) {
-    await refuses(run, () => engine.events({ cursor: odd }), 'CURSOR_INVALID', /was not made/)
+  for (const limit of [0, 10_001]) {
+    await refuses(run, () => engine.events({ limit }), 'OPTION_INVALID', /from 1 to 10000/)
   }
-  const elsewhere = cursor({ tx: 1, n: 1, k: 1, of: 'another' })
+})
+
+test('a cursor that a list did not give out is refused, of every list', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await taskIn(run, 'queued')
+  const job = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
+  const made = (position: unknown) => Buffer.from(JSON.stringify(position)).toString('base64url')
+  const nonsense = ['x', ...[null, 7, [], {}].map(made)]
+  const seqs = ['x', 1.5, -1, 1e15, null].map(seq => made({ seq }))
+  const lists: [(cursor: string) => Promise<unknown>, string[]][] = [
+    [cursor => engine.tasks({ cursor }), ['x', 7].map(before => made({ before }))],
+    [cursor => engine.deadLetters({ cursor }), [made({ before: 'x' })]],
+    [cursor => engine.jobTasks(job.id, { cursor }), [made({ before: 'x' })]],
+    [cursor => engine.jobs({ cursor }), []],
+    [cursor => engine.stages({ state: 'waiting', cursor }), []],
+    [cursor => engine.taskEvents(id, { cursor }), seqs],
+    [cursor => engine.jobEvents(job.id, { cursor }), seqs],
+    [cursor => engine.stageEvents(job.stages[0]!.id, { cursor }), seqs],
+    [
+      cursor => engine.logs(id, { cursor }),
+      [{ n: 1 }, { epoch: 'x', n: 1 }, { epoch: 1, n: 2 ** 31 }, { epoch: 1, n: -1 }].map(made),
+    ],
+    [cursor => engine.events({ cursor }), [{ tx: 'x' }, { tx: 1, n: 1 }].map(made)],
+  ]
+  for (const [read, odd] of lists) {
+    for (const cursor of [...nonsense, ...odd]) {
+      await refuses(run, () => read(cursor), 'CURSOR_INVALID', /was not made by this API/)
+    }
+  }
+  const elsewhere = made({ tx: 1, n: 1, k: 1, of: 'another' })
   await refuses(run, () => engine.events({ cursor: elsewhere }), 'CURSOR_GONE', /earlier generation/)
 })
 

@@ -1,43 +1,77 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import pg from 'pg'
-import { fresh } from '../../test/harness/fresh.ts'
+import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { lockTask, openTransaction, waitingForNobody, whileLocked } from '../../test/harness/open-transaction.ts'
+import { taskIn } from '../../test/harness/task-in.ts'
+import type { HeldTask } from '../protocol/sync.ts'
+import type { Sql } from '../store/sql.ts'
+import { reportBeats } from './report.ts'
 
-test('a beat that finds its task locked is tried again or refused, never taken for one that renewed the lease', async t => {
-  const { engine, sync, schema, url } = await fresh(t)
-  const { id } = await engine.enqueue('long', {})
-  const { claimed } = await sync({ queues: ['long'], claim: 1 })
-  const { epoch } = claimed[0]!
-  const other = new pg.Client(url)
-  await other.connect()
-  t.after(() => other.end())
-  await other.query('begin')
-  await other.query(`select 1 from ${schema}.task where id = $1 for update`, [id])
+const nameOf = ({ id, epoch }: HeldTask) => ({ id, epoch })
+const leaseAndCheckpoint = async ({ engine }: Fresh, { id }: HeldTask) => {
+  const { leaseUntil, checkpoint } = await engine.task(id)
+  return { leaseUntil, checkpoint }
+}
 
-  const plain = await sync({ beats: [{ id, epoch }] })
+/** Beats for a task; what is to happen meanwhile happens when the first look has been answered, and before the next. */
+async function beatAround({ engine, sql }: Fresh, task: HeldTask, meanwhile: () => Promise<void>): Promise<string[]> {
+  let looks = 0
+  const looking = async (...asked: Parameters<Sql>) => {
+    const rows = await sql(...asked)
+    looks += 1
+    if (looks === 1) await meanwhile()
+    return rows
+  }
+  const context = { ...engine.context, sql: Object.assign(looking, sql) as Sql }
+  const beats = [{ ...nameOf(task), checkpoint: { page: 2 } }]
+  const refused = await waitingForNobody(() => reportBeats(context, beats))
+  return refused.map(({ refusal }) => refusal.code)
+}
+
+test('a beat that finds its task locked waits for nobody, and is refused: it has renewed and kept nothing', async t => {
+  const run = await fresh(t)
+  const [locked, free] = [await taskIn(run, 'running'), await taskIn(run, 'running')]
+  const before = await leaseAndCheckpoint(run, locked)
+  await run.advance(5)
+  const beats = [nameOf(locked), { ...nameOf(locked), checkpoint: { page: 1 } }, { ...nameOf(free), checkpoint: {} }]
+  const { refused } = await whileLocked(run.sql, lockTask(locked.id), () => run.sync({ beats }))
   assert.deepEqual(
-    plain.refused.map(({ code }) => code),
-    ['TASK_BUSY'],
+    refused.map(({ id, code }) => [id, code]),
+    [
+      [locked.id, 'TASK_BUSY'],
+      [locked.id, 'TASK_BUSY'],
+    ],
   )
-  const { refused } = await sync({ beats: [{ id, epoch, checkpoint: { page: 1 } }] })
-  assert.deepEqual(
-    refused.map(({ code }) => code),
-    ['TASK_BUSY'],
-  )
+  assert.deepEqual(await leaseAndCheckpoint(run, locked), before)
+  assert.deepEqual((await run.engine.task(free.id)).checkpoint, {})
+})
 
-  const trying = sync({ beats: [{ id, epoch, checkpoint: { page: 2 } }] })
-  await other.query('commit')
-  assert.deepEqual((await trying).refused, [])
-  assert.deepEqual((await engine.task(id)).checkpoint, { page: 2 })
+test('a beat that finds its task locked is tried again, and renews the lease once the task is let go', async t => {
+  const run = await fresh(t)
+  const task = await taskIn(run, 'running')
+  const before = await leaseAndCheckpoint(run, task)
+  await run.advance(5)
+  const other = await openTransaction(run.sql)
+  try {
+    await lockTask(task.id)(other.tx)
+    assert.deepEqual(await beatAround(run, task, other.commit), [])
+  } finally {
+    await other.commit()
+  }
+  const { leaseUntil, checkpoint } = await leaseAndCheckpoint(run, task)
+  assert.notEqual(leaseUntil, before.leaseUntil)
+  assert.deepEqual(checkpoint, { page: 2 })
+})
 
-  await other.query('begin')
-  await other.query(`select 1 from ${schema}.task where id = $1 for update`, [id])
-  const cancelling = engine.cancel(id, { mode: 'hard' })
-  const late = sync({ beats: [{ id, epoch, checkpoint: { page: 3 } }] })
-  await other.query('commit')
-  await cancelling
-  const codes = (await late).refused.map(({ code }) => code)
-  // Whichever came first: what is not kept is never acknowledged.
-  assert.deepEqual((await engine.task(id)).checkpoint, { page: codes.length === 0 ? 3 : 2 })
-  if (codes.length > 0) assert.ok(['LEASE_LOST', 'TASK_BUSY'].includes(codes[0]!))
+test('a beat that finds its task locked by whoever ends it hears that the lease is lost', async t => {
+  const run = await fresh(t)
+  const task = await taskIn(run, 'running')
+  const other = await openTransaction(run.sql)
+  try {
+    await run.engine.cancel(task.id, { tx: other.tx, mode: 'hard' })
+    assert.deepEqual(await beatAround(run, task, other.commit), ['LEASE_LOST'])
+  } finally {
+    await other.commit()
+  }
+  assert.equal((await run.engine.task(task.id)).checkpoint, null)
 })

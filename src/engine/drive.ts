@@ -10,6 +10,7 @@ import { type Act, nextAct } from '../kernel/advance.ts'
 import { cancel } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
+import { queueOfStage } from '../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
 import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs.ts'
@@ -203,7 +204,7 @@ class Run {
     const book = this.#book
     if (this.#room === 0) return book.setStage(stage, { errand })
     const limit = this.#room
-    book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
+    book.told.add(queueOfStage(stage))
     const { last, seen } = await this.#batch(errand, stage, limit)
     this.#room -= Math.min(limit, seen)
     if (seen >= limit) return book.setStage(stage, { errand, errandAt: last })

@@ -5,7 +5,7 @@ import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
-import type { ClaimsRequest, SettledTask, SyncPort } from '../protocol/sync.ts'
+import type { ClaimsRequest, SettledTask, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import type { TaskDefinition } from '../protocol/task-type.ts'
 import type {
   DeadLetterQuery,
@@ -120,12 +120,13 @@ function engineOf(context: Context, close: () => Promise<void>) {
     },
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
     /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
-    claims: (request: ClaimsRequest, signal?: AbortSignal) => oneTask.claims(context, request, signal),
+    claims: (request: ClaimsRequest, call?: Call, signal?: AbortSignal) =>
+      oneTask.claims(context, request, call, signal),
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
-    succeed: (id: string, epoch: number, said?: oneTask.Said<'succeeded'>) =>
-      oneTask.settleOne(context, 'succeeded', id, epoch, said),
+    succeed: (id: string, epoch: number, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
+      oneTask.settleOne(context, 'succeeded', id, epoch, said, queues),
     fail: (id: string, epoch: number, said?: oneTask.Said<'failed'>) =>
       oneTask.settleOne(context, 'failed', id, epoch, said),
     skip: (id: string, epoch: number, said?: oneTask.Said<'skipped'>) =>
@@ -138,10 +139,11 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
-    /** A sync for a server: what many workers report at once, it writes together. */
-    merging(): SyncPort['sync'] {
+    /** A sync for a server: what many workers report at once, it writes together. `queues`: those of the asker's key. */
+    merging() {
       const reports = mergedReports(context)
-      return (request, signal) => sync(context, request, signal, reports)
+      return (request: SyncRequest, signal?: AbortSignal, queues: readonly string[] | null = null) =>
+        sync(context, request, signal, { reports, queues })
     },
     cancel: (id: string, call?: Parameters<typeof control.cancelTask>[2]) => control.cancelTask(context, id, call),
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
@@ -181,10 +183,9 @@ function engineOf(context: Context, close: () => Promise<void>) {
     sealStage: (id: string, call?: control.ControlCall) => stageControl.sealStage(context, id, call),
     addTasks: (id: string, tasks: readonly NewStageTask[], call?: control.ControlCall) =>
       stageControl.addTasks(context, id, tasks, call),
-    jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
-      read.readEntityEvents(context, 'job', id, ask),
+    jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'job', id, ask),
     stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>
-      read.readEntityEvents(context, 'stage', id, ask),
+      read.readEventsOf(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
     jobArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'job', id, query),
     stageArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'stage', id, query),
@@ -195,7 +196,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
-    taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readTaskEvents(context, id, ask),
+    taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'task', id, ask),
     attempts: (id: string) => read.readAttempts(context, id),
     /** What the task's handler has logged, attempt by attempt. */
     logs: (id: string, query?: LogQuery) => readLogs(context, id, query),

@@ -1,4 +1,3 @@
-import type { JobState } from '../kernel/job.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { StageState } from '../kernel/stage.ts'
 import { jobQueryFields, stageQueryFields } from '../protocol/fields.ts'
@@ -67,7 +66,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
   return {
     id,
     name,
-    state: state as JobState,
+    state,
     round,
     seq,
     priority,

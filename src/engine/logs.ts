@@ -1,9 +1,8 @@
 /** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
 import { Problem } from '../kernel/problem.ts'
 import { logQueryFields } from '../protocol/fields.ts'
-import { fitLine, type LogLevel, type LogLine, type LogLineView, type LogQuery, logLimits } from '../protocol/logs.ts'
+import { fitLine, type LogLevel, type LogLine, type LogPage, type LogQuery, logLimits } from '../protocol/logs.ts'
 import type { HeldTask } from '../protocol/sync.ts'
-import type { Page } from '../protocol/tasks.ts'
 import { type NewLine, readLines, writeLines } from '../store/logs.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
@@ -48,8 +47,11 @@ export async function keepLines(context: Context, lines: readonly NewLine[]): Pr
 
 const isInt4 = (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
 
-/** Attempt by attempt, in the order in which the lines were said. */
-export async function readLogs(context: Context, id: string, query: LogQuery = {}): Promise<Page<LogLineView>> {
+/**
+ * Attempt by attempt, in the order in which the lines were said. Whoever reads on from `behind` misses none: a worker
+ * sends a line again, with those after it, until it is heard, and an attempt says nothing more once the next has begun.
+ */
+export async function readLogs(context: Context, id: string, query: LogQuery = {}): Promise<LogPage> {
   checkOptions(query, logQueryFields, 'logs')
   const { limit = 1000, epoch = null } = query
   await readTask(context, id)
@@ -60,6 +62,7 @@ export async function readLogs(context: Context, id: string, query: LogQuery = {
   }
   const rows = await readLines(context.sql, { id: checkId(id), epoch, after, limit: limit + 1 })
   const items = rows.slice(0, limit).map(row => ({ ...row, at: row.at.toISOString(), level: row.level as LogLevel }))
-  const last = items.at(-1)
-  return { items, next: rows.length > limit ? encode({ epoch: last!.epoch, n: last!.n }) : null }
+  const { epoch: lastEpoch, n } = items.at(-1) ?? after
+  const behind = encode({ epoch: lastEpoch, n })
+  return { items, next: rows.length > limit ? behind : null, behind }
 }

@@ -34,6 +34,15 @@ export async function once<T>(
   })
 }
 
+/** What was asked under a key has been answered more fully since it was taken: whoever asks again has this answer. */
+export async function keepFuller(
+  sql: Sql,
+  { idempotencyKey: key, holder = '' }: Idempotency,
+  answer: unknown,
+): Promise<void> {
+  if (key !== undefined) await keepAnswer(sql, holder, key, answer)
+}
+
 /** Of whatever was asked, before it was looked at: it may not even be JSON. */
 function fingerprintOf(request: unknown): string {
   const made = writeJson(request)

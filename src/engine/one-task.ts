@@ -1,10 +1,11 @@
 /**
  * The worker protocol one task at a time, for a shell script or for a handler that settles in its own transaction. Each
- * is a thin call of `sync`; what that would refuse is thrown.
+ * does a part of what `sync` does; what that would refuse is thrown.
  */
 import { Problem, problems } from '../kernel/problem.ts'
+import type { Call } from '../protocol/api.ts'
 import type { ArtifactView, SaidArtifact } from '../protocol/artifacts.ts'
-import { artifactsFields, claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
+import { artifactsFields, callFields, claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
 import type {
   ClaimedTask,
   ClaimsRequest,
@@ -18,22 +19,31 @@ import type {
 } from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
 import { checkId, checkOptions } from './check.ts'
+import { claimOrWait } from './claim.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
 import { findArtifacts } from './read-artifacts.ts'
 import { settleIn } from './report.ts'
 import { checkSettled, sync } from './sync.ts'
 
-/** Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. */
+/** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
+const { tx: _, ...claimCallFields } = callFields
+
+/**
+ * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. Asked again with its
+ * idempotency key it has the same tasks, as far as they are still held; one that won nothing leaves its key free.
+ */
 export async function claims(
   context: Context,
   request: ClaimsRequest,
+  call: Call = {},
   signal?: AbortSignal,
 ): Promise<readonly ClaimedTask[]> {
-  const given = { ...request, queues: request.queues ?? null }
-  checkOptions(given, claimFields, 'claims')
-  const { claimed } = await sync(context, { claim: 1, ...request }, signal)
-  return claimed
+  checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
+  checkOptions(call, claimCallFields, 'call')
+  const asked = { claim: 1, ...request }
+  if (asked.claim === 0) return []
+  return (await claimOrWait(context, asked, { signal, key: call })).tasks
 }
 
 /** Says that the task has begun. */
@@ -79,18 +89,22 @@ export async function artifacts(
 /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
 export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
 
-/** Ends the attempt. Said again with the same outcome, it is answered as before. */
+/**
+ * Ends the attempt. Said again with the same outcome, it is answered as before. What it spawns must be in the queues
+ * that the asker's key is for.
+ */
 export async function settleOne<Outcome extends OneOutcome>(
   context: Context,
   outcome: Outcome,
   id: string,
   epoch: number,
   call: Said<Outcome> = {} as Said<Outcome>,
+  queues: readonly string[] | null = null,
 ): Promise<TaskView> {
   const { tx, ...said } = call
   checkOptions(said, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }))
+    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), queues)
     return readTask(context, id)
   }
   const within = { ...context, sql: context.within(tx) }
@@ -113,9 +127,15 @@ export async function completeIn(
 }
 
 /** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
-async function say(context: Context, id: string, epoch: number, part: (held: HeldTask) => Omit<SyncRequest, 'worker'>) {
+async function say(
+  context: Context,
+  id: string,
+  epoch: number,
+  part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
+  queues: readonly string[] | null = null,
+) {
   const { owner } = await readTask(context, id)
-  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' })
+  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)
   return answer
 }

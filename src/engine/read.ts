@@ -22,7 +22,16 @@ import type {
   TaskTypeOptions,
   TaskView,
 } from '../protocol/tasks.ts'
-import { eventsOfEntity, eventsOfTask, generation, type Position, readFeed, start } from '../store/feed.ts'
+import {
+  eventsOfEntity,
+  eventsOfTask,
+  type FeedRow,
+  generation,
+  type Position,
+  readFeed,
+  readLatest,
+  start,
+} from '../store/feed.ts'
 import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
@@ -64,6 +73,9 @@ export async function findDeadLetters(context: Context, query: DeadLetterQuery =
   return findTasks(context, { ...query, state: 'dead_lettered' })
 }
 
+const readers = { task: readTask, stage: readStage, job: readJob }
+const notFound = { task: 'TASK_NOT_FOUND', stage: 'STAGE_NOT_FOUND', job: 'JOB_NOT_FOUND' } as const
+
 /** The same of one job or stage, which must be there. */
 export async function findTasksOf(
   context: Context,
@@ -72,39 +84,27 @@ export async function findTasksOf(
   query: TasksOfQuery = {},
 ): Promise<Page<TaskView>> {
   checkOptions(query, tasksOfFields, 'query')
-  await (entity === 'job' ? readJob(context, id) : readStage(context, id))
+  await readers[entity](context, id)
   return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
 }
 
-/** Events of a job or stage, oldest first. */
-export async function readEntityEvents(
-  { sql }: Context,
-  entity: 'job' | 'stage',
-  id: string,
-  ask: { limit?: number; cursor?: string } = {},
-): Promise<Page<EventView>> {
-  checkOptions(ask, pageFields, 'events')
-  const { limit = 1000 } = ask
-  const notFound = entity === 'job' ? 'JOB_NOT_FOUND' : 'STAGE_NOT_FOUND'
-  const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
-  if (!isSeq(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
-  const rows = await eventsOfEntity(sql, entity, checkId(id, notFound), after, limit + 1)
-  if (rows.length === 0 && after === 0) throw new Problem(notFound, { id })
-  const items = rows.slice(0, limit).map(toEventView)
-  return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
-}
-
-export async function readTaskEvents(
+/** Events of one task, stage or job, oldest first. */
+export async function readEventsOf(
   context: Context,
+  entity: 'task' | 'stage' | 'job',
   id: string,
   ask: { limit?: number; cursor?: string } = {},
 ): Promise<Page<EventView>> {
   checkOptions(ask, pageFields, 'events')
   const { limit = 1000 } = ask
-  await readTask(context, id)
   const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
   if (!isSeq(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
-  const rows = await eventsOfTask(context.sql, checkId(id), after, limit + 1)
+  const of = checkId(id, notFound[entity])
+  const rows = await (entity === 'task'
+    ? eventsOfTask(context.sql, of, after, limit + 1)
+    : eventsOfEntity(context.sql, entity, of, after, limit + 1))
+  // None: this is the end, or it is not there.
+  if (rows.length === 0) await readers[entity](context, id)
   const items = rows.slice(0, limit).map(toEventView)
   return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
 }
@@ -136,25 +136,32 @@ export async function findWorkers(
 export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {
   const events: EventView[] = []
   for (let cursor: string | undefined; ; ) {
-    const page = await readTaskEvents(context, id, cursor === undefined ? {} : { cursor })
+    const page = await readEventsOf(context, 'task', id, cursor === undefined ? {} : { cursor })
     events.push(...page.items)
     if (page.next === null) return toAttempts(events)
     cursor = page.next
   }
 }
 
-/** Events from a cursor on, each entity's by seq. It never skips an event that committed late. */
+/** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
 export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
+  const { cursor, latest, limit = 1000, types = [] } = ask
+  if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
+    const must = 'stand in place of a cursor and a limit, not beside them'
+    throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
+  }
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
   const of = await generation(sql)
-  const after = ask.cursor === undefined ? start : position(ask.cursor, of)
-  const { events, next, more } = await readFeed(sql, { after, limit: ask.limit ?? 1000, types: ask.types ?? [], jobId })
-  const items = events.map(row => {
-    const { tx, n, k } = row
-    return { ...toEventView(row), cursor: encode({ tx, n, k, of }) }
-  })
-  return { items, next: encode({ ...next, of }), more }
+  const cursorOf = ({ tx, n, k }: Position) => encode({ tx, n, k, of })
+  const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: cursorOf(row) })
+  if (latest !== undefined) {
+    const { events, end } = await readLatest(sql, { limit: latest, types, jobId })
+    return { items: events.map(toItem), next: cursorOf(end), more: false }
+  }
+  const after = cursor === undefined ? start : position(cursor, of)
+  const { events, next, more } = await readFeed(sql, { after, limit, types, jobId })
+  return { items: events.map(toItem), next: cursorOf(next), more }
 }
 
 const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0

@@ -27,8 +27,8 @@ import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
 import { finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
-import { once } from './once.ts'
-import { again, isAboutData } from './split.ts'
+import { keepFuller, once } from './once.ts'
+import { again, isAboutData, isWorthRepeating } from './split.ts'
 import { placed, withJob } from './task-of-job.ts'
 
 /** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
@@ -36,8 +36,12 @@ const batchSize = 500
 const awaited = 1000
 
 /**
- * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. The first
- * thousand are done before the answer; in a caller's transaction, or under an idempotency key, all or none of them.
+ * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. It is taken
+ * whole, and once per key; then its letters come back in batches, the first thousand before the answer. In a caller's
+ * transaction they come back with it or not at all.
+ *
+ * The key's transaction only writes down what was chosen. Were the letters brought back in it too, it would hold the
+ * jobs of all of them, in an order that another redrive may have them in the other way round.
  */
 export async function redrive(
   context: Context,
@@ -49,23 +53,60 @@ export async function redrive(
   const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : null
   const ids = request.ids?.map(id => checkId(id))
   const sql = context.within(call.tx)
-  const begin = async (inner: Sql): Promise<RedriveAnswer> => {
+  const take = async (inner: Sql): Promise<Taken> => {
     const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
     await insertRedrive(inner, { id, actor: call.actor ?? 'operator', reason, rate, payload, ids: chosen })
-    const { redriven, refused, isDone } = await goOn(context, inner, id, awaited)
-    const state = isDone ? 'done' : 'running'
-    return { id, dryRun: false, state, total: chosen.length, redriven, refused }
+    const state = chosen.length === 0 ? 'done' : 'running'
+    return { id, dryRun: false, state, total: chosen.length, redriven: [], refused: [] }
   }
   if (request.dryRun === true) {
-    const tried = await undone(sql, begin)
+    const tried = await undone(sql, async tx => begin(context, tx, await take(tx)))
     return { ...tried, id: null, dryRun: true, state: 'done' }
   }
-  const answer = await once(sql, call, ['redrive', request], begin)
+  const ask = (inner: Sql) => takeOnce(context, inner, call, ['redrive', request], take)
+  return sql.isTransaction ? sql.begin(ask) : ask(sql)
+}
+
+type Taken = RedriveAnswer & { readonly id: string }
+
+/**
+ * Only whoever took it goes on with it, so that its answer names what was done; if it dies, the babysitter does. Asked
+ * again in between, the answer is that it is running, under the same id; after the first answer, that one.
+ */
+async function takeOnce(
+  context: Context,
+  sql: Sql,
+  call: ControlCall,
+  request: unknown,
+  take: (sql: Sql) => Promise<Taken>,
+): Promise<RedriveAnswer> {
+  let isMine = false
+  const taken = await once(sql, call, request, inner => {
+    isMine = true
+    return take(inner)
+  })
+  if (!isMine || taken.state === 'done') return taken
+  const answer = await begin(context, sql, taken)
+  await keepFuller(sql, call, answer)
   // In a caller's transaction it is not there yet: the babysitter goes on once it is.
-  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, answer.id!)
+  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, taken.id)
   return answer
+}
+
+/** What the caller waits for. It has been taken: if others hold its letters, it goes on after the answer. */
+async function begin(context: Context, sql: Sql, taken: Taken): Promise<RedriveAnswer> {
+  const redriven: string[] = []
+  const refused: Refused[] = []
+  const { isDone } = await goOn(context, sql, taken.id, awaited, step => {
+    redriven.push(...step.redriven)
+    refused.push(...step.refused)
+  }).catch(error => {
+    if (sql.isTransaction || !isWorthRepeating(error)) throw error
+    return { isDone: false }
+  })
+  return { ...taken, state: isDone ? 'done' : 'running', redriven, refused }
 }
 
 function filterOf({ queue, type, reasonCode, limit = mostRedriven }: RedriveRequest) {
@@ -96,36 +137,42 @@ async function finishRedrive(context: Context, id: string): Promise<void> {
   }
 }
 
-interface Went {
-  readonly redriven: string[]
-  readonly refused: Refused[]
-  readonly isDone: boolean
+interface Did {
+  readonly redriven: readonly string[]
+  readonly refused: readonly Refused[]
 }
 
 /**
- * Goes on with a redrive, for about so many letters. Where a batch fails for something that a letter holds (a dedupe
+ * Goes on with a redrive, for about so many letters; `hear` is told which. Where a batch fails for something that a letter holds (a dedupe
  * key that the one before it takes, say), it is halved until that letter stands alone and is refused.
  */
-export async function goOn(context: Context, sql: Sql, id: string, most: number): Promise<Went> {
-  const redriven: string[] = []
-  const refused: Refused[] = []
+export async function goOn(
+  context: Context,
+  sql: Sql,
+  id: string,
+  most: number,
+  hear: (did: Did) => void = () => {},
+): Promise<{ readonly redriven: number; readonly isDone: boolean }> {
+  let redriven = 0
   let size = batchSize
-  while (redriven.length + refused.length < most) {
+  for (let seen = 0; seen < most; ) {
     const step = await again(() => sql.begin(tx => takeStep(context, tx, id, size))).catch(error => {
       if (!isAboutData(error)) throw error
       return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
     })
     size = step === undefined ? size >> 1 : Math.min(batchSize, size * 2)
     if (step === undefined) continue
-    redriven.push(...step.redriven)
-    refused.push(...step.refused)
+    redriven += step.redriven.length
+    seen += step.redriven.length + step.refused.length
+    hear(step)
     await tell(context, sql, step)
-    if (step.isDone) return { redriven, refused, isDone: true }
+    if (step.isDone) return { redriven, isDone: true }
   }
-  return { redriven, refused, isDone: false }
+  return { redriven, isDone: false }
 }
 
-interface Step extends Went {
+interface Step extends Did {
+  readonly isDone: boolean
   readonly queues: readonly string[]
   readonly jobId: string | null
 }

@@ -5,7 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
-import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import {
+  type BeatOfTask,
+  type HeldTask,
+  leaseOf,
+  type Refusal,
+  type SettledTask,
+  type StartedTask,
+} from '../protocol/sync.ts'
 import { unfinishedFiles } from '../store/artifacts.ts'
 import { jobOf } from '../store/job-read.ts'
 import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
@@ -18,6 +25,8 @@ import { rollUp } from './roll-up.ts'
 import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
 
+export { leaseOf }
+
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
  * kernel decides. One that was settled before with the same outcome is as good as settled now: its answer was lost.
@@ -26,16 +35,21 @@ import { splitting } from './split.ts'
 export async function reportSettled(
   context: Context,
   items: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
 ): Promise<Refused[]> {
   const stageIds = new Set<string>()
-  const refused = await inTurn(items, turn => settleOnce(context, turn, workerOf, stageIds))
+  const refused = await inTurn(items, turn => settleOnce(context, turn, speakerOf, stageIds))
   await rollUp(context, [...stageIds])
   return refused
 }
 
-/** Who said it. */
-export type WorkerOf = (item: HeldTask) => string
+/** Who says something, and the queues that its key is for; null: all of them. */
+export interface Speaker {
+  readonly worker: string
+  readonly queues: readonly string[] | null
+}
+
+export type SpeakerOf = (item: HeldTask) => Speaker
 
 export interface Refused {
   readonly item: HeldTask
@@ -45,7 +59,7 @@ export interface Refused {
 async function settleOnce(
   context: Context,
   items: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
   stageIds: Set<string>,
 ): Promise<Refused[]> {
   const { sql } = context
@@ -55,10 +69,10 @@ async function settleOnce(
   const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
   const missed = await splitting<SettledTask, Miss>(
     slow,
-    batch => decideAndWrite(context, batch, workerOf, stageIds),
+    batch => decideAndWrite(context, batch, speakerOf, stageIds),
     bad,
   )
-  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, workerOf(item))))
+  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, speakerOf(item))))
   const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
   return [...refused, ...(await settledBefore(sql, unknown, stageIds))]
@@ -83,16 +97,16 @@ const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 async function decideAndWrite(
   context: Context,
   batch: readonly SettledTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
   touched: Set<string>,
 ): Promise<Miss[]> {
-  const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, workerOf))
+  const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, speakerOf))
   for (const id of stagesOf(rulings)) touched.add(id)
   if (rulings.some(({ task }) => task.files)) context.fileBell.ring()
   return missed
 }
 
-async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf) {
+async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: SpeakerOf) {
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
@@ -106,7 +120,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf
     else if (file !== undefined) missed.push({ item, refusal: unfinishedFile(item, file) })
     else {
       const verdict = settle(task, toReport(item), Math.random())
-      const actor = `worker:${workerOf(item)}`
+      const actor = `worker:${speakerOf(item).worker}`
       if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
     // A second word on the same task in one batch finds it settled.
@@ -117,13 +131,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], workerOf: WorkerOf
 }
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
-async function settleAndSpawn(context: Context, item: SettledTask, worker: string): Promise<Miss[]> {
+async function settleAndSpawn(context: Context, item: SettledTask, speaker: Speaker): Promise<Miss[]> {
   const jobId = await jobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-    return await driveJob(context, jobId, `worker:${worker}`, (book, tx) =>
-      ruleAndSpawn(context, tx, book, item, worker),
+    return await driveJob(context, jobId, `worker:${speaker.worker}`, (book, tx) =>
+      ruleAndSpawn(context, tx, book, item, speaker),
     )
   } catch (error) {
     if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
@@ -136,12 +150,12 @@ async function ruleAndSpawn(
   tx: Sql,
   book: JobBook,
   item: SettledTask,
-  worker: string,
+  speaker: Speaker,
 ): Promise<Miss[]> {
   const { spawn: spawned = [], ...report } = item
-  const { missed, rulings } = await ruleOn(tx, [report], () => worker)
+  const { missed, rulings } = await ruleOn(tx, [report], () => speaker)
   if (missed.length > 0) return missed.map(miss => ({ ...miss, item }))
-  await spawnInto(context, tx, book, rulings[0]!.task.stageId!, spawned)
+  await spawnInto(context, tx, book, { ownId: rulings[0]!.task.stageId!, spawned, within: speaker.queues })
   await book.recount(tx)
   return []
 }
@@ -179,12 +193,13 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
  * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
  */
 export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
+  const speaker = { worker, queues: null }
   return sql.begin(async tx => {
     if (spawns(item)) {
       const jobId = await jobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, worker)
+      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)
       const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
       if (queues.length > 0) await context.tellOnCommit(tx, queues)
       const refused = result.filter(miss => 'refusal' in miss)
@@ -192,7 +207,7 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
     }
     const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
     if (missed.length === 0) return []
-    const ruled = await ruleOn(tx, missed, () => worker)
+    const ruled = await ruleOn(tx, missed, () => speaker)
     const refused = ruled.missed.filter(miss => 'refusal' in miss)
     return ruled.missed.length === refused.length ? refused : settledBefore(tx, [item])
   })
@@ -201,11 +216,15 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
 export async function reportStarts(
   context: Context,
   items: readonly StartedTask[],
-  workerOf: WorkerOf,
+  speakerOf: SpeakerOf,
 ): Promise<Refused[]> {
   const touched = new Set<string>()
   const run = async (batch: readonly StartedTask[]) => {
-    const { started, stageIds } = await startTasks(context.sql, batch, batch.map(workerOf))
+    const { started, stageIds } = await startTasks(
+      context.sql,
+      batch,
+      batch.map(item => speakerOf(item).worker),
+    )
     for (const id of stageIds) touched.add(id)
     return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
   }
@@ -229,9 +248,6 @@ export async function reportBeats({ sql, figures }: Context, items: readonly Bea
   }
   return inTurn(items, turn => splitting(turn, run, unfit))
 }
-
-/** The name of one lease: what is said of a task under another epoch is said of another lease. */
-export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
 
 /**
  * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has

@@ -6,7 +6,7 @@
 import { willPass } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
 import type { Context } from './context.ts'
-import { type Refused, reportBeats, reportSettled, reportStarts, type WorkerOf } from './report.ts'
+import { type Refused, reportBeats, reportSettled, reportStarts, type Speaker, type SpeakerOf } from './report.ts'
 
 export interface Reports {
   readonly settled: Report<SettledTask>
@@ -14,11 +14,11 @@ export interface Reports {
   readonly beats: Report<BeatOfTask>
 }
 
-type Report<Item> = (items: readonly Item[], worker: string) => Promise<Refusal[]>
-type Write<Item> = (items: readonly Item[], workerOf: WorkerOf) => Promise<Refused[]>
+type Report<Item> = (items: readonly Item[], speaker: Speaker) => Promise<Refusal[]>
+type Write<Item> = (items: readonly Item[], speakerOf: SpeakerOf) => Promise<Refused[]>
 
 export function directReports(context: Context): Reports {
-  return reportsBy(context, write => async (items, worker) => refusalsIn(await write(items, () => worker)))
+  return reportsBy(context, write => async (items, speaker) => refusalsIn(await write(items, () => speaker)))
 }
 
 export function mergedReports(context: Context): Reports {
@@ -27,8 +27,8 @@ export function mergedReports(context: Context): Reports {
 
 function reportsBy(context: Context, by: <Item extends HeldTask>(write: Write<Item>) => Report<Item>): Reports {
   return {
-    settled: by((items, workerOf) => reportSettled(context, items, workerOf)),
-    started: by((items, workerOf) => reportStarts(context, items, workerOf)),
+    settled: by((items, speakerOf) => reportSettled(context, items, speakerOf)),
+    started: by((items, speakerOf) => reportStarts(context, items, speakerOf)),
     beats: by(items => reportBeats(context, items)),
   }
 }
@@ -39,7 +39,7 @@ const mostItems = 2000
 
 interface Ask<Item> {
   readonly items: readonly Item[]
-  readonly worker: string
+  readonly speaker: Speaker
   answer(refused: Refusal[]): void
   fail(error: unknown): void
 }
@@ -54,10 +54,10 @@ export function merging<Item extends HeldTask>(write: Write<Item>): Report<Item>
     inFlight -= 1
   }
 
-  return async (items, worker) => {
+  return async (items, speaker) => {
     if (items.length === 0) return []
     return new Promise((answer, fail) => {
-      waiting.push({ items, worker, answer, fail })
+      waiting.push({ items, speaker, answer, fail })
       if (inFlight < atOnce) void keepWriting()
     })
   }
@@ -77,7 +77,7 @@ function nextBatch<Item>(waiting: Ask<Item>[]): Ask<Item>[] {
 async function answerAll<Item extends HeldTask>(write: Write<Item>, asks: readonly Ask<Item>[]): Promise<void> {
   const askerOf = new Map<HeldTask, Ask<Item>>(asks.flatMap(ask => ask.items.map(item => [item, ask] as const)))
   try {
-    const refused = await write([...askerOf.keys()] as Item[], item => askerOf.get(item)!.worker)
+    const refused = await write([...askerOf.keys()] as Item[], item => askerOf.get(item)!.speaker)
     for (const ask of asks) ask.answer(refusalsIn(refused.filter(({ item }) => askerOf.get(item) === ask)))
   } catch (error) {
     if (asks.length === 1 || willPass(error)) for (const ask of asks) ask.fail(error)

@@ -34,7 +34,7 @@ export async function again<T>(run: () => Promise<T>, tell?: () => void): Promis
   }
 }
 
-function isWorthRepeating(error: unknown): boolean {
+export function isWorthRepeating(error: unknown): boolean {
   return /^40/.test(codeOf(error)) || (error as { constraint?: unknown }).constraint === 'task_dedupe'
 }
 

@@ -3,6 +3,7 @@ import { isApproved } from '../kernel/advance.ts'
 import { newId } from '../kernel/id.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
+import { queueOfStage } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskFields } from '../protocol/fields.ts'
@@ -140,7 +141,7 @@ export async function addTasksTo(
   const batch = { stageId: stage.id, settings: stage.plan.settings, tasks: made }
   await insertStageTasks(tx, book.job, [{ ...batch, state: isOpen ? 'queued' : 'blocked' }], actor)
   book.setStage(stage, { total: stage.total + made.length, blocked: stage.blocked + (isOpen ? 0 : made.length) })
-  book.told.add(stage.plan.queue ?? stage.plan.task ?? stage.name)
+  book.told.add(queueOfStage(stage))
 }
 
 /** One request on one stage, under the lock of its job. */

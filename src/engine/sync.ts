@@ -1,21 +1,23 @@
 import { Problem } from '../kernel/problem.ts'
 import { artifactFields, beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
 import type { HeldTask, Refusal, SettledTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
-import { claimTasks, nextDueSeconds } from '../store/claim.ts'
-import type { Claimed } from '../store/claimed.ts'
 import type { NewLine } from '../store/logs.ts'
-import { openSession, seeSession, wonBefore } from '../store/sessions.ts'
+import { seeSession } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
 import { reportArtifacts } from './artifacts.ts'
 import { checkedJson, checkId, checkOptions, number } from './check.ts'
+import { claimOrWait } from './claim.ts'
 import type { Context } from './context.ts'
 import { keepLines, linesOf } from './logs.ts'
 import { leaseOf } from './report.ts'
 import { directReports, type Reports } from './reports.ts'
-import { again } from './split.ts'
 
-const lookAgainSeconds = 0.001
-const mostSessions = 10_000
+export interface SyncMeans {
+  /** How reports are written. Default: those of each sync by themselves. */
+  readonly reports?: Reports
+  /** The queues that the asker's key is for: what its tasks spawn must be in them. Default: all. */
+  readonly queues?: readonly string[] | null
+}
 
 /**
  * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
@@ -27,19 +29,20 @@ export async function sync(
   context: Context,
   request: SyncRequest,
   signal?: AbortSignal,
-  reports: Reports = directReports(context),
+  { reports = directReports(context), queues = null }: SyncMeans = {},
 ): Promise<SyncAnswer> {
   const { settled, beats, started, artifacts, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
+  const speaker = { worker: request.worker, queues }
   const report = async () => {
     const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
     const reported = await Promise.all([
-      reports.settled(settled, request.worker),
-      reports.started(started, request.worker).then(async refusals => {
+      reports.settled(settled, speaker),
+      reports.started(started, speaker).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
         const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
-        return [...refusals, ...(await reports.beats(open, request.worker))]
+        return [...refusals, ...(await reports.beats(open, speaker))]
       }),
     ])
     return [filed.map(({ refusal }) => refusal), ...reported]
@@ -47,7 +50,7 @@ export async function sync(
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
-    asksForWork ? claim(context, request, settling, signal) : { tasks: [], at: began },
+    asksForWork ? claimOrWait(context, request, { settling, signal }) : { tasks: [], at: began },
     asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
     beats.length > 0 && !asksForWork && request.session !== undefined ? seeSession(context.sql, request.session) : null,
   ])
@@ -114,56 +117,6 @@ function named({ id, epoch }: HeldTask): HeldTask {
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })
-
-/** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
-async function claim(
-  context: Context,
-  request: SyncRequest,
-  settling: Promise<unknown>,
-  signal: AbortSignal | undefined,
-): Promise<{ tasks: Claimed[]; at: number }> {
-  const queues = request.queues ?? []
-  if (request.session !== undefined && !context.knownSessions.has(request.session)) {
-    await openSession(context.sql, request.session, request.worker, queues)
-    // Those that are forgotten are opened again, which changes nothing.
-    if (context.knownSessions.size > mostSessions) context.knownSessions.clear()
-    context.knownSessions.add(request.session)
-  }
-  const until = performance.now() + (request.waitSeconds ?? 0) * 1000
-  let pauseSeconds = lookAgainSeconds
-  for (;;) {
-    const at = performance.now()
-    const heard = context.wake.heard()
-    const tasks = await claimOnce(context, request)
-    const leftSeconds = (until - performance.now()) / 1000
-    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
-    if (tasks.length === request.claim) context.wake.rouse(queues)
-    if (tasks.length > 0 || leftSeconds <= 0 || signal?.aborted) return { tasks, at }
-    await settling
-    const due = await nextDueSeconds(context.sql, queues)
-    // Another claim has its lane just now, or what was settled above has only now freed its slot.
-    const isNear = due === 0
-    if (due !== null && !isNear) context.wake.expect(due)
-    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
-    pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
-    if (signal?.aborted) return { tasks: [], at }
-  }
-}
-
-async function claimOnce(context: Context, request: SyncRequest): Promise<Claimed[]> {
-  const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
-  const hints = context.hints.current()
-  const began = performance.now()
-  const { tasks, places } = await again(
-    () => claimTasks(context.sql, { queues, limit, worker, session, syncId, hints }),
-    () => {
-      context.figures.claimConflicts += 1
-    },
-  )
-  context.hints.learn(places, hints.length > 0, performance.now() - began)
-  if (tasks.length > 0 || session === null || syncId === null) return tasks
-  return wonBefore(context.sql, session, syncId)
-}
 
 /** What was not said need not be looked at; most reports say nothing but that all went well. */
 function checkContents<Item extends object>(

@@ -61,6 +61,17 @@ export interface StagePlan {
   readonly metadata: Record<string, unknown> | null
 }
 
+/** The queue that the tasks of a stage lie in. */
+export function queueOfStage({
+  name,
+  plan,
+}: {
+  readonly name: string
+  readonly plan: Pick<StagePlan, 'queue' | 'task'>
+}) {
+  return plan.queue ?? plan.task ?? name
+}
+
 export interface GatePlan {
   readonly approvers: number
   readonly timeoutSeconds: number | null

@@ -222,6 +222,13 @@ export class Problem extends Error {
   }
 }
 
+/** One of many that a request was for, and why nothing was done to it. */
+export interface Refused {
+  readonly id: string
+  readonly code: string
+  readonly message: string
+}
+
 const passing: readonly ProblemCode[] = [
   'STORE_UNAVAILABLE',
   'SERVER_UNREACHABLE',

@@ -4,10 +4,10 @@ import type { Operation } from './routes.ts'
 import { list, object, orNull, ref, text } from './shapes.ts'
 import type { views } from './views.ts'
 
-const page = (name: keyof typeof views): Schema => ({
+const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> = {}): Schema => ({
   type: 'object',
-  properties: { items: list(ref(name)), next: orNull(text) },
-  required: ['items', 'next'],
+  properties: { items: list(ref(name)), next: orNull(text), ...more },
+  required: ['items', 'next', ...Object.keys(more)],
   additionalProperties: false,
 })
 
@@ -51,7 +51,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   task,
   taskEvents: page('Event'),
   attempts: list(ref('Attempt')),
-  logs: page('LogLine'),
+  logs: page('LogLine', { behind: text }),
   taskArtifacts: page('Artifact'),
   lineage: ref('Lineage'),
   patchTask: task,

@@ -6,7 +6,7 @@ import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact } from './artifacts.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
-import type { LogLineView, LogQuery } from './logs.ts'
+import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
 import type { StatsQuery, StatsView } from './stats.ts'
 import type {
@@ -88,7 +88,7 @@ export interface PawlApi {
   tasks(query?: TaskQuery): Promise<Page<TaskView>>
   taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   attempts(id: string): Promise<AttemptView[]>
-  logs(id: string, query?: LogQuery): Promise<Page<LogLineView>>
+  logs(id: string, query?: LogQuery): Promise<LogPage>
   taskArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
   /** Which inputs made a file, and what was made of it. */
   lineage(query: { readonly uri: string }): Promise<Lineage>
@@ -134,7 +134,7 @@ export interface PawlApi {
 
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
   /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
-  claims(request: ClaimsRequest, signal?: AbortSignal): Promise<readonly ClaimedTask[]>
+  claims(request: ClaimsRequest, call?: Call, signal?: AbortSignal): Promise<readonly ClaimedTask[]>
   start(id: string, epoch: number): Promise<TaskView>
   heartbeat(id: string, epoch: number, said?: Pick<BeatOfTask, 'progress' | 'checkpoint'>): Promise<HeartbeatAnswer>
   succeed(id: string, epoch: number, said?: SaidOf<'succeeded'>): Promise<TaskView>

@@ -258,8 +258,12 @@ export const statsQueryFields: Fields = {
   type: name,
 }
 
+/** Most events before the end of the feed that are asked for at once. */
+export const mostLatest = 1000
+
 export const feedFields: Fields = {
   cursor: text(500),
+  latest: number({ from: 0, to: mostLatest, whole: true }),
   limit: number({ from: 1, to: 10_000, whole: true }),
   types: names(100),
   jobId: name,

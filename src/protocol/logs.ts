@@ -1,5 +1,6 @@
 /** What handlers say while they work. The lines of an attempt are limited, wherever they come from. */
 import { keepableText, telling, unkeepable, writeJson } from '../kernel/json.ts'
+import type { Page } from './tasks.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -57,4 +58,9 @@ export interface LogQuery {
   /** At most 1,000. Default 1,000. */
   readonly limit?: number
   readonly cursor?: string
+}
+
+export interface LogPage extends Page<LogLineView> {
+  /** The cursor behind the last of these lines, also at the end: asked with it, the lines that have come since. */
+  readonly behind: string
 }

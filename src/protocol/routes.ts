@@ -97,7 +97,11 @@ export const routes = {
   task: get('/v1/tasks/{id}', ['id'], 'A task.'),
   taskEvents: get('/v1/tasks/{id}/events', ['id', 'query'], 'What happened to a task, oldest first.'),
   attempts: get('/v1/tasks/{id}/attempts', ['id'], 'What happened under each lease of a task.'),
-  logs: get('/v1/tasks/{id}/logs', ['id', 'query'], 'What the handler of a task has logged.'),
+  logs: get(
+    '/v1/tasks/{id}/logs',
+    ['id', 'query'],
+    'What the handler of a task has logged. Asked with the cursor `behind`, what it has logged since.',
+  ),
   taskArtifacts: get('/v1/tasks/{id}/artifacts', ['id', 'query'], 'The files of a task, oldest first.'),
   lineage: get('/v1/lineage', ['query'], 'Which inputs made a file, and what was made of it.'),
   patchTask: patch('/v1/tasks/{id}', 'Change the metadata of a task by a JSON merge patch.'),
@@ -110,7 +114,7 @@ export const routes = {
   redrive: post('/v1/dead-letters/redrive', 'operate', ['body', 'call'], 'Give dead letters another round.'),
 
   sync: post('/v1/workers/{worker}/sync', 'work', ['body'], 'The worker protocol in one round trip.'),
-  claims: post('/v1/claims', 'work', ['body'], 'Claim a task, or a few; for a worker that does one at a time.'),
+  claims: post('/v1/claims', 'work', ['body', 'call'], 'Claim a task, or a few; for a worker that does one at a time.'),
   start: post('/v1/tasks/{id}/start', 'work', ['id', 'epoch'], 'Say that a task has begun.'),
   heartbeat: report('/v1/tasks/{id}/heartbeat', 'Renew a lease, and hear whether the task is to stop.'),
   succeed: report('/v1/tasks/{id}/succeed', 'Say that a task is done.'),
@@ -130,7 +134,11 @@ export const routes = {
   stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
   queues: get('/v1/queues', [], 'How deep each queue is.'),
   doctor: get('/v1/doctor', [], 'Broken rules, pinned snapshots, bloat, clock skew, schema drift.'),
-  events: get('/v1/events', ['query'], 'The feed of all events; as a stream if text/event-stream is asked for.'),
+  events: get(
+    '/v1/events',
+    ['query'],
+    'The feed of all events, from its start, a cursor or its `latest`; as a stream if text/event-stream is asked for.',
+  ),
 
   createKey: { ...post('/v1/keys', 'administer', ['body', 'call'], 'Make a key.'), status: 201 },
   keys: get('/v1/keys', [], 'Keys, without their secrets.', 'administer'),
@@ -138,3 +146,12 @@ export const routes = {
 } as const satisfies Record<Exclude<keyof PawlApi, Local>, Route>
 
 export type Operation = keyof typeof routes
+
+/**
+ * Whether a request may carry an Idempotency-Key. What a worker reports needs none: its epoch tells that it is sent
+ * again. Nor may a key be made under one, for an answer that is kept would keep the secret with it.
+ */
+export function takesKey(operation: Operation): boolean {
+  const { takes }: Route = routes[operation]
+  return operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options')
+}

@@ -10,6 +10,9 @@ export interface HeldTask {
   readonly epoch: number
 }
 
+/** The name of one lease: what is said of a task under another epoch is said of another lease. */
+export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
+
 export interface StartedTask extends HeldTask {
   /** How long ago it began, by the worker's own clock. */
   readonly agoMs?: number

@@ -1,5 +1,6 @@
 /** What may be asked about tasks, and what is answered: the same in process and over HTTP. */
 import type { ReasonCode, Step, TaskError } from '../kernel/decide.ts'
+import type { Refused } from '../kernel/problem.ts'
 import type { TaskState } from '../kernel/task.ts'
 
 export interface RetryOptions {
@@ -182,6 +183,12 @@ export interface Page<Item> {
 export interface FeedQuery {
   /** Where the last page ended. Default: the oldest event that is kept. */
   readonly cursor?: string
+  /**
+   * In place of a cursor and a limit: so many of the latest events, at most 1,000, oldest first, and as `next` the end of
+   * the feed; 0: only the end. What is committed afterwards comes behind it. Of what was asked for by type or job, only
+   * the latest tens of thousands of events are looked through.
+   */
+  readonly latest?: number
   /** At most 10,000. Default 1,000. */
   readonly limit?: number
   /** Only events of these types. */
@@ -217,12 +224,6 @@ export interface RedriveRequest {
   /** At most so many, the oldest first. Default: all there are, up to 1,000,000. */
   readonly limit?: number
   readonly reason?: string
-}
-
-export interface Refused {
-  readonly id: string
-  readonly code: string
-  readonly message: string
 }
 
 export interface RedriveAnswer {

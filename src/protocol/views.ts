@@ -4,7 +4,7 @@ import type { Schema } from '../kernel/check.ts'
 import { reasonCodes, steps } from '../kernel/decide.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
-import { problems } from '../kernel/problem.ts'
+import { problems, type Refused } from '../kernel/problem.ts'
 import { roles } from '../kernel/role.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
@@ -24,7 +24,6 @@ import type {
   QueuedTask,
   RedriveAnswer,
   RedriveProgress,
-  Refused,
   TaskView,
 } from './tasks.ts'
 

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Pawl } from '../engine/engine.ts'
 import { traceparent } from '../kernel/fields.ts'
 import { type Operation, type Route, routes } from '../protocol/routes.ts'
-import type { SyncPort } from '../protocol/sync.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import type { Calls } from './calls.ts'
@@ -23,7 +22,7 @@ export interface Served {
   readonly door: Door
   readonly calls: Calls
   /** What many workers report at once, it writes together. */
-  readonly sync: SyncPort['sync']
+  readonly sync: ReturnType<Pawl['merging']>
   readonly feed: FeedWatch
   readonly heartbeatSeconds: number
 }
@@ -50,6 +49,8 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         }
         // What a client that has gone would claim is better left to another.
         if (operation === 'sync' || operation === 'claims') args.push(signal)
+        // Where a spawn leads only the engine knows.
+        if (operation === 'sync' || operation === 'succeed') args.push(asker.queues)
         const answer = await call(...args)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
         return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)
@@ -95,7 +96,9 @@ async function stream(
   signal: AbortSignal,
 ): Promise<FastifyReply> {
   const last = request.headers['last-event-id']
-  const from = typeof last === 'string' && last !== '' ? { ...ask, cursor: last } : ask
+  // Who comes back names the last event seen, and goes on there wherever the stream first began.
+  const { latest: _, ...wanted } = ask
+  const from = typeof last === 'string' && last !== '' ? { ...wanted, cursor: last } : ask
   // Once it streams, it is no answer of the framework's any more; until then a problem is.
   await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
   return reply

@@ -4,7 +4,7 @@ import type { Fields, Schema } from '../kernel/check.ts'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { type Request, requests } from '../protocol/requests.ts'
-import { type Operation, type Route, routes } from '../protocol/routes.ts'
+import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
@@ -33,8 +33,10 @@ export function docsPage(): string {
 <h1>The HTTP API</h1>
 <p>For machines: <a href="/openapi.json">openapi.json</a>. Bodies and answers are JSON; what goes wrong is a problem
 (RFC 9457) with one of the <a href="#problems">codes</a> below. Lists are <code>{ items, next }</code>: send
-<code>next</code> as <code>cursor</code> to go on. A POST may carry an <code>Idempotency-Key</code>: sent again within
-24 hours it has its first answer and no second effect. A key is sent as <code>Authorization: Bearer pawl_…</code>.</p>
+<code>next</code> as <code>cursor</code> to go on. A request whose row names the <code>Idempotency-Key</code> may carry one:
+sent again within 24 hours it has its first answer and no second effect. A claim has the same tasks again, as far as they
+are still held; one that won nothing leaves its key free. What a worker reports needs no key, for its epoch tells that
+it is sent again. An API key is sent as <code>Authorization: Bearer pawl_…</code>.</p>
 ${routeSections()}
 <h2>Roles</h2>
 ${table(['role', 'may'], (Object.keys(roles) as Role[]).map(roleRow))}
@@ -60,6 +62,7 @@ function routeRow(operation: Operation, { method, path, says, needs }: Route): s
     ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list.schema))} }`]),
     ...(query === undefined ? [] : [`?${namesIn(query)}`]),
     ...(body === undefined ? [] : [`{ ${namesIn(body)} }`]),
+    ...(takesKey(operation) ? ['Idempotency-Key'] : []),
   ]
   const cells = [
     `<code>${method} ${escaped(path)}</code>`,

@@ -26,14 +26,17 @@ export async function streamEvents(
   signal: AbortSignal,
   begin: () => void,
 ): Promise<void> {
-  const read = (cursor?: string) =>
-    engine.events({ ...ask, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
+  const { cursor: from, latest, ...wanted } = ask
+  const read = (cursor: string | undefined) =>
+    engine.events({ ...wanted, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
   const heartbeatMs = heartbeatSeconds * 1000
-  let page = await read(ask.cursor)
+  let page = latest === undefined ? await read(from) : await engine.events(ask)
   begin()
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
     await say(to, 'retry: 1000\n\n', signal)
+    // Who is cut off before the first event must not begin at a later end.
+    if (latest !== undefined && page.items.length === 0) await say(to, `id: ${page.next}\n\n`, signal)
     let saidAt = performance.now()
     while (!signal.aborted) {
       const silentMs = performance.now() - saidAt

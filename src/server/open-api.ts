@@ -4,7 +4,7 @@ import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
 import { type Request, requests } from '../protocol/requests.ts'
-import { hasBody, type Operation, type Route, routes } from '../protocol/routes.ts'
+import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import { views } from '../protocol/views.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
 
@@ -61,28 +61,31 @@ function parametersOf(operation: Operation, route: Route, { query = {} }: Reques
     schema,
     ...(isList(schema) && { style: 'form', explode: false }),
   }))
-  return [...inPath, ...inQuery, ...(isKept(operation, route) ? inHeaders : [])]
+  return [...inPath, ...inQuery, ...(takesKey(operation) ? headersOf(route) : [])]
 }
 
-/** An answer that is kept for its key would keep a secret with it. */
-const isKept = (operation: Operation, { takes }: Route) =>
-  operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options')
+const idempotencyKey: Schema = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'Sent again within 24 hours it has its first answer and no second effect. One that was refused is free.',
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+}
 
-const inHeaders: Schema[] = [
-  {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description:
-      'Sent again within 24 hours it has its first answer and no second effect. One that was refused is free.',
-    schema: { type: 'string', minLength: 1, maxLength: 200 },
-  },
-  {
-    name: 'traceparent',
-    in: 'header',
-    description: 'W3C trace context, kept with the job or the tasks that bring none of their own.',
-    schema: { type: 'string' },
-  },
-]
+const claimKey: Schema = {
+  ...idempotencyKey,
+  description:
+    'Sent again within 24 hours it has the same tasks, as far as they are still held, and claims no more. One that won nothing is free.',
+}
+
+const traceparent: Schema = {
+  name: 'traceparent',
+  in: 'header',
+  description: 'W3C trace context, kept with the job or the tasks that bring none of their own.',
+  schema: { type: 'string' },
+}
+
+/** A claim makes nothing that could keep a trace. */
+const headersOf = ({ needs }: Route) => (needs === 'work' ? [claimKey] : [idempotencyKey, traceparent])
 
 const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? [])].some(({ type }) => type === 'array')
 

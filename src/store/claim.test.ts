@@ -12,7 +12,7 @@ import { sync } from '../engine/sync.ts'
 import type { HeldTask, SettledTask } from '../protocol/sync.ts'
 import { removeTasks } from './chores.ts'
 import { claimTasks, nextDueSeconds } from './claim.ts'
-import { limitedQueues, setLanes } from './lanes.ts'
+import { limitedQueues } from './lanes.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 const limits = { timeout: 60_000 }
@@ -57,12 +57,11 @@ for (const database of bothKinds) {
 
   test(`a closed lane gives nothing until it is opened again (${database})`, async t => {
     const run = await fresh(t, database)
-    const closed = await laneWith(run, 3, { queue: 'a', priority: 10 })
+    const closed = await laneWith(run, 3, { queue: 'a', priority: 10, open: false })
     const open = await laneWith(run, 2, { queue: 'a' })
-    assert.deepEqual(await setLanes(run.sql, [{ id: closed.laneId, open: false }]), [])
     assert.deepEqual(idsOf((await run.sync({ queues: ['a'], claim: 10 })).claimed), open.ids)
     assert.equal(await nextDueSeconds(run.sql, ['a']), null)
-    assert.deepEqual(await setLanes(run.sql, [{ id: closed.laneId, open: true }]), ['a'])
+    await run.sql`update pawl.lane set open = true where id = ${closed.laneId}`
     assert.deepEqual(idsOf((await run.sync({ queues: ['a'], claim: 10 })).claimed), closed.ids)
   })
 

@@ -65,6 +65,39 @@ export async function readFeed(
   return { events: [], next: at, more: true }
 }
 
+/**
+ * The end of the feed, and the latest events before it, oldest first. Whatever is committed later comes behind this end:
+ * below the oldest running transaction all is committed or never will be. Found from behind, in bounded steps: where
+ * little is wanted, or much was removed, there may be fewer than asked for though there are older ones.
+ */
+export async function readLatest(
+  sql: Sql,
+  ask: { limit: number; types: readonly string[]; jobId: string | null },
+): Promise<{ events: FeedRow[]; end: Position }> {
+  const isFiltered = ask.types.length > 0 || ask.jobId !== null
+  const end = await endOfFeed(sql)
+  let events: FeedRow[] = []
+  let until = end
+  for (let round = 0; round < mostRounds && events.length < ask.limit; round++) {
+    const window = round === 0 && !isFiltered ? ask.limit : Math.max(ask.limit, filteredWindow)
+    const after = pageStart(await changesUntil(sql, until), until, window)
+    if (isSame(after, until)) break
+    events = [...(await eventsBetween(sql, after, until, ask)), ...events]
+    until = after
+  }
+  return { events: events.slice(Math.max(0, events.length - ask.limit)), end }
+}
+
+async function endOfFeed(sql: Sql): Promise<Position> {
+  const [last] = await sql<Position>`
+    select tx, n, cardinality(ids) as k
+      from pawl.change
+     where tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx desc, n desc
+     limit 1`
+  return last ?? start
+}
+
 function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
   return sql<Change>`
     select tx, n, cardinality(ids) as size
@@ -89,6 +122,31 @@ function pageEnd(changes: readonly Change[], after: Position, limit: number): Po
   }
   return at
 }
+
+function changesUntil(sql: Sql, { tx, n }: Position): Promise<Change[]> {
+  return sql<Change>`
+    select tx, n, cardinality(ids) as size
+      from pawl.change
+     where (tx, n) <= (${tx}::bigint, ${n}::bigint)
+     order by tx desc, n desc
+     limit ${changesPerPage}::int`
+}
+
+/** Where a page of at most `limit` events before `until` begins; `until` itself, where there are none. */
+function pageStart(changes: readonly Change[], until: Position, limit: number): Position {
+  let left = limit
+  let at = until
+  for (const { tx, n, size } of changes) {
+    const unread = tx === until.tx && n === until.n ? until.k : size
+    const take = Math.min(left, unread)
+    at = { tx, n, k: unread - take }
+    left -= take
+    if (left === 0) break
+  }
+  return at
+}
+
+const isSame = (one: Position, other: Position) => one.tx === other.tx && one.n === other.n && one.k === other.k
 
 function eventsBetween(
   sql: Sql,

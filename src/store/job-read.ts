@@ -1,27 +1,14 @@
 /** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
-import type { JobState } from '../kernel/job.ts'
-import type { JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
-import type { StageState } from '../kernel/stage.ts'
-import type { Approval } from './jobs.ts'
+import type { JobRow, StageRow } from './jobs.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
-export interface JobReadRow {
-  readonly id: string
-  readonly name: string
-  readonly state: JobState
-  readonly round: number
-  readonly seq: number
-  readonly priority: number
-  readonly open: Openness
+type JobFact =
+  | ('id' | 'name' | 'state' | 'round' | 'seq' | 'priority' | 'open' | 'plan' | 'endsAs' | 'endsCause')
+  | ('compensated' | 'correlationId' | 'traceparent' | 'metadata')
+
+export interface JobReadRow extends Pick<JobRow, JobFact> {
   readonly input: unknown
-  readonly plan: Omit<JobPlan, 'stages' | 'input'>
-  readonly endsAs: string | null
-  readonly endsCause: string | null
-  readonly compensated: boolean
-  readonly correlationId: string | null
-  readonly traceparent: string | null
-  readonly metadata: Record<string, unknown> | null
   readonly clonedFrom: string | null
   readonly deadlineAt: Date | null
   readonly createdAt: Date
@@ -29,29 +16,14 @@ export interface JobReadRow {
   readonly endedAt: Date | null
 }
 
-export interface StageReadRow {
-  readonly id: string
-  readonly jobId: string
-  readonly name: string
-  readonly ordinal: number
-  readonly kind: 'work' | 'undo'
-  readonly state: StageState
-  readonly round: number
-  readonly seq: number
+type StageFact =
+  | ('id' | 'jobId' | 'name' | 'ordinal' | 'kind' | 'state' | 'round' | 'seq' | 'plan' | 'open' | 'total' | 'good')
+  | ('bad' | 'partial' | 'skipped' | 'endsAs' | 'endsCause' | 'held' | 'given')
+
+export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly queue: string
-  readonly plan: Omit<StagePlan, 'payloads'>
-  readonly open: Openness
-  readonly total: number
-  readonly good: number
-  readonly bad: number
-  readonly partial: number
-  readonly skipped: number
-  readonly endsAs: string | null
-  readonly endsCause: string | null
   readonly error: { message: string } | null
-  readonly held: boolean
   readonly gateUntil: Date | null
-  readonly given: readonly Approval[]
   readonly metadata: Record<string, unknown> | null
   readonly createdAt: Date
   readonly changedAt: Date

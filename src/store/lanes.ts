@@ -8,40 +8,6 @@
 import type { LaneFacts } from '../kernel/rank.ts'
 import type { Sql } from './sql.ts'
 
-export interface NewLane {
-  readonly queue: string
-  readonly stageId: string
-  readonly jobId: string
-  readonly priority: number
-  readonly open: boolean
-  /** How many of its tasks may be held at once; null: any number. */
-  readonly parallelism: number | null
-  /** When its job should and when it must be done, counted from now. */
-  readonly softInSeconds: number | null
-  readonly hardInSeconds: number | null
-}
-
-/** Makes the lanes of stages; returns their ids, in the order given. */
-export async function makeLane(sql: Sql, lanes: readonly NewLane[]): Promise<number[]> {
-  const made = await sql<{ id: number }>`
-    with wanted as materialized (
-      select *
-        from unnest(${lanes.map(lane => lane.queue)}::text[], ${lanes.map(lane => lane.stageId)}::uuid[],
-                    ${lanes.map(lane => lane.jobId)}::uuid[], ${lanes.map(lane => lane.priority)}::int[],
-                    ${lanes.map(lane => lane.open)}::boolean[], ${lanes.map(lane => lane.parallelism)}::int[],
-                    ${lanes.map(lane => lane.softInSeconds)}::float8[], ${lanes.map(lane => lane.hardInSeconds)}::float8[])
-             with ordinality as w (queue, stage_id, job_id, priority, open, parallelism, soft_in, hard_in, n)
-    ), made as (
-      insert into pawl.lane (queue, stage_id, job_id, priority, rank, open, parallelism, soft_at, hard_at)
-      select queue, stage_id, job_id, priority, priority, open, parallelism,
-             pawl.clock() + make_interval(secs => soft_in), pawl.clock() + make_interval(secs => hard_in)
-        from wanted order by n
-      returning id, queue, stage_id, priority
-    )
-    select made.id from made join wanted using (queue, stage_id, priority) order by wanted.n`
-  return made.map(({ id }) => id)
-}
-
 /** Gives all lanes of a job another priority; what age has added comes back with the chore's next look. */
 export async function setLanePriority(sql: Sql, jobId: string, priority: number): Promise<void> {
   await sql`
@@ -122,18 +88,4 @@ export async function setRanks(
     update pawl.lane l set rank = mine.rank from mine where l.id = any(array[mine.id])
     returning l.id`
   return changed.length
-}
-
-/**
- * Opens and closes lanes; no claim that begins after the commit gets anything from a closed one. Returns the queues in
- * which something opened: workers that wait there are to be told.
- */
-export async function setLanes(sql: Sql, lanes: readonly { id: number; open: boolean }[]): Promise<string[]> {
-  if (lanes.length === 0) return []
-  const opened = await sql<{ queue: string }>`
-    update pawl.lane l set open = w.open
-      from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
-     where l.id = any(array[w.id]) and l.open <> w.open
-    returning case when l.open then l.queue end as queue`
-  return [...new Set(opened.flatMap(({ queue }) => (queue === null ? [] : [queue])))]
 }

@@ -1,5 +1,8 @@
 /** Redrives of dead letters, and how far they have come. */
+import type { Refused } from '../kernel/problem.ts'
 import type { Sql } from './sql.ts'
+
+export type { Refused }
 
 export interface LetterFilter {
   readonly queue: string | null
@@ -40,12 +43,6 @@ export async function insertRedrive(sql: Sql, redrive: NewRedrive): Promise<void
     insert into pawl.redrive (id, actor, reason, rate, payload, ids, total, ended_at)
     values (${id}::uuid, ${actor}, ${reason}, ${rate}::float8, ${payload}::json, ${ids}::uuid[], ${ids.length}::int,
             case when ${ids.length}::int = 0 then pawl.clock() end)`
-}
-
-export interface Refused {
-  readonly id: string
-  readonly code: string
-  readonly message: string
 }
 
 export interface LockedRedrive {

@@ -41,6 +41,24 @@ export async function wonBefore(sql: Sql, session: string, syncId: string): Prom
   return claimedFrom(won!)
 }
 
+/** Of these leases those that are still held, as they are now: what is left of them is shorter than it was. */
+export async function stillHeld(
+  sql: Sql,
+  leases: readonly { readonly id: string; readonly epoch: number }[],
+): Promise<Claimed[]> {
+  const [won] = await sql<Won>`
+    with mine as (
+      select ${wonColumns('tt.settings')}
+        from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ epoch }) => epoch)}::int[]) as won (id, epoch)
+        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        left join pawl.task_type tt on tt.type = t.type
+    ), won as (
+      select ${gathered} from mine
+    )
+    select ${sent} from won`
+  return claimedFrom(won!)
+}
+
 export interface WorkerRow {
   /** Null, like what follows from it: one that claims without a session, and is known by what it holds. */
   readonly session: string | null

@@ -1,5 +1,5 @@
 /** All that this worker holds. A task that it lost and claimed again is there twice, under two epochs. */
-import type { HeldTask, SyncAnswer } from '../protocol/sync.ts'
+import { leaseOf, type SyncAnswer } from '../protocol/sync.ts'
 import type { Bell } from './bell.ts'
 import { type InHand, interrupt, traceOf } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'
@@ -12,8 +12,6 @@ export interface Hands {
   heed(answer: SyncAnswer): void
 }
 
-export const keyOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
-
 export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Hands {
   const held = new Set<InHand>()
   const letGo = (one: InHand) => {
@@ -21,9 +19,9 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     if (held.size === 0) bell.ring()
   }
   const heed = ({ refused, cancel }: SyncAnswer) => {
-    const byKey = new Map([...held].map(one => [keyOf(one.task), one]))
+    const byLease = new Map([...held].map(one => [leaseOf(one.task), one]))
     for (const refusal of refused) {
-      const lost = byKey.get(keyOf(refusal))
+      const lost = byLease.get(leaseOf(refusal))
       // What its handler has ended itself is not held any more, and not lost.
       if (lost === undefined || lost.settled !== undefined || lost.completed !== undefined) continue
       log('task.refused', { ...refusal, ...traceOf(lost), worker })
@@ -33,7 +31,7 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
       if (lost.startedAt === undefined) letGo(lost)
     }
     for (const notice of cancel) {
-      const called = byKey.get(keyOf(notice))
+      const called = byLease.get(leaseOf(notice))
       if (called !== undefined) interrupt(called, 'cancelled')
     }
   }

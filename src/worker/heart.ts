@@ -1,8 +1,8 @@
 /** Keeps leases alive: tells starts, renews at half, carries progress, and notices by itself when a lease is over. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../kernel/problem.ts'
-import type { Refusal } from '../protocol/sync.ts'
-import { type Hands, keyOf } from './hands.ts'
+import { leaseOf, type Refusal } from '../protocol/sync.ts'
+import type { Hands } from './hands.ts'
 import { type InHand, interrupt, nameOf } from './held-task.ts'
 import type { Line } from './line.ts'
 import { batchSize, timings, type WorkerSettings } from './options.ts'
@@ -21,16 +21,16 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
       const over = saying.catch(() => {})
       for (const one of ones) one.beating = over
       const answer = await saying
-      const refused = new Set(answer.refused.map(keyOf))
+      const refused = new Set(answer.refused.map(leaseOf))
       for (const one of started) one.startTold = true
       for (const { one, logs } of carried) {
-        if (refused.has(keyOf(one.task))) continue
+        if (refused.has(leaseOf(one.task))) continue
         // Counted from when it was sent: the engine cannot have renewed it earlier.
         one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
         if (logs !== undefined) one.log?.heard(logs)
       }
-      const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(keyOf))
-      for (const { one, sent } of carried) if (busy.has(keyOf(one.task))) one.unsent = { ...sent, ...one.unsent }
+      const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(leaseOf))
+      for (const { one, sent } of carried) if (busy.has(leaseOf(one.task))) one.unsent = { ...sent, ...one.unsent }
       hands.heed(answer)
       return answer.refused
     } catch (error) {

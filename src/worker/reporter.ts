@@ -1,5 +1,5 @@
-import type { Refusal, SettledTask } from '../protocol/sync.ts'
-import { type Hands, keyOf } from './hands.ts'
+import { leaseOf, type Refusal, type SettledTask } from '../protocol/sync.ts'
+import type { Hands } from './hands.ts'
 import { type InHand, nameOf, traceOf } from './held-task.ts'
 import type { Line } from './line.ts'
 import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
@@ -26,8 +26,8 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
         continue
       }
       most = batchSize
-      const refusals = new Map(answer?.refused.map(refusal => [keyOf(refusal), refusal]))
-      for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(keyOf(one.task)))
+      const refusals = new Map(answer?.refused.map(refusal => [leaseOf(refusal), refusal]))
+      for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task)))
     }
     isSending = false
   }

@@ -1,12 +1,8 @@
 /** What is typed: mistakes are told in a way that helps, and scripts can tell what happened by the exit code. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import { flagsOf } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
 import { cli } from '../harness/cli.ts'
@@ -76,31 +72,4 @@ test('no command has two flags of one name', () => {
       command.name,
     )
   }
-})
-
-test('bash completes commands, flags and the words that a flag takes', bounded, async t => {
-  const pawl = await cli(t)
-  await writeFile(join(pawl.folder, 'script'), (await pawl.run(['completion', 'bash'])).out)
-  const complete = async (...words: string[]) => {
-    const script = `source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pawl; echo "\${COMPREPLY[*]}"`
-    const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', 'pawl', ...words], { cwd: pawl.folder })
-    return stdout.trim().split(' ')
-  }
-  assert.deepEqual(await complete('jo'), ['job'])
-  assert.ok((await complete('job', 'de')).includes('describe'))
-  assert.deepEqual(await complete('worker', 'l'), ['list'])
-  assert.deepEqual(await complete('job', 'run', 'x.yaml', '--wa'), ['--wait'])
-  assert.deepEqual(await complete('worker', 'x.ts', '--conc'), ['--concurrency'])
-  assert.deepEqual(await complete('task', 'list', '--state', 'dead'), ['dead_lettered'])
-})
-
-test('zsh and fish have a script too, which knows every command', bounded, async t => {
-  const pawl = await cli(t)
-  for (const shell of ['zsh', 'fish']) {
-    const { code, out } = await pawl.run(['completion', shell])
-    assert.equal(code, 0)
-    for (const { name } of commands) assert.ok(out.includes(name), `${shell}: ${name}`)
-  }
-  const other = await pawl.run(['completion', 'csh'])
-  assert.deepEqual([other.code, /knows bash, zsh and fish/.test(other.err)], [2, true])
 })

@@ -144,3 +144,16 @@ test('what is served as JSON can be read by the program that started it', bounde
   assert.deepEqual([store, pid], [join(pawl.folder, 'here'), program.process.pid])
   assert.equal((await fetch(`${url}/readyz`)).status, 200)
 })
+
+test('the demonstration runs as JSON too: a line says which job it is, and one how it ended', bounded, async t => {
+  const pawl = await cli(t)
+  const program = pawl.start(['up', '--port', '0', '--json', '--demo'])
+  await program.said('how it ended', said => said.includes('succeeded'), 180)
+  const [served, begun, ended, ...more] = program.lines.map(line => JSON.parse(line))
+  assert.deepEqual(more, [])
+  assert.deepEqual(ended, { demo: begun.demo, state: 'succeeded' })
+  const job = (await (await fetch(begun.url)).json()) as JobView
+  assert.deepEqual([job.id, job.state], [begun.demo, 'succeeded'])
+  const [listed] = await jobsAt(pawl, served.url)
+  assert.equal(listed?.id, begun.demo)
+})

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
+import { redriveOn } from '../../src/babysitter/redrive-on.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
@@ -194,6 +195,26 @@ export const operations: Record<string, Operation> = {
           const { items: events } = await story.engine.taskEvents(id)
           assert.equal(events.filter(({ type }) => type === 'task.payload_edited').length, 1)
         }
+      },
+    }
+  },
+
+  'redrive under a key': async ({ story, queue }) => {
+    const ids = [
+      (await taskIn(story, 'dead_lettered', { queue })).id,
+      (await taskIn(story, 'dead_lettered', { queue })).id,
+    ]
+    return {
+      ask: engine => engine.redrive({ ids }, { idempotencyKey: queue }),
+      async check() {
+        // It was taken once: what its first doer has not brought back, the babysitter does.
+        await story.advance(4)
+        await redriveOn().run(story.engine.context)
+        const back = await Promise.all(ids.map(id => story.engine.task(id)))
+        assert.deepEqual(
+          back.map(({ state, round }) => [state, round]),
+          ids.map(() => ['queued', 2]),
+        )
       },
     }
   },

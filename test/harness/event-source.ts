@@ -10,6 +10,8 @@ export interface SentEvent {
 export interface EventSource {
   readonly events: readonly SentEvent[]
   readonly comments: readonly string[]
+  /** What a browser would name when it comes back. */
+  lastId(): string | undefined
   /** Resolves when the connection is over, whoever ended it. */
   readonly ended: Promise<void>
   /** Cuts the connection. */
@@ -25,13 +27,19 @@ export async function openEvents(url: string, query = '', headers: Record<string
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const events: SentEvent[] = []
   const comments: string[] = []
+  let last: string | undefined
   const reading = read(response, frame => {
     if (frame.startsWith(':')) comments.push(frame)
-    else if (frame.startsWith('id:')) events.push(eventIn(frame))
+    else if (frame.startsWith('id:')) {
+      last = /^id: (.*)/.exec(frame)![1]
+      // Without data there is no event.
+      if (/^data:/m.test(frame)) events.push(eventIn(frame))
+    }
   }).catch(() => {})
   return {
     events,
     comments,
+    lastId: () => last,
     ended: reading,
     async cut() {
       const aborted = once(over.signal, 'abort')

@@ -10,6 +10,8 @@ export interface Program<Line> {
   readonly process: ChildProcess
   /** What it has said so far. */
   readonly lines: readonly Line[]
+  /** What it has said beside, on its standard error. */
+  complaints(): string
   signal(signal: NodeJS.Signals): void
   /** The first line that fits, said already or still to come. */
   said(fact: string, fits: (line: Line) => boolean, withinSeconds?: number): Promise<Line>
@@ -58,6 +60,7 @@ export function startProcess<Line>(
     process: child,
     lines,
     ended,
+    complaints: () => complaints.join(''),
     signal: signal => void child.kill(signal),
     said: (fact, fits, withinSeconds = 30) =>
       eventually(

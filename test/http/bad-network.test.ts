@@ -66,6 +66,23 @@ for (const [name, weather, seed] of [
   })
 }
 
+test('a script that claims one task after the other behind a bad network does each once', limits, async t => {
+  const run = await served(t)
+  const calls = new Map<number, number>()
+  const network = await badNetwork(t, () => run.server.url, dice(13), { loses: 0.05, delayMs: 0 })
+  const client = connect({ server: network.url, answerSeconds: 5 })
+  await run.engine.enqueueMany(numbers)
+  for (;;) {
+    const [task] = await client.claims({ worker: 'sh', queues: ['double'] })
+    if (task === undefined) break
+    const number = task.payload as number
+    calls.set(number, (calls.get(number) ?? 0) + 1)
+    await client.succeed(task.id, task.epoch, { output: number * 2 })
+  }
+  assert.ok(network.lost.requests > 0 && network.lost.answers > 0, 'both kinds were lost')
+  await assertDoneOnce(run, calls)
+})
+
 test('a worker whose server is restarted again and again does every task once', limits, async t => {
   const run = await fresh(t)
   let server: Server = await startServer(run.engine, { port: 0 })

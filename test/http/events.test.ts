@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../src/kernel/problem.ts'
+import type { FeedPage } from '../../src/protocol/tasks.ts'
 import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
@@ -56,6 +57,49 @@ test('a stream in which nothing happens says that it is still there', limits, as
   const source = await openEvents(run.server.url)
   await eventually('it was said twice', () => source.comments.length > 1)
   await source.cut()
+})
+
+test(
+  'the end of the feed is answered without reading it, and all that is committed after comes behind',
+  limits,
+  async t => {
+    const run = await served(t)
+    await run.engine.enqueueMany(tasks(5))
+    await eventually('the feed has come so far', async () => (await run.engine.events()).items.length === 5)
+    const ask = async (query: string) => (await (await run.request(`/v1/events?${query}`)).json()) as FeedPage
+    const { items, next, more } = await ask('latest=0')
+    assert.deepEqual([items, more], [[], false])
+    assert.equal((await ask('latest=2')).items.length, 2)
+    assert.equal((await ask('latest=2&types=task.failed')).items.length, 0)
+    const queued = await run.engine.enqueueMany(tasks(2))
+    await eventually('both are behind it', async () => (await ask(`cursor=${next}`)).items.length >= 2)
+    assert.deepEqual(
+      (await ask(`cursor=${next}`)).items.map(({ entityId }) => entityId),
+      queued.map(({ id }) => id),
+    )
+    const mixed = await run.request(`/v1/events?latest=1&cursor=${next}`)
+    assert.deepEqual([mixed.status, ((await mixed.json()) as { code: string }).code], [400, 'OPTION_INVALID'])
+  },
+)
+
+test('a stream that begins at the end and is cut before its first event misses nothing', limits, async t => {
+  const run = await served(t)
+  await run.engine.enqueueMany(tasks(5))
+  await eventually('the feed has come so far', async () => (await run.engine.events()).items.length === 5)
+  const quiet = await openEvents(run.server.url, '?latest=0')
+  const end = await eventually('it says where it begins', () => quiet.lastId())
+  await quiet.cut()
+  const [queued] = await run.engine.enqueueMany(tasks(1))
+  const again = await openEvents(run.server.url, '?latest=0', { 'last-event-id': end })
+  await eventually('what was committed meanwhile has come', () => again.events.length > 0)
+  assert.deepEqual(
+    again.events.map(({ data }) => data.id.split(':')[0]),
+    [queued!.id],
+  )
+  await again.cut()
+  const some = await openEvents(run.server.url, '?latest=2')
+  await eventually('the latest two have come', () => some.events.length === 2)
+  await some.cut()
 })
 
 test('a stream cannot begin behind a cursor that nobody made, or of another store', limits, async t => {

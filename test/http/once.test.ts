@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
 import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import { docsPage } from '../../src/server/docs-page.ts'
+import { openApi } from '../../src/server/open-api.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { type Served, served } from '../harness/served.ts'
 import { taskIn } from '../harness/task-in.ts'
@@ -39,11 +41,64 @@ const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; j
   deadLetter: async run => ({ id: (await run.engine.enqueue('a', 1)).id, json: { reasonCode: 'policy_violation' } }),
   redrive: async run => ({ json: { ids: [(await taskIn(run, 'dead_lettered')).id] } }),
   revokeKey: async run => ({ id: (await run.engine.createKey({ name: 'k', role: 'viewer' })).id }),
+  claims: async run => {
+    await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
+    return { json: { worker: 'sh', queues: ['a'], claim: 2 } }
+  },
 }
 
-const repeatable = (Object.entries(routes) as [Operation, Route][]).filter(
-  ([operation, { takes }]) => operation !== 'createKey' && takes.some(given => given === 'call' || given === 'options'),
-)
+/** What a worker reports, of a task that it holds under the first epoch. */
+const reports: Partial<Record<Operation, (id: string) => object>> = {
+  sync: id => ({ settled: [{ id, epoch: 1, outcome: 'succeeded' }] }),
+  start: () => ({ epoch: 1 }),
+  heartbeat: () => ({ epoch: 1 }),
+  succeed: () => ({ epoch: 1 }),
+  fail: () => ({ epoch: 1, error: { message: 'x' } }),
+  skip: () => ({ epoch: 1 }),
+  release: () => ({ epoch: 1 }),
+  cancelled: () => ({ epoch: 1 }),
+}
+
+/** Read off the document that people and programs are told by. */
+const document = openApi().paths as Record<string, Record<string, { parameters: { name: string }[] }>>
+const all = Object.entries(routes) as [Operation, Route][]
+const offersKey = ({ path, method }: Route) =>
+  document[path]![method.toLowerCase()]!.parameters.some(({ name }) => name === 'Idempotency-Key')
+const repeatable = all.filter(([, route]) => offersKey(route))
+
+/** What is left of a lease is less when it is told again. */
+function lasting(answer: unknown): unknown {
+  if (!Array.isArray(answer)) return answer
+  return answer.map(({ leaseSeconds: _, leaseUntil: _until, ...rest }) => rest)
+}
+
+test('every POST offers an Idempotency-Key, but for those that need none and the one that would keep a secret', () => {
+  const without = all
+    .filter(([, route]) => route.method === 'POST' && !offersKey(route))
+    .map(([operation]) => operation)
+  assert.deepEqual(without.sort(), [...Object.keys(reports), 'createKey'].sort())
+  const page = docsPage()
+  for (const [operation, route] of all) {
+    const row = page.slice(page.indexOf(`<tr id="${operation}">`)).split('</tr>')[0]!
+    assert.equal(row.includes('Idempotency-Key'), offersKey(route), `the page and the document differ on ${operation}`)
+  }
+})
+
+for (const operation of Object.keys(reports) as Operation[]) {
+  test(`${operation} sent twice has no second effect, whatever key comes with it`, async t => {
+    const run = await served(t)
+    const { id } = await taskIn(run, 'running')
+    if (operation === 'cancelled') await run.engine.cancel(id)
+    const path = routes[operation].path.replace('{id}', id).replace('{worker}', 'w')
+    const ask = { method: 'POST', json: reports[operation]!(id), headers: { 'idempotency-key': 'k' } }
+    const first = await run.request(path, ask)
+    assert.equal(first.status, 200, await first.text())
+    const before = await eventsWritten(run)
+    const again = await run.request(path, ask)
+    assert.equal(again.status, 200, await again.text())
+    assert.equal(await eventsWritten(run), before)
+  })
+}
 
 for (const [operation, route] of repeatable) {
   test(`${operation} sent twice under one key is done once, and answered alike`, async t => {
@@ -57,7 +112,7 @@ for (const [operation, route] of repeatable) {
     const before = await eventsWritten(run)
     const again = await run.request(path, ask)
     assert.equal(again.status, route.status)
-    assert.deepEqual(JSON.parse((await again.text()) || 'null'), JSON.parse(said || 'null'))
+    assert.deepEqual(lasting(JSON.parse((await again.text()) || 'null')), lasting(JSON.parse(said || 'null')))
     assert.equal(await eventsWritten(run), before)
     const other = await run.request('/v1/tasks', { ...ask, method: 'POST', json: { type: 'another' } })
     assert.equal(other.status, 422)

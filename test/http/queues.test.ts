@@ -70,8 +70,45 @@ test('a worker whose key is for one queue claims from no other, and reports on n
   ]) {
     await assert.rejects(mine.sync({ worker: 'w', ...part }), refused('other'))
   }
+  await assert.rejects(mine.claims({ worker: 'w', queues: ['other'] }), refused('other'))
+  for (const say of ['start', 'heartbeat', 'succeed', 'fail', 'skip', 'release', 'cancelled'] as const) {
+    await assert.rejects(mine[say](id, epoch), refused('other'), say)
+  }
   const task = await engine.task(id)
   assert.deepEqual([task.state, task.progress], ['assigned', null])
+})
+
+test('a worker whose key is for one queue spawns into no later stage of another, and its other reports count', async t => {
+  const { mine, engine } = await narrow(t, 'worker')
+  const { id: jobId } = await engine.submit({
+    name: 'j',
+    stages: [
+      { name: 'work', task: 'mine', payloads: [1, 2, 3] },
+      { name: 'near', task: 'x', queue: 'mine', open: 'untilDone' },
+      { name: 'far', task: 'other', open: 'untilDone' },
+    ],
+  })
+  const { claimed } = await mine.sync({ worker: 'w', queues: ['mine'], claim: 3 })
+  const [far, near, plain] = claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const }))
+  const answer = await mine.sync({
+    worker: 'w',
+    settled: [
+      { ...far!, spawn: [{ payload: 1 }, { stage: 'far' }] },
+      { ...near!, spawn: [{ stage: 'near' }, { stage: 'work' }] },
+      plain!,
+    ],
+  })
+  assert.deepEqual(
+    answer.refused.map(({ id, code }) => [id, code]),
+    [[far!.id, 'KEY_REFUSED']],
+  )
+  const one = mine.succeed(far!.id, far!.epoch, { spawn: [{ stage: 'far' }] })
+  await assert.rejects(one, { code: 'KEY_REFUSED' })
+  assert.equal((await engine.task(far!.id)).state, 'assigned')
+  const totals = (await engine.job(jobId)).stages.map(({ progress }) => progress.total)
+  assert.deepEqual(totals, [4, 1, 0])
+  await engine.succeed(far!.id, far!.epoch, { spawn: [{ stage: 'far' }] })
+  assert.equal((await engine.job(jobId)).stages[2]!.progress.total, 1, 'whoever has no such key may')
 })
 
 test('a worker whose key is for one queue says nothing of types that are not in it', async t => {

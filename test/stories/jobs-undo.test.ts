@@ -12,6 +12,26 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
+/** One stage that can be undone, and one behind it. */
+const twoStages = [
+  { name: 'a', task: 'a', compensate: { task: 'undo' } },
+  { name: 'b', task: 'b' },
+]
+
+/** A job of those two, of which the first has succeeded. */
+async function halfDone(f: Fresh, more: Partial<JobSpec> = {}) {
+  const job = await submit(f, twoStages, more)
+  await workOff(f, 'a')
+  return job
+}
+
+/** What undoes it is there and is worked off; then the job has ended as it was to. */
+async function undoneAs(f: Fresh, job: string, end: string) {
+  assert.equal((await f.engine.job(job)).state, 'compensating')
+  assert.equal(await workOff(f, 'undo'), 1)
+  assert.equal((await f.engine.job(job)).state, end)
+}
+
 /** One round of every chore but the rescue, which begins blind. */
 async function allRound({ engine }: Fresh) {
   for (const chore of allChores(engine.context)) if (chore.name !== 'rescue') await chore.run(engine.context)
@@ -94,11 +114,7 @@ test('an undoing that fails is a dead letter, and the others are still undone', 
 
 test('a failed undoing cannot be redriven, and the refusal says that the job was undone', async t => {
   const f = await fresh(t)
-  await submit(f, [
-    { name: 'a', task: 'a', compensate: { task: 'undo' } },
-    { name: 'b', task: 'b' },
-  ])
-  await workOff(f, 'a')
+  await halfDone(f)
   await workOff(f, 'b', 'failed')
   const [undo] = await claim(f, ['undo'])
   await say(f, [undo!], 'failed')
@@ -126,18 +142,12 @@ test('an undoing is retried like any other task before it is given up', async t 
 
 test('a worker that dies while it undoes is replaced', async t => {
   const f = await fresh(t)
-  const job = await submit(f, [
-    { name: 'a', task: 'a', compensate: { task: 'undo' } },
-    { name: 'b', task: 'b' },
-  ])
-  await workOff(f, 'a')
+  const job = await halfDone(f)
   await workOff(f, 'b', 'failed')
   await claim(f, ['undo'])
   await f.advance(21)
   await rescue({ beginsBlind: false, now: () => 0 }).run(f.engine.context)
-  assert.equal((await f.engine.job(job)).state, 'compensating')
-  assert.equal(await workOff(f, 'undo'), 1)
-  assert.equal((await f.engine.job(job)).state, 'failed')
+  await undoneAs(f, job, 'failed')
 })
 
 test('nothing to undo: what was skipped, failed or has no compensation is passed over, and so is compensating', async t => {
@@ -173,46 +183,26 @@ test('a job that succeeds, or is partial, is not undone', async t => {
 
 test('undoing cannot be stopped: neither by a pause nor by another cancel', async t => {
   const f = await fresh(t)
-  const job = await submit(f, [
-    { name: 'a', task: 'a', compensate: { task: 'undo' } },
-    { name: 'b', task: 'b' },
-  ])
-  await workOff(f, 'a')
+  const job = await halfDone(f)
   await f.engine.cancelJob(job)
   await assert.rejects(f.engine.pauseJob(job), { code: 'MOVE_REFUSED' })
   await f.engine.cancelJob(job, { mode: 'hard' })
-  assert.equal((await f.engine.job(job)).state, 'compensating')
-  assert.equal(await workOff(f, 'undo'), 1)
-  assert.equal((await f.engine.job(job)).state, 'cancelled')
+  await undoneAs(f, job, 'cancelled')
 })
 
 test('undoing is not bound by the deadline of the job', async t => {
   const f = await fresh(t)
-  const stages = [
-    { name: 'a', task: 'a', compensate: { task: 'undo' } },
-    { name: 'b', task: 'b' },
-  ]
-  const job = await submit(f, stages, { deadlineSeconds: 1000 })
-  await workOff(f, 'a')
+  const job = await halfDone(f, { deadlineSeconds: 1000 })
   await workOff(f, 'b', 'failed')
   await f.advance(1001)
   await allRound(f)
-  assert.equal((await f.engine.job(job)).state, 'compensating')
-  assert.equal(await workOff(f, 'undo'), 1)
-  assert.equal((await f.engine.job(job)).state, 'failed')
+  await undoneAs(f, job, 'failed')
 })
 
 test('a job whose deadline passes is undone, and then expires', async t => {
   const f = await fresh(t)
-  const stages = [
-    { name: 'a', task: 'a', compensate: { task: 'undo' } },
-    { name: 'b', task: 'b' },
-  ]
-  const job = await submit(f, stages, { deadlineSeconds: 1000 })
-  await workOff(f, 'a')
+  const job = await halfDone(f, { deadlineSeconds: 1000 })
   await f.advance(1001)
   await allRound(f)
-  assert.equal((await f.engine.job(job)).state, 'compensating')
-  assert.equal(await workOff(f, 'undo'), 1)
-  assert.equal((await f.engine.job(job)).state, 'expired')
+  await undoneAs(f, job, 'expired')
 })

@@ -101,6 +101,7 @@ ${lookUp(commands)}
 compdef _pawl pawl`
 }
 
+/** Texts that may be empty stand in quotes: an unquoted one would be no argument at all. */
 function fish(commands: readonly Command[]): string {
   const quoted = (text: string) => `'${text.replace(/['\\]/g, match => `\\${match}`)}'`
   const begins = (name: string) => quoted(`__pawl_typed ${name}`)
@@ -115,17 +116,23 @@ function fish(commands: readonly Command[]): string {
       return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${takes}${values} -d ${quoted(says)}`
     }),
   )
-  return `function __pawl_words
+  return `set -g __pawl_commands ${commands.map(({ name }) => quoted(name)).join(' ')}
+function __pawl_words
   for word in (commandline -opc)[2..-1]
     string match -q -- '-*' $word; and break
     echo $word
   end
 end
 function __pawl_is
-  test (string join ' ' -- (__pawl_words)) = (string join ' ' -- $argv)
+  set -l typed (__pawl_words)
+  test "$typed" = "$argv"
 end
 function __pawl_typed
-  string match -q -- (string join ' ' -- $argv)'*' (string join ' ' -- (__pawl_words))
+  set -l typed (__pawl_words)
+  while set -q typed[1]; and not contains -- "$typed" $__pawl_commands
+    set -e typed[-1]
+  end
+  test "$typed" = "$argv"
 end
 ${subcommands.join('\n')}
 ${flags.join('\n')}`

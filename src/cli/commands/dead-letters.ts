@@ -7,7 +7,7 @@ import { findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { relative } from '../moments.ts'
 import { refused } from '../parse.ts'
-import { type Column, pageEnd, table } from '../table.ts'
+import { type Column, listed } from '../table.ts'
 
 const columns: readonly Column<TaskView>[] = [
   { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },
@@ -33,11 +33,7 @@ const dlqList = apiCommand({
     const { type, queue, code, limit, cursor } = flags
     const reasonCode = code as ReasonCode | undefined
     const page = await api.deadLetters(said({ type, queue, reasonCode, limit, cursor }))
-    const show = ({ width }: { width: number }): Line[] =>
-      page.items.length === 0
-        ? ['There are no dead letters.']
-        : [...table(page.items, columns, width), ...pageEnd(page)]
-    return { data: page, show }
+    return listed(page, columns, 'There are no dead letters.')
   },
 })
 

@@ -6,8 +6,7 @@ import type { JobView } from '../../protocol/jobs.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { defineTask, type Task } from '../../worker/index.ts'
 import type { Line } from '../line.ts'
-import type { Screen } from '../screen.ts'
-import { watchJob } from '../watch.ts'
+import { type Watching, watchJob } from '../watch.ts'
 
 const topics = ['rivers', 'bridges', 'clocks', 'letters', 'maps', 'lamps', 'gears', 'harbours']
 
@@ -70,7 +69,7 @@ export const demoJob: JobSpec = {
 }
 
 /** Submits it and shows it until it has ended. Its gate is approved here, as a person would. */
-export async function showDemo(api: PawlApi, screen: Screen, signal: AbortSignal, submitted: (job: JobView) => void) {
+export async function showDemo(api: PawlApi, to: Omit<Watching, 'api' | 'seen'>, submitted: (job: JobView) => void) {
   const { id } = await api.submit(demoJob)
   submitted(await api.job(id))
   const approve = async ({ stages }: JobView) => {
@@ -81,7 +80,7 @@ export async function showDemo(api: PawlApi, screen: Screen, signal: AbortSignal
       if (error.code !== 'MOVE_REFUSED') throw error
     })
   }
-  return watchJob(id, { api, screen, signal, seen: approve })
+  return watchJob(id, { ...to, api, seen: approve })
 }
 
 /** What a bar does not show. */

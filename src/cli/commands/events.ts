@@ -1,18 +1,17 @@
-import { Problem, willPass } from '../../kernel/problem.ts'
+import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import type { FeedEvent, FeedQuery } from '../../protocol/tasks.ts'
+import { mostLatest } from '../../protocol/fields.ts'
+import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks.ts'
 import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { eventLine } from '../events.ts'
 import { findJobId } from '../find-id.ts'
 import { styled } from '../line.ts'
-import type { Screen } from '../screen.ts'
-import { pause } from '../watch.ts'
+import { patiently, pause, type Waiting } from '../patience.ts'
 
 const usual = 20
 const pageSize = 10_000
 const lookMs = 300
-const longestPauseMs = 5000
 
 export const eventsTail = apiCommand({
   name: 'events tail',
@@ -27,47 +26,50 @@ export const eventsTail = apiCommand({
   async run({ api, flags, screen, json, untilTold }) {
     const jobId = flags.job === undefined ? undefined : await findJobId(api, flags.job)
     const ask: FeedQuery = said({ types: flags.type, jobId })
-    const { latest, next } = await readToEnd(api, ask, flags.lines ?? usual)
-    if (!flags.follow) return { data: latest, show: () => latest.map(eventLine) }
+    const { items, next } = await latestOf(api, ask, flags.lines ?? usual)
+    if (!flags.follow) return { data: items, show: () => items.map(eventLine) }
     const tell = (event: FeedEvent) => (json ? screen.jsonLine(event) : screen.say(eventLine(event)))
-    for (const event of latest) tell(event)
+    for (const event of items) tell(event)
     await follow(api, ask, next, { screen, tell, signal: untilTold() })
     return { data: undefined }
   },
 })
 
-/** The feed has only one direction, so its end is found by reading it. */
-async function readToEnd(api: PawlApi, ask: FeedQuery, keep: number): Promise<{ latest: FeedEvent[]; next: string }> {
-  let latest: FeedEvent[] = []
+type Latest = Pick<FeedPage, 'items' | 'next'>
+
+/** The server looks back only so far. Where that does not find enough, all of the feed is read. */
+async function latestOf(api: PawlApi, ask: FeedQuery, count: number): Promise<Latest> {
+  const page = await api.events({ ...ask, latest: Math.min(count, mostLatest) })
+  return page.items.length < count ? readToEnd(api, ask, count) : page
+}
+
+async function readToEnd(api: PawlApi, ask: FeedQuery, keep: number): Promise<Latest> {
+  let items: FeedEvent[] = []
   for (let cursor: string | undefined; ; ) {
     const page = await api.events({ ...ask, limit: pageSize, ...(cursor !== undefined && { cursor }) })
-    latest = [...latest, ...page.items].slice(keep === 0 ? Number.POSITIVE_INFINITY : -keep)
-    if (!page.more) return { latest, next: page.next }
+    items = [...items, ...page.items].slice(-keep)
+    if (!page.more) return { items, next: page.next }
     cursor = page.next
   }
 }
 
-interface Following {
-  readonly screen: Screen
-  readonly signal: AbortSignal
+interface Following extends Waiting {
   tell(event: FeedEvent): void
 }
 
-async function follow(api: PawlApi, ask: FeedQuery, from: string, { screen, signal, tell }: Following): Promise<void> {
-  let cursor = from
-  for (let waitMs = lookMs; !signal.aborted; await pause(waitMs, signal)) {
-    try {
-      const page = await api.events({ ...ask, cursor })
-      for (const event of page.items) tell(event)
-      cursor = page.next
-      waitMs = page.more ? 0 : lookMs
-    } catch (error) {
-      if (error instanceof Problem && error.code === 'CURSOR_GONE') {
-        screen.note(styled('yellow', 'The store was restored or moved; going on from its end.'))
-        cursor = (await readToEnd(api, ask, 0)).next
-      } else if (!willPass(error)) throw error
-      else if (waitMs <= lookMs) screen.note(styled('yellow', 'The server does not answer; still trying …'))
-      waitMs = Math.min(Math.max(waitMs, lookMs) * 2, longestPauseMs)
-    }
+async function follow(api: PawlApi, ask: FeedQuery, from: string, following: Following): Promise<void> {
+  const { screen, signal, tell } = following
+  const look = (cursor: string) =>
+    api.events({ ...ask, cursor }).catch((error: unknown) => {
+      if (!(error instanceof Problem) || error.code !== 'CURSOR_GONE') throw error
+      screen.note(styled('yellow', 'The store was restored or moved; going on from its end.'))
+      return api.events({ ...ask, latest: 0 })
+    })
+  for (let cursor = from; ; ) {
+    const page = await patiently(() => look(cursor), following)
+    if (page === undefined) return
+    for (const event of page.items) tell(event)
+    cursor = page.next
+    if (!page.more) await pause(lookMs, signal)
   }
 }

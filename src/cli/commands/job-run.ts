@@ -39,9 +39,9 @@ export const jobRun = apiCommand({
     const spec = await readSpec(args.spec)
     const { actor } = callOf(flags)
     const call = said({ actor, idempotencyKey: flags['idempotency-key'] })
-    const { id } = await api.submit(flags.input === undefined ? spec : { ...spec, input: flags.input }, call)
-    const job = await api.job(id)
-    if (flags.wait) return waitFor(api, id, ask)
+    const submitted = await api.submit(flags.input === undefined ? spec : { ...spec, input: flags.input }, call)
+    if (flags.wait) return waitFor(api, submitted.id, ask, submitted)
+    const job = await api.job(submitted.id)
     return { data: job, show: () => [['Submitted ', styled('bold', job.name), `: ${job.id}`]] }
   },
 })
@@ -59,9 +59,10 @@ type WaitAsk = Pick<Ask, 'screen' | 'json' | 'untilTold'> & {
   readonly flags: { readonly strict?: true | undefined; readonly quiet?: true | undefined }
 }
 
-async function waitFor(api: PawlApi, id: string, { screen, json, flags, untilTold }: WaitAsk): Promise<Answer> {
+async function waitFor(api: PawlApi, id: string, ask: WaitAsk, submitted?: JobView): Promise<Answer> {
+  const { screen, json, flags, untilTold } = ask
   const silent = json || flags.quiet === true
-  const job = await watchJob(id, { api, screen, signal: untilTold(), silent })
+  const job = await watchJob(id, { api, screen, signal: untilTold(), silent, ...(submitted && { submitted }) })
   if (!hasEnded('job', job.state)) {
     return { data: job, code: 130, show: () => [`The job goes on; pawl job wait ${id} waits for it again.`] }
   }

@@ -9,7 +9,7 @@ import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between, relative } from '../moments.ts'
 import { causeOf, stateOf } from '../states.ts'
-import { type Column, facts, pageEnd, table } from '../table.ts'
+import { type Column, facts, listed, pageEnd, table } from '../table.ts'
 import { harmlessJson } from '../text.ts'
 
 const columns: readonly Column<JobView>[] = [
@@ -34,9 +34,7 @@ export const jobList = apiCommand({
     const { name, limit, cursor } = flags
     const state = flags.state as readonly JobView['state'][] | undefined
     const page = await api.jobs(said({ state, name, limit, cursor }))
-    const show = ({ width }: { width: number }): Line[] =>
-      page.items.length === 0 ? ['There are no jobs.'] : [...table(page.items, columns, width), ...pageEnd(page)]
-    return { data: page, show }
+    return listed(page, columns, 'There are no jobs.')
   },
 })
 

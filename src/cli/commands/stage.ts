@@ -9,7 +9,7 @@ import { findStageId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { relative } from '../moments.ts'
 import { stateOf } from '../states.ts'
-import { type Column, pageEnd, table } from '../table.ts'
+import { type Column, listed, pageEnd } from '../table.ts'
 
 const takes = { id: 'the stage as JOB/NAME, or its id, or the beginning or the end of that' } as const
 
@@ -43,11 +43,7 @@ const stageList = apiCommand({
   async run({ api, flags }) {
     const { state = ['waiting'], limit, cursor } = flags
     const page = await api.stages({ state: state as readonly StageState[], ...said({ limit, cursor }) })
-    const show = ({ width }: { width: number }): Line[] =>
-      page.items.length === 0
-        ? [`No stage is ${state.join(' or ')}.`]
-        : [...table(page.items, columns, width), ...pageEnd(page)]
-    return { data: page, show }
+    return listed(page, columns, `No stage is ${state.join(' or ')}.`)
   },
 })
 

@@ -4,9 +4,9 @@ import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
 import { type Line, type Style, styled } from '../line.ts'
+import { patiently, pause, type Waiting } from '../patience.ts'
 import { hasEnded } from '../states.ts'
 import { harmlessJson } from '../text.ts'
-import { pause } from '../watch.ts'
 
 const lookMs = 500
 const styles: Readonly<Record<LogLineView['level'], Style>> = {
@@ -27,36 +27,50 @@ export const taskLogs = apiCommand({
   },
   async run({ api, args, flags, screen, json, untilTold }) {
     const id = await findTaskId(api, args.id)
-    const lines = linesAfter(api, id, said({ epoch: flags.attempt }))
+    const query: LogQuery = said({ epoch: flags.attempt })
     if (!flags.follow) {
-      const all = await lines()
-      return { data: all, show: () => (all.length === 0 ? ['It has logged nothing.'] : all.map(logLine)) }
+      const { lines } = await linesAfter(api, id, query)
+      return { data: lines, show: () => (lines.length === 0 ? ['It has logged nothing.'] : lines.map(logLine)) }
     }
-    const told = untilTold()
-    for (;;) {
-      // Looked at first: what it logged before its end is there by then.
-      const { state } = await api.task(id)
-      for (const line of await lines()) json ? screen.jsonLine(line) : screen.say(logLine(line))
-      if (hasEnded('task', state) || told.aborted) return { data: undefined }
-      await pause(lookMs, told)
-    }
+    const tell = (line: LogLineView) => (json ? screen.jsonLine(line) : screen.say(logLine(line)))
+    await follow(api, id, query, { screen, signal: untilTold(), tell })
+    return { data: undefined }
   },
 })
 
-/** Each call answers with the lines that came since the last. */
-function linesAfter(api: PawlApi, id: string, query: LogQuery): () => Promise<LogLineView[]> {
-  let last = { epoch: 0, n: 0 }
-  return async () => {
-    const lines: LogLineView[] = []
-    for (let cursor: string | undefined; ; ) {
-      const page = await api.logs(id, { ...query, ...(cursor !== undefined && { cursor }) })
-      lines.push(...page.items)
-      if (page.next === null) break
-      cursor = page.next
-    }
-    const fresh = lines.filter(({ epoch, n }) => epoch > last.epoch || (epoch === last.epoch && n > last.n))
-    last = fresh.at(-1) ?? last
-    return fresh
+interface Following extends Waiting {
+  tell(line: LogLineView): void
+}
+
+/** A look may be repeated, for what it found is told only when all of it has come. */
+async function follow(api: PawlApi, id: string, query: LogQuery, following: Following): Promise<void> {
+  const { signal, tell } = following
+  for (let cursor: string | undefined; ; await pause(lookMs, signal)) {
+    const found = await patiently(async () => {
+      // Looked at first: what it logged before its end is there by then.
+      const { state } = await api.task(id)
+      return { state, ...(await linesAfter(api, id, query, cursor)) }
+    }, following)
+    if (found === undefined) return
+    for (const line of found.lines) tell(line)
+    cursor = found.behind
+    if (hasEnded('task', found.state)) return
+  }
+}
+
+/** All lines behind a cursor, and the cursor behind them. */
+async function linesAfter(
+  api: PawlApi,
+  id: string,
+  query: LogQuery,
+  from?: string,
+): Promise<{ lines: LogLineView[]; behind: string }> {
+  const lines: LogLineView[] = []
+  for (let cursor = from; ; ) {
+    const { items, next, behind } = await api.logs(id, { ...query, ...(cursor !== undefined && { cursor }) })
+    lines.push(...items)
+    if (next === null) return { lines, behind }
+    cursor = next
   }
 }
 

@@ -1,7 +1,7 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import type { AttemptView, TaskView } from '../../protocol/tasks.ts'
+import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, onceFlag, pageFlags, said } from '../asking.ts'
 import { type Answer, apiCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'
@@ -10,10 +10,10 @@ import { findJobId, findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between, relative } from '../moments.ts'
 import { readJson } from '../parse.ts'
+import { patiently, pause, type Waiting } from '../patience.ts'
 import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { type Column, facts, pageEnd, table } from '../table.ts'
 import { harmlessJson } from '../text.ts'
-import { pause } from '../watch.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',
@@ -34,7 +34,7 @@ export const taskAdd = apiCommand({
     ...onceFlag,
     as: callFlags.as,
   },
-  async run({ api, args, flags, untilTold }) {
+  async run({ api, args, flags, screen, untilTold }) {
     const payload = args.payload === undefined ? null : readJson('PAYLOAD', args.payload)
     const { queue, priority, 'run-at': runAt, 'run-in': runInSeconds } = flags
     const { 'dedupe-key': dedupeKey, 'correlation-id': correlationId } = flags
@@ -42,7 +42,7 @@ export const taskAdd = apiCommand({
     const call = { actor, idempotencyKey: flags['idempotency-key'] }
     const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId, ...call })
     const queued = await api.enqueue(args.type, payload, options)
-    if (flags.wait) return waitForTask(api, queued.id, untilTold())
+    if (flags.wait) return waitForTask(api, queued, { screen, signal: untilTold() })
     const word = queued.deduplicated ? 'Another stands for it: ' : 'Queued: '
     return { data: queued, show: () => [`${word}${queued.id}`] }
   },
@@ -50,19 +50,24 @@ export const taskAdd = apiCommand({
 
 const lookMs = 200
 
-/** Ends with 0 if the task ended well, and with 1 if it did not. */
-async function waitForTask(api: PawlApi, id: string, told: AbortSignal): Promise<Answer> {
-  let task = await api.task(id)
-  while (!hasEnded('task', task.state) && !told.aborted) {
-    await pause(lookMs, told)
-    task = await api.task(id)
+/** Ends with 0 if the task ended well, and with 1 if it did not. It is queued, so a server that is away is waited for. */
+async function waitForTask(api: PawlApi, queued: QueuedTask, waiting: Waiting): Promise<Answer> {
+  const { id } = queued
+  const look = () => patiently(() => api.task(id), waiting)
+  let task = await look()
+  while (task !== undefined && !hasEnded('task', task.state) && !waiting.signal.aborted) {
+    await pause(lookMs, waiting.signal)
+    task = (await look()) ?? task
   }
-  if (!hasEnded('task', task.state)) return { data: task, code: 130, show: () => [`The task goes on: ${id}`] }
+  if (task === undefined || !hasEnded('task', task.state)) {
+    return { data: task ?? queued, code: 130, show: () => [`The task goes on: ${id}`] }
+  }
+  const { type, state } = task
   const why = task.error?.message ?? json(task.output) ?? ''
   return {
     data: task,
-    code: endedBadly('task', task.state) ? exitCodes.bad : exitCodes.good,
-    show: () => [[styled('bold', task.type), ' ', stateOf('task', task.state), why === '' ? '' : `: ${why}`]],
+    code: endedBadly('task', state) ? exitCodes.bad : exitCodes.good,
+    show: () => [[styled('bold', type), ' ', stateOf('task', state), why === '' ? '' : `: ${why}`]],
   }
 }
 

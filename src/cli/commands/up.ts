@@ -5,7 +5,7 @@ import { type Pawl, pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { startServer } from '../../server/server.ts'
 import { startWorker } from '../../worker/index.ts'
-import { command } from '../command.ts'
+import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
@@ -13,11 +13,13 @@ import type { Screen } from '../screen.ts'
 import { stateOf } from '../states.ts'
 import { demoTasks, retellDemo, showDemo } from './demo.ts'
 
+type Speaking = Pick<Ask, 'screen' | 'json'>
+
 export const up = command({
   name: 'up',
   says: 'Start Pawl: the store, the HTTP server and the babysitter, until it is told to end.',
   more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
-SIGINT and SIGTERM end it gracefully.`,
+SIGINT and SIGTERM end it gracefully. With --json a first line says where it serves.`,
   flags: { demo: { kind: 'switch', says: 'run a demonstration job first, and show it' } },
   settings: ['host', 'port', 'keysOnly', 'data', 'database', 'schema', 'connections', 'log', 'logLevel'],
   async run({ flags, settled, screen, json, untilTold }) {
@@ -34,7 +36,7 @@ SIGINT and SIGTERM end it gracefully.`,
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
     else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}.`])
-    if (flags.demo && !json) await demonstrate(engine, server.url, screen, told).catch(tellIn(screen))
+    if (flags.demo) await demonstrate(engine, server.url, { screen, json }, told).catch(tellIn(screen))
     if (!json && !told.aborted) screen.say('It serves until it is told to end (Ctrl-C).')
     await untilAborted(told)
     if (!json) screen.say('Ending: work in hand is finished or given back …')
@@ -42,11 +44,14 @@ SIGINT and SIGTERM end it gracefully.`,
   },
 })
 
-async function demonstrate(engine: Pawl, url: string, screen: Screen, told: AbortSignal): Promise<void> {
-  const job = await showDemo(engine, screen, told, job => {
-    screen.say(['A demonstration job: ', styled('cyan', `${url}/v1/jobs/${job.id}`)])
+/** With --json a line says which job it is and one how it ended; people see it go. */
+async function demonstrate(engine: Pawl, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
+  const job = await showDemo(engine, { screen, signal: told, silent: json }, job => {
+    if (json) screen.jsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
+    else screen.say(['A demonstration job: ', styled('cyan', `${url}/v1/jobs/${job.id}`)])
   })
   if (told.aborted) return
+  if (json) return screen.jsonLine({ demo: job.id, state: job.state })
   for (const line of await retellDemo(engine, job)) screen.say(line)
   screen.say([
     'The demonstration ',

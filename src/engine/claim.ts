@@ -1,0 +1,95 @@
+/** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+import type { SyncRequest } from '../protocol/sync.ts'
+import { claimTasks, nextDueSeconds } from '../store/claim.ts'
+import type { Claimed } from '../store/claimed.ts'
+import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
+import type { Sql } from '../store/sql.ts'
+import type { Context } from './context.ts'
+import { type Idempotency, once } from './once.ts'
+import { again } from './split.ts'
+
+const lookAgainSeconds = 0.001
+const mostSessions = 10_000
+
+export interface ClaimWait {
+  /** What this worker reports at the same time: it may free a slot. */
+  readonly settling?: Promise<unknown>
+  readonly signal?: AbortSignal | undefined
+  /** The key under which the same claim may be asked for again. */
+  readonly key?: Idempotency
+}
+
+/** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
+export async function claimOrWait(
+  context: Context,
+  request: SyncRequest,
+  { settling, signal, key = {} }: ClaimWait,
+): Promise<{ tasks: Claimed[]; at: number }> {
+  const queues = request.queues ?? []
+  if (request.session !== undefined && !context.knownSessions.has(request.session)) {
+    await openSession(context.sql, request.session, request.worker, queues)
+    // Those that are forgotten are opened again, which changes nothing.
+    if (context.knownSessions.size > mostSessions) context.knownSessions.clear()
+    context.knownSessions.add(request.session)
+  }
+  const until = performance.now() + (request.waitSeconds ?? 0) * 1000
+  let pauseSeconds = lookAgainSeconds
+  for (;;) {
+    const at = performance.now()
+    const heard = context.wake.heard()
+    const tasks = await look(context, request, key)
+    const leftSeconds = (until - performance.now()) / 1000
+    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
+    if (tasks?.length === request.claim) context.wake.rouse(queues)
+    if (tasks !== undefined || leftSeconds <= 0 || signal?.aborted) return { tasks: tasks ?? [], at }
+    await settling
+    const due = await nextDueSeconds(context.sql, queues)
+    // Another claim has its lane just now, or what was settled above has only now freed its slot.
+    const isNear = due === 0
+    if (due !== null && !isNear) context.wake.expect(due)
+    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
+    pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
+    if (signal?.aborted) return { tasks: [], at }
+  }
+}
+
+/** Undefined: there is nothing, yet. */
+async function look(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+  const count = () => {
+    context.figures.claimConflicts += 1
+  }
+  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key), count)
+  const tasks = await again(() => claimOnce(context, context.sql, request), count)
+  return tasks.length > 0 ? tasks : undefined
+}
+
+/**
+ * The key is kept in the transaction of the claim, with the leases: asked again, whatever of them is still held is told
+ * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
+ * again. Two at once: the second waits for the first one's transaction.
+ */
+async function lookUnderKey(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+  const nothing = new Error('nothing was won')
+  let won: Claimed[] | undefined
+  try {
+    const leases = await once(context.sql, key, ['claims', request], async tx => {
+      won = await claimOnce(context, tx, request)
+      if (won.length === 0) throw nothing
+      return won.map(({ id, epoch }) => ({ id, epoch }))
+    })
+    return won ?? (await stillHeld(context.sql, leases))
+  } catch (error) {
+    if (error !== nothing) throw error
+    return undefined
+  }
+}
+
+async function claimOnce(context: Context, sql: Sql, request: SyncRequest): Promise<Claimed[]> {
+  const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
+  const hints = context.hints.current()
+  const began = performance.now()
+  const { tasks, places } = await claimTasks(sql, { queues, limit, worker, session, syncId, hints })
+  context.hints.learn(places, hints.length > 0, performance.now() - began)
+  if (tasks.length > 0 || session === null || syncId === null) return tasks
+  return wonBefore(sql, session, syncId)
+}

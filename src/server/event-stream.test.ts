@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { Writable } from 'node:stream'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { FeedEvent } from '../protocol/tasks.ts'
+import { streamEvents } from './event-stream.ts'
+
+/** A stream of a feed without end to a reader that takes something only when it is told to. */
+function streaming(t: TestContext) {
+  let takeOne = () => {}
+  let asked = 0
+  const write = (_chunk: unknown, _encoding: string, taken: () => void) => {
+    takeOne = taken
+  }
+  const to = Object.assign(new Writable({ highWaterMark: 1, write }), { writeHead: () => {} })
+  to.on('error', () => {})
+  const events = async () => {
+    await turn()
+    asked += 1
+    return { items: [{ type: 'task.queued', cursor: 'c' } as FeedEvent], next: 'c', more: true }
+  }
+  const over = new AbortController()
+  const feed = { more: () => assert.fail('there is more') }
+  const source = { engine: { events }, feed, heartbeatSeconds: 15 }
+  const ended = streamEvents(source, {}, to as unknown as ServerResponse, over.signal, () => {})
+  t.after(async () => {
+    over.abort()
+    await ended
+  })
+  const asksIn = async (turns: number) => {
+    for (let n = 0; n < turns; n++) await turn()
+    return asked
+  }
+  return { to, ended, asksIn, take: () => takeOne() }
+}
+
+test('for a reader that takes nothing, no more of the feed is read', async t => {
+  const { asksIn, take } = streaming(t)
+  assert.equal(await asksIn(50), 1)
+  take()
+  assert.equal(await asksIn(50), 1)
+  take()
+  assert.equal(await asksIn(50), 2)
+})
+
+test('a reader that takes nothing for half a minute is cut off, and one that takes something is not', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { to, ended, asksIn, take } = streaming(t)
+  await asksIn(50)
+  for (let n = 0; n < 3; n++) {
+    t.mock.timers.tick(29_999)
+    take()
+    await asksIn(50)
+  }
+  assert.equal(to.destroyed, false)
+  t.mock.timers.tick(30_000)
+  await ended
+  assert.equal(to.destroyed, true)
+})

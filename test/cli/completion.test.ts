@@ -1,0 +1,95 @@
+/** What a shell completes, asked of the shells themselves. One that is not installed is named as skipped. */
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { commands } from '../../src/cli/commands.ts'
+import { cli } from '../harness/cli.ts'
+
+type Shell = 'bash' | 'zsh' | 'fish'
+type Complete = (line: string) => Promise<readonly string[]>
+
+/** What may stand in place of the last word. */
+const lines: readonly (readonly [line: string, words: readonly string[]])[] = [
+  ['pawl jo', ['job']],
+  ['pawl job desc', ['describe']],
+  ['pawl worker l', ['list']],
+  ['pawl job run x.yaml --wa', ['--wait']],
+  ['pawl job run --wait --str', ['--strict']],
+  ['pawl worker x.ts --conc', ['--concurrency']],
+  ['pawl worker list --conc', []],
+  ['pawl task list --state dead', ['dead_lettered']],
+]
+/** Bash is not typed at here, and completes files by itself. */
+const typed = [...lines, ['pawl job run a-f', ['a-file.yaml']] as const]
+
+const ask = (shell: Shell, folder: string, args: readonly string[]) =>
+  promisify(execFile)(shell, args, { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' } })
+
+const inBash = (folder: string): Complete => {
+  const script = `source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pawl; echo "\${COMPREPLY[*]}"`
+  return async line => {
+    const { stdout, stderr } = await ask('bash', folder, ['-c', script, 'bash', ...line.split(' ')])
+    assert.equal(stderr, '')
+    return stdout.trim() === '' ? [] : stdout.trim().split(' ')
+  }
+}
+
+/** A zsh with a terminal of its own, in which the line and a tab are typed; another key tells what has become of it. */
+const inZsh = (folder: string): Complete => {
+  const script = `zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'eval "$(<script)"; told() { print -r -- "$BUFFER" > seen; BUFFER= }; zle -N told; bindkey "^G" told'
+zpty -w -n shell "$1"$'\\t\\a'
+zpty -w shell $'\\nexit'
+while zpty -r shell chunk; do done`
+  return async line => {
+    await ask('zsh', folder, ['-f', '-c', script, 'zsh', line])
+    const seen = (await readFile(join(folder, 'seen'), 'utf8')).trim()
+    return seen === line ? [] : [seen.split(' ').at(-1)!]
+  }
+}
+
+const inFish = (folder: string): Complete => {
+  return async line => {
+    const { stdout, stderr } = await ask('fish', folder, ['-c', 'source ./script; complete -C $argv[1]', line])
+    assert.equal(stderr, '')
+    return stdout
+      .split('\n')
+      .filter(text => text !== '')
+      .map(text => text.split('\t')[0]!)
+  }
+}
+
+const shells = { bash: inBash, zsh: inZsh, fish: inFish }
+
+for (const shell of ['bash', 'zsh', 'fish'] as const) {
+  const isThere = spawnSync(shell, ['-c', 'exit 0']).status === 0
+  const skip = isThere ? false : `${shell} is not installed on this machine`
+  const title = `${shell} completes commands, flags and the words that a flag takes`
+  test(title, { timeout: 300_000, skip }, (t: TestContext) => completes(t, shell))
+}
+
+async function completes(t: TestContext, shell: Shell): Promise<void> {
+  const pawl = await cli(t)
+  const { code, out, err } = await pawl.run(['completion', shell])
+  assert.equal(code, 0, err)
+  await writeFile(join(pawl.folder, 'script'), out)
+  await writeFile(join(pawl.folder, 'a-file.yaml'), '')
+  const complete = shells[shell](pawl.folder)
+  for (const [line, words] of shell === 'bash' ? lines : typed)
+    assert.deepEqual([line, await complete(line)], [line, words])
+}
+
+test('every shell has a script, which knows every command', { timeout: 300_000 }, async t => {
+  const pawl = await cli(t)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, out } = await pawl.run(['completion', shell])
+    assert.equal(code, 0)
+    for (const { name } of commands) assert.ok(out.includes(name), `${shell}: ${name}`)
+  }
+  const other = await pawl.run(['completion', 'csh'])
+  assert.deepEqual([other.code, /knows bash, zsh and fish/.test(other.err)], [2, true])
+})

@@ -1,0 +1,59 @@
+/** Another transaction beside the test: it holds what it has locked until it is told to commit. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sql } from '../../src/store/sql.ts'
+
+export interface OpenTransaction {
+  readonly tx: Sql
+  /** Said again, it does nothing more. */
+  commit(): Promise<void>
+}
+
+export async function openTransaction(sql: Sql): Promise<OpenTransaction> {
+  let end = () => {}
+  let done = Promise.resolve()
+  const tx = await new Promise<Sql>((begun, failed) => {
+    done = sql.begin(async inner => {
+      begun(inner)
+      await new Promise<void>(ended => (end = ended))
+    })
+    done.catch(failed)
+  })
+  return {
+    tx,
+    async commit() {
+      end()
+      await done
+    },
+  }
+}
+
+const longestSeconds = 10
+
+/** What waits for rows that another transaction holds is a fault, and not a test that hangs. */
+export async function waitingForNobody<T>(act: () => Promise<T>): Promise<T> {
+  const over = new AbortController()
+  const late = async () => {
+    await sleep(longestSeconds * 1000, undefined, { signal: over.signal })
+    throw new Error('it waits for rows that another transaction holds')
+  }
+  try {
+    return await Promise.race([act(), late()])
+  } finally {
+    over.abort()
+  }
+}
+
+/** Does something while another transaction holds rows locked. They are let go whatever happens. */
+export async function whileLocked<T>(sql: Sql, lock: (tx: Sql) => Promise<unknown>, act: () => Promise<T>): Promise<T> {
+  const other = await openTransaction(sql)
+  try {
+    await lock(other.tx)
+    return await waitingForNobody(act)
+  } finally {
+    await other.commit()
+  }
+}
+
+export function lockTask(id: string): (tx: Sql) => Promise<unknown> {
+  return tx => tx`select from pawl.task where id = ${id}::uuid for update`
+}
