@@ -10,7 +10,8 @@ const models = client as unknown as Record<string, { getAttributeTypeMap?(): rea
 
 /** Where an object holds a field that its kind does not know, or a value that is not of the field's type. */
 export function faultsInShape(value: unknown, type: string, at = type): string[] {
-  if (value === undefined || type === 'any') return []
+  // A null is how Kubernetes writes that there is none.
+  if (value === undefined || value === null || type === 'any') return []
   const list = /^Array<(.+)>$/.exec(type)?.[1]
   if (list !== undefined) {
     if (!Array.isArray(value)) return [`${at} must be a list`]
@@ -18,12 +19,12 @@ export function faultsInShape(value: unknown, type: string, at = type): string[]
   }
   const map = /^\{ \[key: string\]: (.+); \}$/.exec(type)?.[1]
   if (map !== undefined) {
-    if (typeof value !== 'object' || value === null) return [`${at} must be an object`]
+    if (typeof value !== 'object') return [`${at} must be an object`]
     return Object.entries(value).flatMap(([key, item]) => faultsInShape(item, map, `${at}.${key}`))
   }
   const attributes = models[type]?.getAttributeTypeMap?.()
   if (attributes === undefined) return isOf(value, type) ? [] : [`${at} must be a ${type}, not ${typeof value}`]
-  if (typeof value !== 'object' || value === null) return [`${at} must be an object`]
+  if (typeof value !== 'object') return [`${at} must be an object`]
   return Object.entries(value).flatMap(([key, item]) => {
     const known = attributes.find(({ baseName }) => baseName === key)
     return known === undefined ? [`${at} knows no ${key}`] : faultsInShape(item, known.type, `${at}.${key}`)
