@@ -27,13 +27,14 @@ const program = [`${home}/bin/node`, `${home}/lib/node_modules/pawl/dist/cli/mai
 
 export function manifestOf(stage: StageToRun, settings: ManifestSettings): V1Job {
   const { runner } = stage
+  const namespace = runner.namespace ?? settings.namespace
   const marks = marksOf(stage, settings)
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
       name: jobNameOf(stage),
-      ...(runner.namespace !== undefined && { namespace: runner.namespace }),
+      ...(namespace !== undefined && { namespace }),
       labels: marks,
       annotations: { 'pawl/job-name': stage.jobName, 'pawl/stage-name': stage.stageName },
     },

@@ -29,6 +29,8 @@ export interface ManifestSettings {
   readonly pawlImage: string | null
   readonly keySecret: { readonly secret: string; readonly key: string } | null
   readonly instance: string
+  /** That of stages which name none; undefined: whoever applies the manifest says it. */
+  readonly namespace?: string
 }
 
 /** What deploy/ names so; a test holds that they agree. */
