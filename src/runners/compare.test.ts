@@ -135,6 +135,10 @@ const stories: Record<string, Story> = {
     seen: seen({ jobs: [job()] }),
     finds: { strays: [job()] },
   },
+  'a Kubernetes job that has ended is left to be looked at when its stage has too': {
+    seen: seen({ jobs: [job({ state: 'failed', reason: 'DeadlineExceeded' })] }),
+    finds: {},
+  },
 
   // When a datum's worker pod vanishes mysteriously:
   'a worker whose pod runs is not lost': { workers: [held()], seen: seen({ pods: [podSeen()] }), finds: {} },

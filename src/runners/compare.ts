@@ -36,7 +36,10 @@ export interface Findings {
   /** Ended by Kubernetes while the stage runs: nobody works on it any more. */
   readonly ended: readonly { readonly stageId: string; readonly why: string }[]
   readonly lostWorkers: readonly LostWorker[]
-  /** Jobs of rounds that were not running when the stages were read. Look again before one is stopped: it may have begun. */
+  /**
+   * Jobs that go on though their rounds were not running when the stages were read. Look again before one is stopped: it
+   * may have begun since. One that has ended is left to be looked at, for its `ttlSeconds`.
+   */
   readonly strays: readonly SeenJob[]
 }
 
@@ -72,7 +75,7 @@ export function compare({ now, stages, workers, seen }: Comparison): Findings {
       return why === undefined ? [] : [{ stageId: stage.stageId, why }]
     }),
     lostWorkers: lostAmong(workers, seen),
-    strays: seen.jobs.filter(job => !wanted.has(keyOf(job.namespace, job.name))),
+    strays: seen.jobs.filter(job => job.state === 'active' && !wanted.has(keyOf(job.namespace, job.name))),
   }
 }
 

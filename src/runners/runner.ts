@@ -33,6 +33,11 @@ export interface Ensured {
   readonly problem?: Problem
 }
 
+/** What the stage itself says is wrong: no try can help. Whatever else is refused, somebody may come to allow. */
+export function isHopeless({ code, details }: Problem): boolean {
+  return code === 'OPTION_INVALID' || (code === 'KUBERNETES_REFUSED' && [400, 422].includes(Number(details.status)))
+}
+
 export interface Runner {
   /** Starts the workers of stages that have none. One that cannot be started holds up no other. */
   ensure(stages: readonly StageToRun[]): Promise<readonly Ensured[]>

@@ -1,9 +1,10 @@
 /** The runner against an API server that speaks as Kubernetes does. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { openKubernetesRunner } from '../../src/runners/kubernetes.ts'
 import { loadClient } from '../../src/runners/kubernetes-api.ts'
 import { jobNameOf } from '../../src/runners/names.ts'
-import type { StageToRun } from '../../src/runners/runner.ts'
+import { isHopeless, type StageToRun } from '../../src/runners/runner.ts'
 import { freePort } from '../harness/free-port.ts'
 import { kubeconfigFor, runnerOn, stageToRun } from './runner-on.ts'
 import { startSmallApiServer } from './small-api-server.ts'
@@ -199,6 +200,10 @@ test('a stage that Kubernetes refuses is told why, and holds up no other', async
       [good.stageId, undefined, undefined],
     ],
   )
+  assert.deepEqual(
+    answers.slice(0, 2).map(({ problem }) => isHopeless(problem!)),
+    [true, false],
+  )
   assert.match(answers[0]!.problem!.message, /parallelism: Invalid value/)
   assert.match(answers[1]!.problem!.message, /namespaces \\"nowhere\\" not found/)
 })
@@ -212,6 +217,7 @@ test('a stage whose secret has a name of the worker’s own is refused, and hold
     answers.map(({ problem }) => problem?.code),
     ['OPTION_INVALID', undefined],
   )
+  assert.ok(isHopeless(answers[0]!.problem!))
 })
 
 test('a namespace that may not be looked into does not hide the others', async t => {
@@ -259,4 +265,12 @@ test('a missing client is told with the command that installs it', async () => {
 test('a kubeconfig that is not there, or names no cluster, is told as such', async t => {
   await assert.rejects(runnerOn(t, '', { kubeconfig: '/nowhere/config' }), { code: 'FILE_INVALID' })
   await assert.rejects(runnerOn(t, '', { kubeconfig: '/dev/null' }), { code: 'FILE_INVALID' })
+})
+
+test('where nothing names a cluster, none is made up', async t => {
+  const { HOME, KUBECONFIG } = process.env
+  t.after(() => Object.assign(process.env, { HOME, ...(KUBECONFIG !== undefined && { KUBECONFIG }) }))
+  delete process.env.KUBECONFIG
+  process.env.HOME = '/nowhere'
+  await assert.rejects(openKubernetesRunner(), { code: 'FILE_INVALID', message: /names no cluster/ })
 })
