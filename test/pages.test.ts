@@ -1,6 +1,7 @@
 /**
  * Every code block of the pages is run. What stands behind the language says how: a file name (it is written down),
- * `serve` (it is started and goes on), `setup` (this very test run did it), nothing (it must succeed).
+ * `serve` (it is started and goes on), `setup` (this very test run did it), `cluster` (it needs one: a shell can read
+ * it, no more), nothing (it must succeed).
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -77,6 +78,7 @@ async function workplace(t: TestContext): Promise<Workplace> {
 
 async function run(t: TestContext, { path, env, server }: Workplace, { language, word, text }: Block): Promise<void> {
   if (word === 'setup' || language === 'mermaid') return
+  if (word === 'cluster') return shell(text, path, env, ['-n'])
   if (word === 'serve') {
     const child = spawn('sh', ['-c', `exec ${text.trim()}`], { cwd: path, env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => end(child))
@@ -98,8 +100,8 @@ async function isReady(child: ChildProcess, text: string, server: string): Promi
   return text.includes('pawl up') || ((await answer.json()) as unknown[]).length > 0
 }
 
-async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const child = spawn('sh', ['-e'], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
+async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv, how = ['-e']): Promise<void> {
+  const child = spawn('sh', how, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
   let said = ''
   child.stdout.on('data', data => (said += data))
   child.stderr.on('data', data => (said += data))

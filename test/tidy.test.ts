@@ -20,6 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   files: ['kernel'],
   engine: ['kernel', 'spec', 'protocol', 'store', 'files'],
   babysitter: ['kernel', 'store', 'engine'],
+  runners: ['kernel', 'protocol'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
   config: ['kernel', 'protocol', 'server'],
   conformance: ['kernel', 'protocol', 'engine', 'babysitter', 'server'],
@@ -33,6 +34,7 @@ const mayImport: Record<string, readonly string[]> = {
     'engine',
     'babysitter',
     'worker',
+    'runners',
     'server',
     'conformance',
   ],
@@ -47,7 +49,8 @@ const mayUse: Record<string, readonly string[]> = {
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
   jiti: ['config'],
-  yaml: ['spec'],
+  yaml: ['spec', 'runners'],
+  '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.
   '@opentelemetry/api': ['protocol', 'engine', 'worker'],
@@ -142,7 +145,8 @@ for (const [path, text] of Object.entries(generatedDocs())) {
 }
 
 test('every dependency is used, and every one used is declared', () => {
-  const declared = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const declared = Object.keys({ ...dependencies, ...peerDependencies })
   assert.deepEqual(declared.sort(), Object.keys(mayUse).sort())
 })
 

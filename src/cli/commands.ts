@@ -9,6 +9,7 @@ import { eventsTail } from './commands/events.ts'
 import { jobDescribe, jobEvents, jobList } from './commands/job.ts'
 import { jobControl } from './commands/job-control.ts'
 import { jobRun, jobWait } from './commands/job-run.ts'
+import { k8sRender } from './commands/k8s.ts'
 import { keyCommands } from './commands/keys.ts'
 import { queueList, workerList } from './commands/queues.ts'
 import { stageCommands } from './commands/stage.ts'
@@ -45,6 +46,7 @@ const table: readonly Command[] = [
   migrate,
   doctor,
   config,
+  k8sRender,
   conformance,
   bench,
 ]

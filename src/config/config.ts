@@ -27,6 +27,14 @@ export interface PawlConfig {
   readonly concurrency?: number
   /** How long a worker that stops waits for running handlers. Default 30. */
   readonly drainSeconds?: number
+  /** Where stages run in Kubernetes unless they say otherwise. Default: the namespace of the server, or the kubeconfig's. */
+  readonly k8sNamespace?: string
+  /** Where workers in Kubernetes find the server. Default: the Service of deploy/. */
+  readonly k8sUrl?: string
+  /** The image of Pawl that they are made from; "none": every stage's image has its own pawl. */
+  readonly k8sImage?: string
+  /** The Secret whose `key` they show to the server; "none": it asks for none. */
+  readonly k8sKeySecret?: string
   /** How `pawl up` and `pawl worker` log, on the standard error. Default: pretty on a terminal, else json. */
   readonly log?: 'pretty' | 'json'
   /** The least that they log. Default warn. */

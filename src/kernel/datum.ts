@@ -83,3 +83,37 @@ export function stagingOf(outputs: string, taskId: string, epoch: number): strin
 }
 
 export const stagingFolder = '.pawl/'
+
+/** Who starts the workers of a stage's commands. */
+export type RunnerPlan = LocalPlan | KubernetesPlan
+
+/** Whatever workers there are. */
+export interface LocalPlan {
+  readonly kind: 'local'
+}
+
+/** A Kubernetes Job of its own, whose pods are the workers; quantities are in Kubernetes' words (`500m`, `2Gi`). */
+export interface KubernetesPlan {
+  readonly kind: 'kubernetes'
+  /** What the command runs in. */
+  readonly image: string
+  readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never'
+  readonly resources?: ResourcesPlan
+  readonly nodeSelector?: Readonly<Record<string, string>>
+  /** Without one, its pods hold no key to the Kubernetes API. */
+  readonly serviceAccount?: string
+  /** The longest that its Job may run, from when it starts. */
+  readonly activeDeadlineSeconds?: number
+  /** How long a Job that ended by itself can still be looked at. */
+  readonly ttlSeconds?: number
+  readonly namespace?: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export interface ResourcesPlan {
+  /** What a pod is promised. */
+  readonly cpu?: string
+  readonly memory?: string
+  /** What it may not exceed, by resource. Default: the memory that it is promised. */
+  readonly limits?: Readonly<Record<string, string>>
+}

@@ -1,0 +1,146 @@
+/**
+ * All that Pawl asks of Kubernetes: make, list and delete Jobs, list pods. The official client is large and most
+ * installations need none, so it is loaded when a runner is opened and not before.
+ */
+import type * as Client from '@kubernetes/client-node'
+import { Problem } from '../kernel/problem.ts'
+import type { SettledKubernetes } from './settings.ts'
+
+export interface KubernetesApi {
+  /** Where Jobs go unless told otherwise. */
+  readonly namespace: string
+  createJob(namespace: string, job: Client.V1Job): Promise<void>
+  deleteJob(namespace: string, name: string): Promise<void>
+  jobs(namespace: string, selector: string): Promise<Client.V1Job[]>
+  pods(namespace: string, selector: string): Promise<Client.V1Pod[]>
+}
+
+export async function openKubernetesApi(settings: SettledKubernetes): Promise<KubernetesApi> {
+  const client = await loadClient()
+  const config = configOf(client, settings)
+  const options = client.createConfiguration({
+    baseServer: new client.ServerConfiguration(config.getCurrentCluster()!.server, {}),
+    authMethods: { default: config },
+    promiseMiddleware: [timingOut(settings.requestSeconds)],
+  })
+  const batch = new client.BatchV1Api(options)
+  const core = new client.CoreV1Api(options)
+  const { pageSize } = settings
+  return {
+    namespace: settings.namespace ?? config.getContextObject(config.currentContext)?.namespace ?? 'default',
+    async createJob(namespace, body) {
+      await asking(() =>
+        batch.createNamespacedJob({ namespace, body, fieldManager: 'pawl', fieldValidation: 'Strict' }),
+      )
+    },
+    async deleteJob(namespace, name) {
+      // In the background: the answer does not wait for the pods, which drain in their own time.
+      await asking(() => batch.deleteNamespacedJob({ namespace, name, propagationPolicy: 'Background' }))
+    },
+    jobs: (namespace, labelSelector) =>
+      listed(pageSize, page => batch.listNamespacedJob({ namespace, labelSelector, ...page })),
+    pods: (namespace, labelSelector) =>
+      listed(pageSize, page => core.listNamespacedPod({ namespace, labelSelector, ...page })),
+  }
+}
+
+export async function loadClient(name = '@kubernetes/client-node'): Promise<typeof Client> {
+  try {
+    return await import(name)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new Problem('KUBERNETES_CLIENT_MISSING', {}, error)
+  }
+}
+
+function configOf({ KubeConfig }: typeof Client, { kubeconfig }: SettledKubernetes): Client.KubeConfig {
+  const config = new KubeConfig()
+  try {
+    if (kubeconfig === undefined) config.loadFromDefault()
+    else config.loadFromFile(kubeconfig)
+  } catch (error) {
+    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: (error as Error).message }, error)
+  }
+  const cluster = config.getCurrentCluster()
+  // Where nothing says which cluster, the client makes one up on this machine.
+  const isMadeUp = kubeconfig === undefined && config.currentContext === 'loaded-context'
+  if (cluster === null || isMadeUp) {
+    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: 'it names no cluster to speak to' })
+  }
+  return config
+}
+
+/** The client has no time limit of its own: a request that is never answered would hold up its chore for ever. */
+function timingOut(seconds: number): Client.Middleware {
+  return {
+    async pre(request) {
+      request.setSignal(AbortSignal.timeout(seconds * 1000))
+      return request
+    },
+    post: async response => response,
+  }
+}
+
+interface Page<T> {
+  readonly items: T[]
+  readonly metadata?: { readonly _continue?: string }
+}
+
+/**
+ * A whole list, or a problem: a part of one would make what is missing look vanished. The pages of a list are of one
+ * moment. If that moment is too long ago for the next page (410), all is asked for again, at once. No resourceVersion
+ * is named, so that the answer is what is true now, and not what some cache remembers.
+ */
+async function listed<T>(
+  limit: number,
+  ask: (page: { limit?: number; _continue?: string }) => Promise<Page<T>>,
+): Promise<T[]> {
+  const items: T[] = []
+  let next: string | undefined
+  do {
+    const page = await asking(() => ask({ limit, ...(next !== undefined && { _continue: next }) })).catch(error => {
+      if (next === undefined || statusOf(error) !== 410) throw error
+      items.length = 0
+      return asking(() => ask({}))
+    })
+    if (!Array.isArray(page.items)) throw unreachable('its answer is no list')
+    items.push(...page.items)
+    next = page.metadata?._continue || undefined
+  } while (next !== undefined)
+  return items
+}
+
+async function asking<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    throw problemOf(error)
+  }
+}
+
+/** The status that Kubernetes answered with; undefined: there was no answer. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof Problem ? (error.details.status as number | undefined) : undefined
+}
+
+function problemOf(error: unknown): Problem {
+  const { code, body, message } = error as { code?: unknown; body?: unknown; message?: string }
+  if (typeof code !== 'number') return unreachable(message ?? String(error), error)
+  const said = sentenceOf(body) ?? message
+  if (code === 429 || code >= 500) return unreachable(said, error, code)
+  return new Problem('KUBERNETES_REFUSED', { status: code, why: said }, error)
+}
+
+function unreachable(why: unknown, cause?: unknown, status?: number): Problem {
+  return new Problem('KUBERNETES_UNREACHABLE', { ...(status !== undefined && { status }), why }, cause)
+}
+
+/** Refusals are Status objects, whose message is for people; what a proxy answers may be anything. */
+function sentenceOf(body: unknown): string | undefined {
+  try {
+    const { message } = (typeof body === 'string' ? JSON.parse(body) : body) as { message?: unknown }
+    return typeof message === 'string' ? message : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,121 @@
+/** The runner that starts a stage's workers as a Kubernetes Job. It keeps nothing: all it knows, the cluster does. */
+import type { V1Job, V1Pod } from '@kubernetes/client-node'
+import { Problem } from '../kernel/problem.ts'
+import { type KubernetesApi, openKubernetesApi, statusOf } from './kubernetes-api.ts'
+import { manifestOf } from './manifest.ts'
+import { jobNameOf, labels, selectorOf } from './names.ts'
+import type { Ensured, Runner, Seen, SeenJob, SeenPod, StageToRun } from './runner.ts'
+import { type KubernetesSettings, type SettledKubernetes, settleKubernetes } from './settings.ts'
+
+export interface KubernetesRunner extends Runner {
+  /** The namespace of stages that name none. */
+  readonly namespace: string
+}
+
+export async function openKubernetesRunner(given: KubernetesSettings = {}): Promise<KubernetesRunner> {
+  const settings = settleKubernetes(given)
+  const api = await openKubernetesApi(settings)
+  return {
+    namespace: api.namespace,
+    ensure: stages =>
+      inTurn(
+        stages,
+        stage => make(api, settings, stage),
+        ({ stageId }, problem): Ensured => ({ stageId, problem }),
+      ),
+    async stop({ namespace = api.namespace, ...round }) {
+      await api.deleteJob(namespace, jobNameOf(round)).catch(unless(404))
+    },
+    async look(asked) {
+      const names = [...new Set(asked.map(name => name ?? api.namespace))]
+      return merged(await inTurn(names, namespace => lookInto(api, settings, namespace), blindIn))
+    },
+  }
+}
+
+/**
+ * One after the other. If one gets no answer at all, the rest are told so and not tried: each would wait as long. An
+ * answer, even a bad one, is about the one that was asked for, and holds up no other.
+ */
+async function inTurn<Item, Done, Failed>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Done>,
+  failed: (item: Item, problem: Problem) => Failed,
+): Promise<(Done | Failed)[]> {
+  const results: (Done | Failed)[] = []
+  let away: Problem | undefined
+  for (const item of items) {
+    try {
+      if (away !== undefined) throw away
+      results.push(await act(item))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      if (error.code === 'KUBERNETES_UNREACHABLE' && statusOf(error) === undefined) away = error
+      results.push(failed(item, error))
+    }
+  }
+  return results
+}
+
+/** Whoever is second, another server or this one after a lost answer, is told that the Job is there. */
+async function make(api: KubernetesApi, settings: SettledKubernetes, stage: StageToRun): Promise<Ensured> {
+  const { stageId, runner } = stage
+  await api.createJob(runner.namespace ?? api.namespace, manifestOf(stage, settings)).catch(unless(409))
+  return { stageId }
+}
+
+function unless(status: number) {
+  return (error: unknown): void => {
+    if (statusOf(error) !== status) throw error
+  }
+}
+
+async function lookInto(api: KubernetesApi, { instance }: SettledKubernetes, namespace: string): Promise<Seen> {
+  const selector = selectorOf(instance)
+  const jobs = await api.jobs(namespace, selector)
+  const pods = await api.pods(namespace, selector)
+  return {
+    namespaces: [namespace],
+    blind: [],
+    jobs: jobs.flatMap(job => seenJob(namespace, job)),
+    pods: pods.flatMap(pod => seenPod(namespace, pod)),
+  }
+}
+
+function blindIn(namespace: string, problem: Problem): Seen {
+  return { namespaces: [], blind: [{ namespace, problem }], jobs: [], pods: [] }
+}
+
+function merged(looks: readonly Seen[]): Seen {
+  return {
+    namespaces: looks.flatMap(({ namespaces }) => namespaces),
+    blind: looks.flatMap(({ blind }) => blind),
+    jobs: looks.flatMap(({ jobs }) => jobs),
+    pods: looks.flatMap(({ pods }) => pods),
+  }
+}
+
+/** One without our labels is not ours, whoever put the others on it. */
+function seenJob(namespace: string, { metadata, status }: V1Job): SeenJob[] {
+  const name = metadata?.name
+  const stageId = metadata?.labels?.[labels.stageId]
+  const round = Number(metadata?.labels?.[labels.round])
+  if (name === undefined || stageId === undefined || !Number.isInteger(round)) return []
+  const isTrue = (type: string) => status?.conditions?.find(is => is.type === type && is.status === 'True')
+  const failed = isTrue('Failed')
+  const state = failed !== undefined ? 'failed' : isTrue('Complete') !== undefined ? 'complete' : 'active'
+  return [{ namespace, name, stageId, round, state, reason: failed?.reason ?? null, message: failed?.message ?? null }]
+}
+
+const phases: readonly string[] = ['Pending', 'Running', 'Succeeded', 'Failed'] satisfies SeenPod['phase'][]
+
+function seenPod(namespace: string, { metadata, spec, status }: V1Pod): SeenPod[] {
+  const name = metadata?.name
+  const stageId = metadata?.labels?.[labels.stageId]
+  if (name === undefined || stageId === undefined) return []
+  const phase = phases.includes(status?.phase ?? '') ? (status?.phase as SeenPod['phase']) : 'Unknown'
+  const ended = status?.containerStatuses?.find(({ state }) => state?.terminated !== undefined)?.state?.terminated
+  return [
+    { namespace, name, node: spec?.nodeName ?? null, stageId, phase, reason: status?.reason ?? ended?.reason ?? null },
+  ]
+}

@@ -1,0 +1,163 @@
+/**
+ * A stage as a Kubernetes Job: its pods are workers of the stage's queue. The Job has nothing to say about the stage: it
+ * keeps that many workers alive until Pawl, which alone knows when the stage has ended, deletes it.
+ *
+ * - `completions` is out of reach. Without it, a worker that ends well because its node is drained would be taken for
+ *   the end of the work, and no other would be started.
+ * - `restartPolicy: Never`: a worker that dies takes its pod with it, so that the pod's end tells of the worker's, and a
+ *   name `node/pod` never stands for two processes.
+ * - Evicted and preempted pods are not counted as failures. Others are, for a Job whose pods cannot work at all must end
+ *   some day; but Kubernetes waits up to six minutes between them, so that a thousand are days.
+ */
+import type { V1Container, V1EnvVar, V1Job, V1PodSpec, V1SecurityContext } from '@kubernetes/client-node'
+import { Problem } from '../kernel/problem.ts'
+import { jobNameOf, labels, labelValue, workerNameInPod } from './names.ts'
+import type { StageToRun } from './runner.ts'
+import type { ManifestSettings } from './settings.ts'
+
+const outOfReach = 1_000_000_000
+const podFailures = 1_000
+const dayInSeconds = 86_400
+/** A worker that is told to end finishes what it can within 30 s. */
+const graceSeconds = 45
+
+/** Where Node and Pawl lie in Pawl's image, and are put in the others. */
+const home = '/opt/pawl'
+const program = [`${home}/bin/node`, `${home}/lib/node_modules/pawl/dist/cli/main.js`]
+
+export function manifestOf(stage: StageToRun, settings: ManifestSettings): V1Job {
+  const { runner } = stage
+  const namespace = runner.namespace ?? settings.namespace
+  const marks = marksOf(stage, settings)
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: jobNameOf(stage),
+      ...(namespace !== undefined && { namespace }),
+      labels: marks,
+      annotations: { 'pawl/job-name': stage.jobName, 'pawl/stage-name': stage.stageName },
+    },
+    spec: {
+      parallelism: stage.parallelism,
+      completions: outOfReach,
+      backoffLimit: podFailures,
+      podFailurePolicy: {
+        rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] }],
+      },
+      ...(runner.activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: runner.activeDeadlineSeconds }),
+      ttlSecondsAfterFinished: runner.ttlSeconds ?? dayInSeconds,
+      template: { metadata: { labels: marks }, spec: podOf(stage, settings) },
+    },
+  }
+}
+
+/** What a stage says cannot replace what it is found by. */
+function marksOf(stage: StageToRun, { instance }: ManifestSettings): Record<string, string> {
+  return {
+    ...stage.runner.labels,
+    [labels.name]: 'pawl',
+    [labels.instance]: instance,
+    [labels.component]: 'worker',
+    [labels.managedBy]: 'pawl',
+    [labels.jobId]: stage.jobId,
+    [labels.stageId]: stage.stageId,
+    [labels.round]: String(stage.round),
+    [labels.job]: labelValue(stage.jobName),
+    [labels.stage]: labelValue(stage.stageName),
+  }
+}
+
+function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
+  const { nodeSelector, serviceAccount } = stage.runner
+  const { pawlImage } = settings
+  return {
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: graceSeconds,
+    // Else a Service called pawl would put PAWL_… variables of its own into every pod.
+    enableServiceLinks: false,
+    ...(serviceAccount === undefined
+      ? { automountServiceAccountToken: false }
+      : { serviceAccountName: serviceAccount }),
+    securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+    ...(nodeSelector !== undefined && { nodeSelector: { ...nodeSelector } }),
+    ...(pawlImage !== null && {
+      initContainers: [copierOf(pawlImage)],
+      volumes: [{ name: 'pawl', emptyDir: {} }],
+    }),
+    containers: [workerOf(stage, settings)],
+  }
+}
+
+/** User and file system are the image's own affair; what a command never needs is taken away. */
+const bounds: V1SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
+
+function copierOf(image: string): V1Container {
+  return {
+    name: 'pawl',
+    image,
+    command: ['cp', '-R', `${home}/.`, '/copy'],
+    securityContext: bounds,
+    volumeMounts: [{ name: 'pawl', mountPath: '/copy' }],
+  }
+}
+
+function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
+  const { image, imagePullPolicy, resources } = stage.runner
+  const isCopied = settings.pawlImage !== null
+  // One task at a time: parallelism counts pods, and their resources are meant for one command.
+  const args = [
+    'worker',
+    '--commands',
+    '--queue',
+    literal(stage.queue),
+    '--concurrency',
+    '1',
+    '--name',
+    workerNameInPod,
+  ]
+  const limits = resources?.limits ?? (resources?.memory === undefined ? undefined : { memory: resources.memory })
+  const requests = {
+    ...(resources?.cpu !== undefined && { cpu: resources.cpu }),
+    ...(resources?.memory !== undefined && { memory: resources.memory }),
+  }
+  return {
+    name: 'worker',
+    image,
+    ...(imagePullPolicy !== undefined && { imagePullPolicy }),
+    command: isCopied ? program : ['pawl'],
+    args,
+    env: environmentOf(stage, settings),
+    resources: {
+      ...(Object.keys(requests).length > 0 && { requests }),
+      ...(limits !== undefined && { limits: { ...limits } }),
+    },
+    securityContext: bounds,
+    ...(isCopied && { volumeMounts: [{ name: 'pawl', mountPath: home, readOnly: true }] }),
+  }
+}
+
+function environmentOf({ run }: StageToRun, { serverUrl, keySecret }: ManifestSettings): V1EnvVar[] {
+  const own: V1EnvVar[] = [
+    { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+    { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    { name: 'PAWL_SERVER', value: literal(serverUrl) },
+    ...(keySecret === null ? [] : [secretIn('PAWL_KEY', keySecret)]),
+  ]
+  const names = Object.keys(run.secrets)
+  const taken = names.find(name => name.startsWith('PAWL_') || own.some(variable => variable.name === name))
+  if (taken !== undefined) {
+    const must = 'have another name: NODE_NAME, POD_NAME and PAWL_… are the worker’s own'
+    throw new Problem('OPTION_INVALID', { at: 'run.secrets', option: taken, must })
+  }
+  return [...own, ...names.map(name => secretIn(name, run.secrets[name]!))]
+}
+
+function secretIn(name: string, { secret, key }: { readonly secret: string; readonly key: string }): V1EnvVar {
+  return { name, valueFrom: { secretKeyRef: { name: secret, key } } }
+}
+
+/** In arguments and variables Kubernetes reads `$(NAME)` as the value of a variable, and `$$` as `$`. */
+function literal(text: string): string {
+  return text.replaceAll('$', '$$$$')
+}

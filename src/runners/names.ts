@@ -1,0 +1,54 @@
+/** How what Pawl makes in a cluster is called, and how it is found again by its name. */
+
+/**
+ * The name of a Job follows from the stage and the round, so that of two servers that make it at once, or of one that
+ * makes it again after a lost answer, the second is told that it is there. It leaves room for what Kubernetes appends to
+ * the names of its pods.
+ */
+export function jobNameOf({ stageId, round }: { readonly stageId: string; readonly round: number }): string {
+  return `pawl-${stageId.replaceAll('-', '').toLowerCase()}-${round}`
+}
+
+/** What a worker in a pod is called: Kubernetes puts in the names as it starts the container. */
+export const workerNameInPod = '$(NODE_NAME)/$(POD_NAME)'
+
+export function workerNameOf({ node, name }: { readonly node: string; readonly name: string }): string {
+  return `${node}/${name}`
+}
+
+/** The pod of a worker; undefined: no pod of ours was ever called so, it is a worker that somebody started by hand. */
+export function podOf(worker: string): { readonly node: string; readonly name: string } | undefined {
+  const [, node, name] = /^([^/]+)\/(pawl-[0-9a-f]{32}-\d+-[a-z0-9]+)$/.exec(worker) ?? []
+  return node === undefined || name === undefined ? undefined : { node, name }
+}
+
+/** The queue of a stage that names none: on any other, workers with another image might claim its tasks. */
+export function ownQueueOf(stageId: string): string {
+  return `k8s-${stageId}`
+}
+
+export const labels = {
+  name: 'app.kubernetes.io/name',
+  instance: 'app.kubernetes.io/instance',
+  component: 'app.kubernetes.io/component',
+  managedBy: 'app.kubernetes.io/managed-by',
+  jobId: 'pawl/job-id',
+  stageId: 'pawl/stage-id',
+  round: 'pawl/round',
+  /** The names of the job and the stage, as far as a label can hold them: `kubectl get jobs -L pawl/job,pawl/stage`. */
+  job: 'pawl/job',
+  stage: 'pawl/stage',
+} as const
+
+/** Finds what one installation of Pawl made, and nothing of another in the same namespace. */
+export function selectorOf(instance: string): string {
+  return `${labels.managedBy}=pawl,${labels.instance}=${instance}`
+}
+
+/** The nearest text that a label may hold. */
+export function labelValue(text: string): string {
+  return text
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .slice(0, 63)
+    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RunnerPlan, RunPlan } from '../kernel/datum.ts'
+import type { JobPlan } from '../kernel/plan.ts'
+import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import { manifestsFor, stagesToRun } from './stages-to-run.ts'
+
+const run: RunPlan = { command: ['true'], env: {}, secrets: {}, permanentExitCodes: [], mount: null }
+const runner: RunnerPlan = { kind: 'kubernetes', image: 'debian:12' }
+
+/** A job of a stage for each of these. */
+function planWith(...stages: readonly object[]): JobPlan {
+  const written = stages.map((_, index) => ({ name: `stage-${index}`, task: 'command' }))
+  const plan = parseJobSpec({ name: 'texts', stages: written })
+  return { ...plan, stages: plan.stages.map((stage, index) => ({ ...stage, ...stages[index] })) }
+}
+
+test('of a job, Kubernetes is given the stages that run a command there, and no others', () => {
+  const plan = planWith({}, { run, runner }, { run, runner: { kind: 'local' } }, { run: null, runner: null })
+  assert.deepEqual(
+    stagesToRun(plan).map(({ jobName, stageName, round }) => [jobName, stageName, round]),
+    [['texts', 'stage-1', 1]],
+  )
+})
+
+test('a stage has as many pods as it may have tasks at once, and a queue of its own unless it names one', () => {
+  const [named, other, third] = stagesToRun(
+    planWith({ run, runner, queue: 'ocr', parallelism: 8 }, { run, runner }, { run, runner }),
+  )
+  assert.deepEqual([named?.queue, named?.parallelism], ['ocr', 8])
+  assert.equal(other?.parallelism, 1)
+  assert.notEqual(other?.queue, third?.queue)
+})
+
+test('the Jobs of a spec are made for the namespace, server, image and key that the settings name', () => {
+  const away: RunnerPlan = { kind: 'kubernetes', image: 'debian:12', namespace: 'away' }
+  const [here, there] = manifestsFor(planWith({ run, runner }, { run, runner: away }), {
+    namespace: 'jobs',
+    serverUrl: 'https://pawl.example',
+    pawlImage: 'registry.example/pawl:2',
+    keySecret: { secret: 'workers', key: 'key' },
+  })
+  assert.deepEqual([here?.metadata?.namespace, there?.metadata?.namespace], ['jobs', 'away'])
+  const pod = here!.spec!.template.spec!
+  assert.equal(pod.initContainers?.[0]?.image, 'registry.example/pawl:2')
+  assert.deepEqual(pod.containers[0]?.env?.slice(2), [
+    { name: 'PAWL_SERVER', value: 'https://pawl.example' },
+    { name: 'PAWL_KEY', valueFrom: { secretKeyRef: { name: 'workers', key: 'key' } } },
+  ])
+})

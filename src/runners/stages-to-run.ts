@@ -1,0 +1,51 @@
+import type { V1Job } from '@kubernetes/client-node'
+import type { RunnerPlan, RunPlan } from '../kernel/datum.ts'
+import type { JobPlan, StagePlan } from '../kernel/plan.ts'
+import { manifestOf } from './manifest.ts'
+import { ownQueueOf } from './names.ts'
+import type { StageToRun } from './runner.ts'
+import { type KubernetesSettings, settleKubernetes } from './settings.ts'
+
+/** What a stage says of its command, where it has one. */
+interface Commanded {
+  readonly run?: RunPlan | null
+  readonly runner?: RunnerPlan | null
+}
+
+/** The Jobs that the stages of a job would get, without asking a cluster. */
+export function manifestsFor(plan: JobPlan, given: KubernetesSettings): V1Job[] {
+  const settings = settleKubernetes(given)
+  return stagesToRun(plan).map(stage => manifestOf(stage, settings))
+}
+
+/** The stages of a job that Kubernetes would be given, in their first round. A plan has no ids yet: these count. */
+export function stagesToRun(plan: JobPlan): StageToRun[] {
+  return plan.stages.flatMap((stage: StagePlan & Commanded, index) => {
+    const { run, runner } = stage
+    if (run == null || runner?.kind !== 'kubernetes') return []
+    const stageId = countingId(index + 1)
+    const { name: stageName, queue, parallelism } = stage
+    return [
+      {
+        jobId: countingId(0),
+        jobName: plan.name,
+        stageId,
+        stageName,
+        queue: queue ?? ownQueueOf(stageId),
+        parallelism: podsOf(parallelism),
+        run,
+        runner,
+        round: 1,
+      },
+    ]
+  })
+}
+
+/** Pods of a stage that does not say how many of its tasks may run at once. */
+export function podsOf(parallelism: number | null): number {
+  return parallelism ?? 1
+}
+
+function countingId(n: number): string {
+  return `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
+}
