@@ -34,7 +34,7 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     }
     for (const notice of cancel) {
       const called = byKey.get(keyOf(notice))
-      if (called !== undefined) interrupt(called, 'cancelled')
+      if (called !== undefined) interrupt(called, 'cancelled', notice.graceSeconds)
     }
   }
   return {
