@@ -7,7 +7,7 @@
  * who has the turn removes what dead ones left, so nobody ever removes a link that is in use.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../kernel/check.ts'
@@ -35,7 +35,7 @@ export async function takeMount(
   const links = { ...Object.fromEntries(names.map(name => [name, join(folder.in, name)])), [outName]: folder.out }
   const turns = join(mount, turnsFolder)
   const claim = `${ownName()}.${randomBytes(6).toString('hex')}`
-  await making(mount, () => mkdir(turns, { recursive: true }))
+  for (const place of [mount, turns]) await making(mount, () => makeFolder(place))
   const pass = async () => {
     await removeLinks(mount, links)
     await rm(join(turns, claim), { force: true })
@@ -53,6 +53,15 @@ export async function takeMount(
     await pass()
     throw error
   }
+}
+
+/** One level: its parent is the machine's, and not ours to make. */
+async function makeFolder(place: string): Promise<void> {
+  if ((await stat(place).catch(() => undefined))?.isDirectory()) return
+  await mkdir(place).catch(error => {
+    // Another made it in the same moment; what else there is, the next write tells.
+    if (error.code !== 'EEXIST') throw error
+  })
 }
 
 async function takeTurn(mount: string, claim: string, signal: AbortSignal): Promise<void> {
@@ -103,7 +112,7 @@ async function making(place: string, make: () => Promise<unknown>): Promise<void
     const hint =
       code === 'EEXIST'
         ? 'Something else is there: remove it, or choose another mount.'
-        : "The worker's user must be able to make that folder and write to it; on macOS / itself is read-only."
+        : "The worker's user must be able to make that folder and write to it, and what it lies in must exist; on macOS / itself is read-only."
     throw new GiveUp(`The mount ${shown(place)} cannot be made: ${message}. ${hint}`, { cause: error })
   }
 }

@@ -9,6 +9,7 @@
  * nothing. Stdout and stderr are sockets, as Node makes them: they can be written to, but not opened as /dev/stdout.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -90,12 +91,27 @@ function signalGroup(group: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-const looks = 100
-const lookMs = 10
+const looks = 200
+const lookMs = 5
 
-/** What has ended and is not collected by its parent still counts as there, so the wait has an end. */
+/** The wait has an end: what hangs in the system cannot be killed, and does nothing meanwhile. */
 async function killGroup(group: number): Promise<void> {
-  for (let look = 0; look < looks && signalGroup(group, 'SIGKILL'); look++) await sleep(lookMs)
+  for (let look = 0; look < looks; look++) {
+    if (!signalGroup(group, 'SIGKILL') || !(await hasLiving(group))) return
+    await sleep(lookMs)
+  }
+}
+
+/** What has ended counts as there until its parent collects it, and in a container without an init nobody may. */
+async function hasLiving(group: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    const [state, , inGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (Number(inGroup) === group && state !== 'Z' && state !== 'X') return true
+  }
+  return false
 }
 
 /** For people: SIGKILL as nobody's doing is mostly the system's, short of memory. */
