@@ -1,3 +1,4 @@
+import type { Step } from '../kernel/decide.ts'
 import type { ArtifactPort } from '../protocol/artifacts.ts'
 import type { SpawnedTask } from '../protocol/sync.ts'
 import type { TaskLogger } from './task-log.ts'
@@ -13,6 +14,11 @@ export interface TaskContext {
   readonly traceparent: string | null
   /** Aborts when the work is to stop; `signal.reason` is an `Interrupted` that says why. */
   readonly signal: AbortSignal
+  /**
+   * Aborts when nothing that is still done can count: the lease is lost, the time is up, the worker ends, or the grace
+   * of a cancel is over. Never before `signal`; with it, except after a cancel.
+   */
+  readonly hardSignal: AbortSignal
   /** The last checkpoint of an earlier attempt, or null. */
   readonly lastCheckpoint: unknown
   /**
@@ -20,6 +26,8 @@ export interface TaskContext {
    * never waits; an attempt that says too much has the rest dropped and counted.
    */
   readonly log: TaskLogger
+  /** Says which part of the work begins; an error that ends the attempt carries it. */
+  step(name: Step): void
   /** Tells how far it is; sent with the next heartbeat, the latest wins. */
   progress(value: unknown): void
   /** Keeps a value for the next attempt; resolves when the store has it, rejects if the lease is lost. */

@@ -19,6 +19,17 @@ export class GiveUp extends Error {
   override readonly name = 'GiveUp'
 }
 
+/** An attempt that failed, as any other error; if it was the last, the reason says why it is set aside. */
+export class Failed extends Error {
+  override readonly name = 'Failed'
+  readonly reasonCode: ReasonCode
+
+  constructor(reasonCode: ReasonCode, message: string = reasonCode) {
+    super(message)
+    this.reasonCode = reasonCode
+  }
+}
+
 /** Set the task aside for people, with a reason. */
 export class DeadLetter extends Error {
   override readonly name = 'DeadLetter'
@@ -50,20 +61,24 @@ export class Interrupted extends Error {
   }
 }
 
-/** Makes what a handler threw into a report. After an interruption, that is what counts, not what it led to. */
-export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined): Report {
-  const error = describe(thrown)
+/**
+ * Makes what a handler threw into a report. After an interruption, that is what counts, not what it led to. `step` is
+ * the part of the work that was under way.
+ */
+export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined, step?: Step): Report {
+  const error = { ...describe(thrown), ...(step && { step }) }
   if (interrupted === 'cancelled') return { outcome: 'cancelled', reason: error.message }
   if (interrupted === 'shutdown') return { outcome: 'released', reason: 'The worker is shutting down.' }
   // Where the lease is still ours after all (the store was away), nothing is charged for it.
   if (interrupted === 'lease-lost') return { outcome: 'released', reason: 'The worker could not renew its lease.' }
   if (interrupted === 'timeout') return { outcome: 'failed', error: { ...error, reasonCode: 'timeout' } }
   if (thrown instanceof RetryIn) return { outcome: 'failed', error: { ...error, retryInSeconds: thrown.seconds } }
+  if (thrown instanceof Failed) return { outcome: 'failed', error: { ...error, reasonCode: thrown.reasonCode } }
   if (thrown instanceof GiveUp) return { outcome: 'failed', error: { ...error, permanent: true } }
   if (thrown instanceof Skip) return { outcome: 'skipped', reason: error.message }
   if (thrown instanceof DeadLetter) {
-    const { reasonCode, step } = thrown
-    return { outcome: 'dead_lettered', error: { ...error, reasonCode, ...(step && { step }) } }
+    const { reasonCode, step: own } = thrown
+    return { outcome: 'dead_lettered', error: { ...error, reasonCode, ...(own && { step: own }) } }
   }
   if (thrown instanceof Problem && thrown.code === 'PAYLOAD_REFUSED') {
     return { outcome: 'dead_lettered', error: { ...error, reasonCode: 'validation_failed', step: 'input' } }

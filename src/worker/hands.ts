@@ -32,7 +32,7 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     }
     for (const notice of cancel) {
       const called = byLease.get(leaseOf(notice))
-      if (called !== undefined) interrupt(called, 'cancelled')
+      if (called !== undefined) interrupt(called, 'cancelled', notice.graceSeconds)
     }
   }
   return {

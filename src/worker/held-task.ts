@@ -1,3 +1,4 @@
+import type { Step } from '../kernel/decide.ts'
 import type { SaidArtifact } from '../protocol/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import type { TaskContext } from './context.ts'
@@ -9,6 +10,11 @@ export interface InHand {
   readonly task: ClaimedTask
   /** Made when somebody asks for it: most handlers are done before anyone does. */
   abort: AbortController | undefined
+  /** The same, for `hardSignal`. */
+  hardAbort: AbortController | undefined
+  /** Nothing that is still done can count. */
+  hardened: InterruptReason | undefined
+  step: Step | undefined
   /** By this process's own clock: the moment at which the lease ends unless a beat is answered. */
   leaseEndsAt: number
   startedAt: number | undefined
@@ -31,6 +37,9 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
   return {
     task,
     abort: undefined,
+    hardAbort: undefined,
+    hardened: undefined,
+    step: undefined,
     leaseEndsAt: claimedAt + task.leaseSeconds * 1000,
     startedAt: undefined,
     startTold: false,
@@ -55,18 +64,39 @@ export function traceOf({ task }: InHand) {
   return { ...(correlationId !== null && { correlationId }), ...(traceparent !== null && { traceparent }) }
 }
 
-export function interrupt(held: InHand, reason: InterruptReason): void {
-  if (held.interrupted !== undefined || held.settled !== undefined) return
-  held.interrupted = reason
-  held.abort?.abort(new Interrupted(reason))
+/** A cancel is soft for as long as its grace lasts; every other reason is hard, also when it follows a cancel. */
+export function interrupt(held: InHand, reason: InterruptReason, graceSeconds?: number): void {
+  if (held.settled !== undefined) return
+  if (held.interrupted === undefined) {
+    held.interrupted = reason
+    held.abort?.abort(new Interrupted(reason))
+    if (reason === 'cancelled' && graceSeconds !== undefined) {
+      setTimeout(() => harden(held, reason), graceSeconds * 1000).unref()
+    }
+  }
+  if (reason !== 'cancelled') harden(held, reason)
+}
+
+function harden(held: InHand, reason: InterruptReason): void {
+  if (held.hardened !== undefined || held.settled !== undefined) return
+  held.hardened = reason
+  held.hardAbort?.abort(new Interrupted(reason))
+}
+
+function controllerFor(interrupted: InterruptReason | undefined): AbortController {
+  const controller = new AbortController()
+  if (interrupted !== undefined) controller.abort(new Interrupted(interrupted))
+  return controller
 }
 
 function signalOf(held: InHand): AbortSignal {
-  if (held.abort === undefined) {
-    held.abort = new AbortController()
-    if (held.interrupted !== undefined) held.abort.abort(new Interrupted(held.interrupted))
-  }
+  held.abort ??= controllerFor(held.interrupted)
   return held.abort.signal
+}
+
+function hardSignalOf(held: InHand): AbortSignal {
+  held.hardAbort ??= controllerFor(held.hardened)
+  return held.hardAbort.signal
 }
 
 /** A handler that was left behind may go on talking; what it says then belongs to no attempt. */
@@ -91,7 +121,7 @@ export async function attempt(
     const output = await inTime(held, working)
     return succeeded(held, output === undefined ? held.completed?.output : output)
   } catch (error) {
-    return { ...nameOf(held), ...reportOf(error, held.interrupted), ranMs: performance.now() - began }
+    return { ...nameOf(held), ...reportOf(error, held.interrupted, held.step), ranMs: performance.now() - began }
   }
 }
 
@@ -140,9 +170,15 @@ function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles }: Reach
     get signal() {
       return signalOf(held)
     },
+    get hardSignal() {
+      return hardSignalOf(held)
+    },
     lastCheckpoint: checkpoint ?? null,
     get log() {
       return logOf(held).logger
+    },
+    step(name) {
+      held.step = name
     },
     progress(value) {
       held.unsent.progress = value

@@ -1,6 +1,6 @@
 export type { TaskContext } from './context.ts'
 export { defineTask, type Task } from './define-task.ts'
-export { DeadLetter, GiveUp, Interrupted, type InterruptReason, RetryIn, Skip } from './errors.ts'
+export { DeadLetter, Failed, GiveUp, Interrupted, type InterruptReason, RetryIn, Skip } from './errors.ts'
 export type { WorkerOptions } from './options.ts'
 export type { TaskLogger } from './task-log.ts'
 export { startWorker, type Worker } from './worker.ts'

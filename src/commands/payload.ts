@@ -1,0 +1,98 @@
+/** Reads what a command task was given. What nobody could run is set aside for people, and says what is wrong. */
+import { type Field, nested, number, orNull, text } from '../kernel/check.ts'
+import type { CommandPayload, DatumInput, RunPlan, SecretRef } from '../kernel/datum.ts'
+import { DeadLetter } from '../worker/errors.ts'
+
+type FieldsOf<T> = Readonly<Record<keyof T, Field>>
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+const command = listOf(argument, 'be a list of texts: the program, then its arguments')
+const plainText: Field = value => argument(value)
+
+const run: FieldsOf<RunPlan> = {
+  command: value => command(value) ?? programFault((value as string[])[0]),
+  env: mapOf(plainText),
+  secrets: mapOf(nested({ secret: plainName, key: plainName } satisfies FieldsOf<SecretRef>, ['secret', 'key'])),
+  permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 'be a list of exit codes, 1 to 255'),
+  mount: orNull(value =>
+    typeof value === 'string' && /^\/[^\0]*[^/\0]$/.test(value) ? undefined : 'be an absolute path, not "/"',
+  ),
+}
+
+const input: FieldsOf<DatumInput> = {
+  name: text(1000),
+  uri: text(8000),
+  path: value => (typeof value === 'string' ? undefined : 'be a text'),
+  size: number({ from: 0, to: Number.MAX_SAFE_INTEGER, whole: true }),
+  version: value => (typeof value === 'string' ? undefined : 'be a text'),
+}
+
+const payload = nested(
+  {
+    run: nested(run, ['command']),
+    inputs: listOf(value => nested(input, ['name', 'uri', 'path'])(value) ?? placeFault(value), 'be a list of inputs'),
+    outputs: orNull(value =>
+      typeof value === 'string' && /^[a-z][a-z0-9]*:\/\/.*\/$/s.test(value) ? undefined : 'be a URI that ends in "/"',
+    ),
+  } satisfies FieldsOf<CommandPayload>,
+  ['run'],
+)
+
+type Given = Partial<CommandPayload> & { readonly run: Partial<RunPlan> & Pick<RunPlan, 'command'> }
+
+/** What is left out is empty: `{ run: { command: ['true'] } }` is a whole payload. */
+export function readPayload(given: unknown): CommandPayload {
+  const fault = payload(given)
+  if (fault !== undefined) {
+    throw new DeadLetter('validation_failed', `The payload of a command task must ${fault}.`, 'input')
+  }
+  const { run, inputs = [], outputs = null } = given as Given
+  const { command, env = {}, secrets = {}, permanentExitCodes = [], mount = null } = run
+  return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs }
+}
+
+/** What an argument or a variable can be: a system call ends it at a NUL. */
+function argument(value: unknown): string | undefined {
+  return typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL'
+}
+
+/** A secret's folder or file: a name, never a way out of the folder of secrets. */
+function plainName(value: unknown): string | undefined {
+  const isPlain = typeof value === 'string' && /^[-._a-zA-Z0-9]{1,253}$/.test(value) && !/^\.\.?$/.test(value)
+  return isPlain ? undefined : 'be a name of letters, digits, ".", "_" and "-"'
+}
+
+function programFault(program: string | undefined): string | undefined {
+  if (program === undefined || program === '') return 'begin with a program'
+  return program.startsWith('-') ? 'begin with a program, not with an option' : undefined
+}
+
+function placeFault(value: unknown): string | undefined {
+  const { uri, path } = value as DatumInput
+  if (uri.endsWith('/')) return path === '' || path.endsWith('/') ? undefined : 'have a "path" that ends in "/" too'
+  return path === '' || path.endsWith('/') ? 'have a "path" that names a file' : undefined
+}
+
+function listOf(item: Field, otherwise: string): Field {
+  return value => {
+    if (!Array.isArray(value)) return otherwise
+    for (const [index, one] of value.entries()) {
+      const fault = item(one)
+      if (fault !== undefined) return `${otherwise}; [${index}] must ${fault}`
+    }
+    return undefined
+  }
+}
+
+function mapOf(item: Field): Field {
+  return value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'be an object'
+    for (const [name, one] of Object.entries(value)) {
+      if (!variableName.test(name)) return `have names of letters, digits and "_", not ${JSON.stringify(name)}`
+      const fault = item(one)
+      if (fault !== undefined) return `have a "${name}" that must ${fault}`
+    }
+    return undefined
+  }
+}

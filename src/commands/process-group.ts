@@ -1,0 +1,121 @@
+/**
+ * A command in a process group of its own, none of which outlives the attempt, not even when this process is killed.
+ *
+ * A guard (a shell) holds the other end of a pipe of ours and kills the group when that closes, however we end. The
+ * command waits (in a shell, which it then replaces) for a word that is sent once the guard has the group's number: so
+ * there is no moment at which we can die and leave it behind.
+ *
+ * Limits: a process that leaves the group (`setsid`, a daemon) is not found again. A guard that is itself killed guards
+ * nothing. Stdout and stderr are sockets, as Node makes them: they can be written to, but not opened as /dev/stdout.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { constants } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface ProcessGroup {
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** The leader's end; rejects if it could not be started. */
+  readonly ended: Promise<Ended>
+  /** To every process of the group that lives. */
+  signal(signal: 'SIGTERM' | 'SIGKILL'): void
+  /** Kills what is left, and resolves when nothing is. */
+  end(): Promise<void>
+}
+
+const guardScript = `
+  trap '' HUP INT TERM QUIT
+  read -r group || exit 0
+  while read -r line; do :; done
+  kill -KILL -- "-$group" 2>/dev/null`
+
+const waitScript = 'read -r go <&3 || exit 1; exec 3<&-; exec "$@"'
+
+const sh = '/bin/sh'
+
+export function startGroup(
+  command: readonly string[],
+  where: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): ProcessGroup {
+  const leader = spawn(sh, ['-c', waitScript, 'sh', ...command], {
+    ...where,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  const guard = spawn(sh, ['-c', guardScript], { detached: true, cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] })
+  const ended = endOf(leader)
+  const go = leader.stdio[3] as Writable
+  for (const pipe of [guard.stdin!, go]) pipe.on('error', () => {})
+  guard.on('error', () => leader.kill('SIGKILL'))
+  const group = leader.pid
+  if (group !== undefined && guard.pid !== undefined) {
+    guard.stdin!.write(`${group}\n`)
+    go.end('go\n')
+  }
+  return {
+    stdout: leader.stdout as Readable,
+    stderr: leader.stderr as Readable,
+    ended,
+    signal: signal => void (group !== undefined && signalGroup(group, signal)),
+    async end() {
+      if (group !== undefined) await killGroup(group)
+      guard.kill('SIGKILL')
+      leader.stdout?.destroy()
+      leader.stderr?.destroy()
+    },
+  }
+}
+
+function endOf(leader: ChildProcess): Promise<Ended> {
+  const ended = new Promise<Ended>((resolve, reject) => {
+    leader.once('error', reject)
+    leader.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+  ended.catch(() => {})
+  return ended
+}
+
+function signalGroup(group: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(-group, signal)
+  } catch (error) {
+    // Some systems refuse a group of which only what has ended is left.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH' && (error as NodeJS.ErrnoException).code !== 'EPERM'
+  }
+}
+
+const looks = 200
+const lookMs = 5
+
+/** The wait has an end: what hangs in the system cannot be killed, and does nothing meanwhile. */
+async function killGroup(group: number): Promise<void> {
+  for (let look = 0; look < looks; look++) {
+    if (!signalGroup(group, 'SIGKILL') || !(await hasLiving(group))) return
+    await sleep(lookMs)
+  }
+}
+
+/** What has ended counts as there until its parent collects it, and in a container without an init nobody may. */
+async function hasLiving(group: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    const [state, , inGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (Number(inGroup) === group && state !== 'Z' && state !== 'X') return true
+  }
+  return false
+}
+
+/** For people: SIGKILL as nobody's doing is mostly the system's, short of memory. */
+export function tellSignal(signal: NodeJS.Signals): string {
+  const more = signal === 'SIGKILL' ? '; perhaps the system was short of memory' : ''
+  return `${signal} (${constants.signals[signal]})${more}`
+}

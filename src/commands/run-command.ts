@@ -1,0 +1,88 @@
+/** Runs a command to its end, whichever that is, and says what the end means. */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunPlan } from '../kernel/datum.ts'
+import type { TaskContext } from '../worker/context.ts'
+import { GiveUp } from '../worker/errors.ts'
+import { mustFindProgram } from './find-program.ts'
+import { makeOutputLog, type OutputLog } from './output-log.ts'
+import { type Ended, type ProcessGroup, startGroup, tellSignal } from './process-group.ts'
+import type { Mask } from './secrets.ts'
+
+export interface Running {
+  readonly run: RunPlan
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly mask: Mask
+}
+
+/** How long what was written may take to arrive after all who could write are dead. */
+const lastBytesMs = 1000
+
+/**
+ * Returns how long it ran if it ended well, and throws otherwise. A soft cancel is a SIGTERM, after which it may still
+ * end well; a hard end is a SIGKILL in the same moment in which the worker learns of it. Nothing of the command's
+ * process group is alive when this is over.
+ */
+export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskContext): Promise<{ seconds: number }> {
+  await mustFindProgram(run.command[0]!, env.PATH ?? '', cwd)
+  ctx.signal.throwIfAborted()
+  const log = makeOutputLog(ctx.log.info, mask)
+  const began = performance.now()
+  const group = start(run.command, cwd, env)
+  const onSoft = () => group.signal('SIGTERM')
+  // The attempt may be reported right after this, so what was said is logged here.
+  const onHard = () => {
+    group.signal('SIGKILL')
+    log.end()
+  }
+  ctx.signal.addEventListener('abort', onSoft, { once: true })
+  ctx.hardSignal.addEventListener('abort', onHard, { once: true })
+  try {
+    const ended = await outcomeOf(group, log)
+    ctx.hardSignal.throwIfAborted()
+    judge(ended, run, log.complaint())
+    return { seconds: (performance.now() - began) / 1000 }
+  } finally {
+    ctx.signal.removeEventListener('abort', onSoft)
+    ctx.hardSignal.removeEventListener('abort', onHard)
+  }
+}
+
+function start(command: readonly string[], cwd: string, env: Readonly<Record<string, string>>): ProcessGroup {
+  try {
+    return startGroup(command, { cwd, env })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'E2BIG') throw error
+    throw new GiveUp('The arguments and variables of the command are longer than the system allows (E2BIG).')
+  }
+}
+
+async function outcomeOf(group: ProcessGroup, log: OutputLog): Promise<Ended> {
+  try {
+    group.stdout.on('data', bytes => log.write('stdout', bytes))
+    group.stderr.on('data', bytes => log.write('stderr', bytes))
+    const heard = Promise.all([group.stdout, group.stderr].map(stream => once(stream, 'close').catch(() => {})))
+    const ended = await group.ended
+    group.signal('SIGKILL')
+    await Promise.race([heard, sleep(lastBytesMs, undefined, { ref: false })])
+    return ended
+  } finally {
+    await group.end()
+    log.end()
+  }
+}
+
+const customs: Readonly<Record<number, string>> = {
+  126: ' (by custom: a program that may not be run)',
+  127: ' (by custom: a program that was not found)',
+}
+
+function judge({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complaint: string): void {
+  if (code === 0) return
+  const how =
+    signal === null ? `ended with exit code ${code}${customs[code!] ?? ''}` : `was killed by ${tellSignal(signal)}`
+  const message = `The command ${how}.${complaint === '' ? '' : ` The end of its stderr:\n${complaint}`}`
+  if (code !== null && permanentExitCodes.includes(code)) throw new GiveUp(message)
+  throw new Error(message)
+}

@@ -1,0 +1,82 @@
+/** Brings what a command left to where the job wants it: announced first, then sent, then reported with its checksum. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FileStore } from '../files/file-store.ts'
+import { stagingOf } from '../kernel/datum.ts'
+import { Problem, willPass } from '../kernel/problem.ts'
+import type { ArtifactPort, UploadedFile } from '../protocol/artifacts.ts'
+import type { TaskContext } from '../worker/context.ts'
+import { GiveUp } from '../worker/errors.ts'
+import { inParallel } from './in-parallel.ts'
+import type { LeftFile } from './outputs.ts'
+import { encodePath, shown } from './place.ts'
+
+export interface Uploading {
+  readonly files: FileStore
+  readonly artifacts: ArtifactPort
+  readonly outputs: string
+  readonly atOnce: number
+  readonly ctx: Pick<TaskContext, 'id' | 'epoch' | 'hardSignal'>
+}
+
+/** Files told of in one call. */
+const perCall = 1000
+export const uploadTries = { times: 4, firstMs: 200 }
+
+/**
+ * All or an error. Whoever lost the lease sends nothing more; what lies under its prefix is never looked at again. After
+ * a soft cancel it goes on: the work is done, and its grace decides whether it counts.
+ */
+export async function upload(left: readonly LeftFile[], uploading: Uploading): Promise<UploadedFile[]> {
+  const { files, artifacts, outputs, atOnce, ctx } = uploading
+  const staging = stagingOf(outputs, ctx.id, ctx.epoch)
+  const all = left.map(({ name, path }) => {
+    const rest = encodePath(name)
+    return { name, path, uri: outputs + rest, stagedUri: staging + rest }
+  })
+  for (const some of batches(all)) {
+    const registered = some.map(({ name, uri, stagedUri }) => ({ name, uri, stagedUri }))
+    await tried('telling of the outputs', ctx.hardSignal, () => artifacts.register(registered))
+  }
+  const uploaded = new Map<string, UploadedFile>()
+  await inParallel(all, atOnce, async ({ name, path, uri, stagedUri }) => {
+    const doing = `sending the output ${shown(name)}`
+    const { size, sha256 } = await tried(doing, ctx.hardSignal, () => files.put(path, stagedUri, ctx.hardSignal))
+    uploaded.set(name, { name, uri, size, sha256 })
+  })
+  const inOrder = all.map(({ name }) => uploaded.get(name)!)
+  for (const some of batches(inOrder)) {
+    await tried('telling that the outputs are there', ctx.hardSignal, () => artifacts.uploaded(some))
+  }
+  return inOrder
+}
+
+function* batches<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += perCall) yield items.slice(at, at + perCall)
+}
+
+/** A place that is away for a moment must not cost the work that was done; after a few tries it is a failed attempt. */
+async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  for (let time = 1; ; time++) {
+    signal.throwIfAborted()
+    try {
+      return await act()
+    } catch (error) {
+      signal.throwIfAborted()
+      // Another task has this file for good; where one is only making it, a later attempt may find it free.
+      if (error instanceof Problem && error.code === 'ARTIFACT_CONFLICT') throw new GiveUp(error.message)
+      if (time === uploadTries.times || isSaid(error)) {
+        throw new Error(`${doing[0]!.toUpperCase()}${doing.slice(1)} failed: ${messageOf(error)}`, { cause: error })
+      }
+      await sleep(uploadTries.firstMs * 2 ** (time - 1) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
+        () => {},
+      )
+    }
+  }
+}
+
+/** What the engine refuses, it refuses again. */
+function isSaid(error: unknown): boolean {
+  return error instanceof Problem && error.status < 500 && !willPass(error)
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
