@@ -1,4 +1,5 @@
 /** Submits jobs. A job is written under `created`, in batches where it is large, and becomes visible by one statement. */
+import { ownQueueOf } from '../kernel/datum.ts'
 import { newId } from '../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -140,7 +141,9 @@ export async function writeTasks(
 export function newStage(plan: StagePlan, ordinal: number, tasks: number, startsNow: boolean): NewStage {
   const isReady = startsNow && plan.needs.length === 0 && plan.when === null && plan.gate === null
   const counts = { total: tasks, blocked: isReady ? 0 : tasks }
-  return { id: newId(), ordinal, kind: 'work', undoes: null, plan, open: plan.open, fan: null, ...counts }
+  const id = newId()
+  const own = plan.files?.runner?.kind === 'kubernetes' && plan.queue === null ? { queue: ownQueueOf(id) } : {}
+  return { id, ordinal, kind: 'work', undoes: null, plan: { ...plan, ...own }, open: plan.open, fan: null, ...counts }
 }
 
 export function checkPayloads(context: Context, { payloads, name }: StagePlan): string[] {

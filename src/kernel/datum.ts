@@ -49,6 +49,8 @@ export interface FilesPlan {
   readonly outputs: string | null
   /** A datum that was done before, by the same command with the same inputs, is passed over. */
   readonly reuse: boolean
+  /** Who starts its workers; null: nobody, or whoever started them. */
+  readonly runner: RunnerPlan | null
   /** What handlers are given besides their inputs. */
   readonly payload?: unknown
 }
@@ -76,6 +78,11 @@ export interface SecretRef {
 
 /** The type, and unless a stage says otherwise the queue, of tasks that run a command. */
 export const commandType = 'command'
+
+/** The queue of a stage with an image of its own: on any other, workers with another image might claim its tasks. */
+export function ownQueueOf(stageId: string): string {
+  return `k8s-${stageId}`
+}
 
 /** Where an attempt's uploads lie until it has won: a folder inside the outputs that listings do not show. */
 export function stagingOf(outputs: string, taskId: string, epoch: number): string {

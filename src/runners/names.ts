@@ -22,11 +22,6 @@ export function podOf(worker: string): { readonly node: string; readonly name: s
   return node === undefined || name === undefined ? undefined : { node, name }
 }
 
-/** The queue of a stage that names none: on any other, workers with another image might claim its tasks. */
-export function ownQueueOf(stageId: string): string {
-  return `k8s-${stageId}`
-}
-
 export const labels = {
   name: 'app.kubernetes.io/name',
   instance: 'app.kubernetes.io/instance',

@@ -1,16 +1,9 @@
 import type { V1Job } from '@kubernetes/client-node'
-import type { RunnerPlan, RunPlan } from '../kernel/datum.ts'
-import type { JobPlan, StagePlan } from '../kernel/plan.ts'
+import { ownQueueOf } from '../kernel/datum.ts'
+import type { JobPlan } from '../kernel/plan.ts'
 import { manifestOf } from './manifest.ts'
-import { ownQueueOf } from './names.ts'
 import type { StageToRun } from './runner.ts'
 import { type KubernetesSettings, settleKubernetes } from './settings.ts'
-
-/** What a stage says of its command, where it has one. */
-interface Commanded {
-  readonly run?: RunPlan | null
-  readonly runner?: RunnerPlan | null
-}
 
 /** The Jobs that the stages of a job would get, without asking a cluster. */
 export function manifestsFor(plan: JobPlan, given: KubernetesSettings): V1Job[] {
@@ -20,9 +13,9 @@ export function manifestsFor(plan: JobPlan, given: KubernetesSettings): V1Job[] 
 
 /** The stages of a job that Kubernetes would be given, in their first round. A plan has no ids yet: these count. */
 export function stagesToRun(plan: JobPlan): StageToRun[] {
-  return plan.stages.flatMap((stage: StagePlan & Commanded, index) => {
-    const { run, runner } = stage
-    if (run == null || runner?.kind !== 'kubernetes') return []
+  return plan.stages.flatMap((stage, index) => {
+    const { run, runner } = stage.files ?? { run: null, runner: null }
+    if (run === null || runner?.kind !== 'kubernetes') return []
     const stageId = countingId(index + 1)
     const { name: stageName, queue, parallelism } = stage
     return [

@@ -3,7 +3,7 @@ import { type Field, field, isObject, nested, number, object, oneOf, orNull, tex
 import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
-import { folderUri, inputField, runField } from './file-fields.ts'
+import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
 import type { JobSpec, StageSpec } from './job-spec.ts'
 
 export const mostStages = 10_000
@@ -75,6 +75,7 @@ const stageFields = {
   inputs: inputField,
   outputs: folderUri,
   reuse: flag,
+  runner: runnerField,
   payload: json,
   payloads: listOf(json, 1_000_000),
   open: openness,

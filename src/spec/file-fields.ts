@@ -1,5 +1,5 @@
 /** What may be written of commands and files in a job spec. */
-import { type Field, field, isObject, nested, number, text } from '../kernel/check.ts'
+import { type Field, field, isObject, nested, number, oneOf, text } from '../kernel/check.ts'
 
 const word = text(10_000)
 
@@ -46,6 +46,38 @@ export const runField = nested(
     ),
   },
   ['command'],
+)
+
+const dnsName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+const words = mapOf(/^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$/, 'a label', anyText)
+const quantity = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^[0-9.]+([EPTGMk]i?|m)?$/.test(value)
+    ? undefined
+    : 'be a quantity, such as 500m or 2Gi',
+)
+const dns = field({ type: 'string', pattern: dnsName.source, maxLength: 253 }, value =>
+  typeof value === 'string' && value.length <= 253 && dnsName.test(value) ? undefined : 'be a name of Kubernetes',
+)
+const seconds = number({ from: 1, to: 31_536_000, whole: true })
+
+const kubernetes = nested(
+  {
+    image: text(500),
+    imagePullPolicy: oneOf(['Always', 'IfNotPresent', 'Never']),
+    resources: nested({ cpu: quantity, memory: quantity, limits: mapOf(/^[a-z0-9./-]+$/, 'a resource', quantity) }),
+    nodeSelector: words,
+    serviceAccount: dns,
+    activeDeadlineSeconds: seconds,
+    ttlSeconds: number({ from: 0, to: 31_536_000, whole: true }),
+    namespace: dns,
+    labels: words,
+  },
+  ['image'],
+)
+const withKubernetes = nested({ kubernetes }, ['kubernetes'])
+
+export const runnerField = field({ anyOf: [{ const: 'local' }, withKubernetes.schema!] }, value =>
+  value === 'local' ? undefined : isObject(value) ? withKubernetes(value) : 'be "local" or { kubernetes: … }',
 )
 
 const uri = /^(file:\/\/\/|file:\/\/\.\/?|s3:\/\/[^/?#\s]+)/

@@ -1,15 +1,16 @@
 /** The parts of a plan that concern files: commands, and where their inputs come from. */
-import type { FilesPlan, InputPlan, RunPlan } from '../kernel/datum.ts'
+import type { FilesPlan, InputPlan, RunnerPlan, RunPlan } from '../kernel/datum.ts'
 import type { FolderSpec, InputSpec, RunSpec, StageSpec } from './job-spec.ts'
 
 export const hasFiles = ({ run, inputs }: StageSpec) => run !== undefined || inputs !== undefined
 
-export function filesPlanOf({ run, inputs, outputs, reuse, payload }: StageSpec): FilesPlan {
+export function filesPlanOf({ run, inputs, outputs, reuse, runner, payload }: StageSpec): FilesPlan {
   return {
     run: run === undefined ? null : runPlanOf(run),
     inputs: inputs === undefined ? null : inputPlanOf(inputs),
     outputs: outputs === undefined ? null : asFolder(outputs),
     reuse: reuse ?? false,
+    runner: runnerPlanOf(runner),
     ...(payload !== undefined && { payload }),
   }
 }
@@ -22,6 +23,11 @@ function runPlanOf(run: RunSpec): RunPlan {
     permanentExitCodes: [...(run.permanentExitCodes ?? [])],
     mount: run.mount ?? null,
   }
+}
+
+function runnerPlanOf(runner: StageSpec['runner']): RunnerPlan | null {
+  if (runner === undefined) return null
+  return runner === 'local' ? { kind: 'local' } : { kind: 'kubernetes', ...runner.kubernetes }
 }
 
 export function inputPlanOf(spec: InputSpec): InputPlan {

@@ -2,7 +2,7 @@
  * A job as people write it: in TypeScript, JSON or YAML. The comments here are also the descriptions in
  * docs/job.schema.json. What may be written is checked by the tables in fields.ts, which must have these names.
  */
-import type { SecretRef } from '../kernel/datum.ts'
+import type { KubernetesPlan, SecretRef } from '../kernel/datum.ts'
 import type { Join } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
 import type { SaidSettings } from '../kernel/settings.ts'
@@ -60,6 +60,8 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly outputs?: string
   /** True: what was done before, by the same command with the same inputs and settings, is passed over. Default false. */
   readonly reuse?: boolean
+  /** Who starts the workers of its command: `local`, the server's own processes; or Kubernetes. Default local. */
+  readonly runner?: 'local' | { readonly kubernetes: Omit<KubernetesPlan, 'kind'> }
   /** The payload of its only task. Default null. */
   readonly payload?: unknown
   /** One task for each. */

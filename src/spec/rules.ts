@@ -43,6 +43,7 @@ export const stageRules: readonly Rule[] = [
   notBoth('run', 'payloads'),
   notBoth('run', 'forEach'),
   needs('outputs', ['run', 'inputs'], 'needs `run` or `inputs`: other tasks put out no files'),
+  needs('runner', ['run'], 'needs `run`: only commands have workers of their own'),
   needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
   {
     at: 'task',
