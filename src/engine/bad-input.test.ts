@@ -258,6 +258,20 @@ test('a request about a task that does not exist is refused', async t => {
   }
 })
 
+test('events of what does not exist are refused, from the start and behind a cursor', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const nobody = '01890000-0000-7000-8000-000000000000'
+  const behind = { cursor: Buffer.from(JSON.stringify({ seq: 1 })).toString('base64url') }
+  for (const ask of [{}, behind]) {
+    await refuses(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this id/)
+    await refuses(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this id/)
+    await refuses(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this id/)
+  }
+  const { id } = await taskIn(run, 'queued')
+  assert.deepEqual(await engine.taskEvents(id, behind), { items: [], next: null })
+})
+
 test("an operator's request that makes no sense is refused", async t => {
   const run = await fresh(t)
   const { engine } = run
