@@ -25,7 +25,8 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
   }
   const secret = `pawl_${randomBytes(32).toString('base64url')}`
-  const row = await insertKey(sql, { ...key, id: newId(), queues: key.queues ?? null, hash: hashOf(secret) })
+  const made = { id: newId(), queues: key.queues ?? null, hash: hashOf(secret), actor: call.actor ?? 'operator' }
+  const row = await insertKey(sql, { ...key, ...made })
   return { ...toView(row), secret }
 }
 
@@ -38,7 +39,7 @@ export async function revokeKey({ sql }: Context, id: string, call: Call = {}): 
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')
   return once(sql, call, ['revoke', keyId], async tx => {
-    const row = await endKey(tx, keyId)
+    const row = await endKey(tx, keyId, call.actor ?? 'operator')
     if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
     return toView(row)
   })

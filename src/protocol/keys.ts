@@ -15,7 +15,10 @@ export interface KeyView {
   /** null: every queue. */
   readonly queues: readonly string[] | null
   readonly createdAt: string
+  /** null, as the other: from before it was kept. */
+  readonly createdBy: string | null
   readonly revokedAt: string | null
+  readonly revokedBy: string | null
 }
 
 export interface MadeKey extends KeyView {

@@ -105,7 +105,9 @@ const key: Record<keyof KeyView, Schema> = {
   role: words(...Object.keys(roles)),
   queues: orNull(list(text)),
   createdAt: at,
+  createdBy: orNull(text),
   revokedAt: orNull(at),
+  revokedBy: orNull(text),
 }
 
 export const views = {

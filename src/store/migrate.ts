@@ -9,12 +9,13 @@ import { sla } from './migrations/0004-sla.ts'
 import { observe } from './migrations/0005-observe.ts'
 import { operations } from './migrations/0006-operations.ts'
 import { keys } from './migrations/0007-keys.ts'
-import { files } from './migrations/0008-files.ts'
+import { keyActors } from './migrations/0008-key-actors.ts'
+import { files } from './migrations/0009-files.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
 /** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
-export const migrations: readonly string[] = [core, lanes, jobs, sla, observe, operations, keys, files]
+export const migrations: readonly string[] = [core, lanes, jobs, sla, observe, operations, keys, keyActors, files]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
 export function guardsSql(): string {

@@ -60,11 +60,24 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
   assert.deepEqual(await engine.taskType('mail'), { retry: { attempts: 7 } })
   const wrong = await pawl.run(['type', 'set', 'mail', '{"leaseSecond":7}'])
   assert.deepEqual([wrong.code, /Did you mean "leaseSeconds"\?/.test(wrong.err)], [2, true])
-  const made = await pawl.run(['key', 'create', '--name', 'w', '--role', 'worker', '--queue', 'mail', '--json'])
+  const made = await pawl.run([
+    'key',
+    'create',
+    '--name',
+    'w',
+    '--role',
+    'worker',
+    '--queue',
+    'mail',
+    '--json',
+    '--as',
+    'ann',
+  ])
   const { id, secret } = made.json() as { id: string; secret: string }
   const listed = await pawl.run(['key', 'list'])
   assert.ok(listed.out.includes(id) && !listed.out.includes(secret))
-  assert.equal((await pawl.run(['key', 'revoke', id])).code, 0)
+  assert.equal((await pawl.run(['key', 'revoke', id, '--as', 'bob'])).code, 0)
+  assert.match((await pawl.run(['key', 'list'])).out, / now +ann +now +bob\s|ago +ann .* bob\s/)
   assert.equal(await engine.keyOf(secret), undefined)
   await engine.enqueue('mail', null)
   await client.sync({ worker: 'hand', session: crypto.randomUUID(), queues: ['mail'], claim: 1 })

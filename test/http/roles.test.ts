@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { connect } from '../../src/client/client.ts'
 import { may, type Role, roles } from '../../src/kernel/role.ts'
 import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
 import { type Served, served } from '../harness/served.ts'
@@ -61,6 +62,23 @@ test('a key that is revoked is refused from then on', async t => {
   assert.equal((await run.request('/v1/jobs', { headers })).status, 200)
   await run.engine.revokeKey(id)
   assert.equal((await run.request('/v1/jobs', { headers })).status, 401)
+})
+
+test('who made a key and who revoked it first is kept, and seen by whoever lists keys', async t => {
+  const run = await behindKeys(t)
+  const { secret } = await run.engine.createKey({ name: 'ann', role: 'admin' }, { actor: 'bootstrap' })
+  const ann = connect({ server: run.server.url, key: secret, patienceSeconds: 0 })
+  const made = await ann.createKey({ name: 'w', role: 'worker' })
+  assert.deepEqual([made.createdBy, made.revokedBy], ['ann', null])
+  await ann.revokeKey(made.id, { actor: 'laptop' })
+  // Once revoked, always by the same.
+  await run.engine.revokeKey(made.id, { actor: 'too late' })
+  const kept = (await ann.keys()).map(({ name, createdBy, revokedBy }) => [name, createdBy, revokedBy])
+  assert.deepEqual(kept, [
+    ['first', 'operator', null],
+    ['ann', 'bootstrap', null],
+    ['w', 'ann', 'ann/laptop'],
+  ])
 })
 
 test('what anyone may know needs no key, and the rest of the world is told only that there is nothing', async t => {

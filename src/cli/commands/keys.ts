@@ -1,6 +1,6 @@
 import { type Role, roles } from '../../kernel/role.ts'
 import type { KeyView } from '../../protocol/keys.ts'
-import { callOf } from '../asking.ts'
+import { callFlags, callOf } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { type Line, styled } from '../line.ts'
 import { relative } from '../moments.ts'
@@ -14,11 +14,13 @@ const keyCreate = apiCommand({
     name: { kind: 'text', value: 'NAME', says: 'whose it is: the actor in the history' },
     role: { kind: 'text', value: 'ROLE', says: 'what it may do', words: Object.keys(roles) },
     queue: { kind: 'list', value: 'NAME', says: 'only this queue, may be repeated; for producers and workers' },
+    as: callFlags.as,
   },
   async run({ api, flags }) {
     const { name, role, queue } = flags
     if (name === undefined || role === undefined) throw refused('pawl key create wants --name and --role.')
-    const key = await api.createKey({ name, role: role as Role, ...(queue !== undefined && { queues: queue }) })
+    const asked = { name, role: role as Role, ...(queue !== undefined && { queues: queue }) }
+    const key = await api.createKey(asked, callOf(flags))
     const show = (): Line[] => [
       [styled('bold', key.secret)],
       styled('dim', `Keep it: only its hash is stored. Its id, to revoke it: ${key.id}`),
@@ -33,7 +35,9 @@ const columns: readonly Column<KeyView>[] = [
   { head: 'ROLE', of: ({ role }) => role, spare: true },
   { head: 'QUEUES', of: ({ queues }) => queues?.join(', ') ?? 'all', spare: true },
   { head: 'MADE', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
+  { head: 'BY', of: ({ createdBy }) => createdBy ?? '', spare: true },
   { head: 'REVOKED', of: ({ revokedAt }) => relative(revokedAt), align: 'right', spare: true },
+  { head: 'BY', of: ({ revokedBy }) => revokedBy ?? '', spare: true },
 ]
 
 const keyList = apiCommand({
@@ -52,9 +56,9 @@ const keyRevoke = apiCommand({
   name: 'key revoke',
   says: 'End a key.',
   takes: { id: 'its id' },
-  async run({ api, args }) {
-    const { actor } = callOf({})
-    const key = await api.revokeKey(args.id, { ...(actor !== undefined && { actor }) })
+  flags: { as: callFlags.as },
+  async run({ api, args, flags }) {
+    const key = await api.revokeKey(args.id, callOf(flags))
     return { data: key, show: () => [`Revoked ${key.id} (${key.name}).`] }
   },
 })
