@@ -17,6 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   client: ['kernel', 'spec', 'protocol'],
   worker: ['kernel', 'protocol'],
   store: ['kernel'],
+  files: ['kernel'],
   engine: ['kernel', 'spec', 'protocol', 'store'],
   babysitter: ['kernel', 'store', 'engine'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
@@ -51,6 +52,8 @@ const mayUse: Record<string, readonly string[]> = {
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.
   '@opentelemetry/api': ['protocol', 'engine', 'worker'],
   'prom-client': ['server'],
+  '@aws-sdk/client-s3': ['files'],
+  picomatch: ['files'],
 }
 
 const sources = listFiles('src').filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
