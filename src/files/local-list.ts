@@ -98,7 +98,7 @@ async function linkedFile({ root, real }: Walk, path: string): Promise<BigIntSta
     throw new Problem('NAME_REFUSED', { name: path, why: `it is a symbolic link ${why}` }, cause)
   }
   const target = await realpath(join(root, path)).catch(error => refuse('that leads nowhere', error))
-  if (!target.startsWith(real)) return refuse('that leads out of the folder')
+  if (!`${target}/`.startsWith(real)) return refuse('that leads out of the folder')
   const facts = await stat(target, { bigint: true })
   return facts.isDirectory() ? refuse('to a folder') : facts
 }

@@ -19,10 +19,12 @@ import { checkFolder, parseUri, placeOfFile } from './uri.ts'
 
 export function openLocalFiles(): FileStore {
   return {
-    list: (folder, ask = {}) => listLocal(parseUri(checkFolder(folder)).path, ask),
-    open: (uri, signal) => openFile(fileOf(uri), signal),
-    put: (path, uri, signal) => putFile(path, fileOf(uri), signal),
-    promote: (staged, uri, kept) => promote(fileOf(staged), fileOf(uri), kept),
+    async *list(folder, ask = {}) {
+      yield* listLocal(parseUri(checkFolder(folder)).path, ask)
+    },
+    open: async (uri, signal) => openFile(fileOf(uri), signal),
+    put: async (path, uri, signal) => putFile(path, fileOf(uri), signal),
+    promote: async (staged, uri, kept) => promote(fileOf(staged), fileOf(uri), kept),
     async stat(uri) {
       const path = fileOf(uri)
       const facts = await told(path, () => stat(path, { bigint: true }).catch(absent))
@@ -91,7 +93,7 @@ async function putFile(path: string, target: string, signal?: AbortSignal): Prom
     await told(target, () => flush(dirname(target)))
     return { size, sha256: hash.digest('hex') }
   } finally {
-    await rm(hidden, { force: true })
+    await discard(hidden)
   }
 }
 
@@ -113,7 +115,7 @@ async function promote(staged: string, target: string, kept: Kept): Promise<void
     } else if (cannotLink.has(codeOf(error) ?? '')) await putFile(staged, target)
     else throw localProblem(error, target)
   } finally {
-    await rm(spare, { force: true })
+    await discard(spare)
   }
 }
 
@@ -129,6 +131,11 @@ async function holds(path: string, { size, sha256 }: Kept): Promise<boolean> {
 
 function besides(path: string): string {
   return join(dirname(path), unfinished + randomUUID())
+}
+
+/** Listings do not show it in any case; and why there is none is what counts. */
+async function discard(hidden: string): Promise<void> {
+  await rm(hidden, { force: true }).catch(() => {})
 }
 
 /** The folder may be removed as empty, by `prune`, before the file is in it: then it is made again. */

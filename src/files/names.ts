@@ -64,5 +64,5 @@ export function byBytes(one: string, other: string): number {
 
 /** A half of a long character is a smaller number than some short ones, whose bytes come before. */
 function rank(unit: number): number {
-  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x2000 : unit
+  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit
 }

@@ -51,7 +51,8 @@ function makeClient(settings: S3Settings): S3Client {
   return new S3Client({
     ...(endpoint !== undefined && { endpoint }),
     ...(region !== undefined && { region }),
-    ...(settings.credentials && { credentials: settings.credentials }),
+    // A copy: the client writes into what it is given.
+    ...(settings.credentials && { credentials: { ...settings.credentials } }),
     forcePathStyle: settings.forcePathStyle ?? endpoint !== undefined,
     followRegionRedirects: true,
     retryMode: 'standard',

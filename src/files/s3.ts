@@ -27,7 +27,9 @@ import { checkFolder, encodePath, placeOfFile } from './uri.ts'
 export function openS3Files(s3Options: S3Options): FileStore {
   const line = openLine(s3Options)
   return {
-    list: (folder, ask = {}) => listS3(line, checkFolder(folder), ask),
+    async *list(folder, ask = {}) {
+      yield* listS3(line, checkFolder(folder), ask)
+    },
     open: (uri, signal) => openObject(line, uri, signal),
     put: (path, uri, signal) => put(line, path, uri, signal),
     promote: (staged, uri, kept) => promote(line, staged, uri, kept),

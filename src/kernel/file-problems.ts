@@ -55,4 +55,14 @@ export const fileProblems = {
     means: 'There is no room left for the file.',
     hint: 'Make room, or raise the quota; nothing was half written.',
   },
+  FILES_UNORDERED: {
+    status: 422,
+    means: 'This place does not list names in the order of their bytes, so a listing cannot be continued.',
+    hint: 'Use another bucket for inputs; “directory buckets” of S3 are such places.',
+  },
+  INPUTS_INVALID: {
+    status: 422,
+    means: 'These inputs cannot be read as they are written.',
+    hint: 'The details say what is wrong, and where.',
+  },
 } as const

@@ -196,16 +196,6 @@ export const problems = {
     hint: 'See its --help.',
   },
   FILE_INVALID: { status: 400, means: 'This file cannot be used.', hint: 'The details say why.' },
-  FILES_UNORDERED: {
-    status: 422,
-    means: 'This place does not list names in the order of their bytes, so a listing cannot be continued.',
-    hint: 'Use another bucket for inputs; “directory buckets” of S3 are such places.',
-  },
-  INPUTS_INVALID: {
-    status: 422,
-    means: 'These inputs cannot be read as they are written.',
-    hint: 'The details say what is wrong, and where.',
-  },
   TRANSACTION_REMOTE: {
     status: 409,
     means: 'A transaction cannot be passed on to an engine in another process.',
