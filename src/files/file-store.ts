@@ -1,6 +1,7 @@
 /**
  * What Pawl asks of a place where files lie. A URI names a file, or, ending in `/`, a folder. Every method may be called
- * again with the same arguments by anyone, at any time, and comes to the same.
+ * again with the same arguments by anyone, at any time, and comes to the same. What goes wrong is a Problem; only an
+ * abort is the signal's own reason.
  */
 import type { Readable } from 'node:stream'
 
@@ -11,6 +12,13 @@ export interface Entry {
   readonly size?: number
   /** Differs when the bytes do; equal means most likely the same bytes. A folder has none. */
   readonly version?: string
+}
+
+export interface ListAsk {
+  /** A path; what comes behind it in the order of the bytes is listed, whether or not it is still there. */
+  readonly after?: string
+  /** Every file below the folder, and no folders. */
+  readonly deep?: boolean
 }
 
 export interface Stat {
@@ -28,11 +36,12 @@ export interface Kept {
 
 export interface FileStore {
   /**
-   * What lies in a folder, in the order of the bytes of the paths, page by page as the store gives it; from behind
-   * `after` on. `deep`: every file below it, and no folders; else its files and folders, one level. A folder that does
-   * not exist is FILE_NOT_FOUND for `file://`; where folders are mere prefixes, it is empty.
+   * What lies in a folder, in the order of the bytes of the paths, page by page as the store gives it: its files and
+   * folders, one level, unless asked otherwise. Unfinished work of ours (`.pawl/`) is not shown, at any depth, unless
+   * the folder itself is part of it. A name that cannot be carried is NAME_REFUSED, and the listing ends there.
+   * A folder that does not exist is FILE_NOT_FOUND for `file://`; where folders are mere prefixes, it is empty.
    */
-  list(folder: string, ask?: { readonly after?: string; readonly deep?: boolean }): AsyncIterable<readonly Entry[]>
+  list(folder: string, ask?: ListAsk): AsyncIterable<readonly Entry[]>
 
   /** The bytes of a file, as a stream. */
   open(uri: string, signal?: AbortSignal): Promise<Readable>

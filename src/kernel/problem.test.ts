@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Problem, type ProblemCode, problems } from './problem.ts'
+import { isWorthRetry, Problem, type ProblemCode, problems } from './problem.ts'
 
 test('every problem has a status, says what it means, and what to do', () => {
   for (const [code, { status, means, hint }] of Object.entries(problems)) {
@@ -13,7 +13,22 @@ test('every problem has a status, says what it means, and what to do', () => {
 
 test('what repeating cannot mend is the caller’s fault; what it can, the store’s', () => {
   const ours = Object.entries(problems).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
-  assert.deepEqual(ours, ['SCHEMA_NEWER', 'STORE_UNAVAILABLE', 'SERVER_CLOSING', 'SERVER_UNREACHABLE'])
+  assert.deepEqual(ours, [
+    'SCHEMA_NEWER',
+    'STORE_UNAVAILABLE',
+    'SERVER_CLOSING',
+    'SERVER_UNREACHABLE',
+    'FILES_UNAVAILABLE',
+    'DISK_FULL',
+  ])
+})
+
+test('a task is tried again when its files were out of reach or denied, and not for a bad name', () => {
+  const codes: ProblemCode[] = ['FILES_UNAVAILABLE', 'FILES_DENIED', 'DISK_FULL', 'NAME_REFUSED', 'URI_INVALID']
+  assert.deepEqual(
+    codes.map(code => isWorthRetry(new Problem(code))),
+    [true, true, true, false, false],
+  )
 })
 
 test('the message of a problem alone is enough for a log: meaning, details, hint', () => {

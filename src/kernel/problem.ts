@@ -179,6 +179,46 @@ export const problems = {
     hint: 'See its --help.',
   },
   FILE_INVALID: { status: 400, means: 'This file cannot be used.', hint: 'The details say why.' },
+  URI_INVALID: {
+    status: 400,
+    means: 'This does not say where files lie.',
+    hint: 'Write file:///folder/name or s3://bucket/folder/name, ending in / for a folder; # ? and % are %23 %3F and %25.',
+  },
+  NAME_REFUSED: {
+    status: 422,
+    means: 'A file of this name cannot be carried from one place to another.',
+    hint: 'Rename it or leave it out; the details say what is wrong with it.',
+  },
+  FILE_NOT_FOUND: {
+    status: 404,
+    means: 'There is no such file, folder or bucket.',
+    hint: 'Check the spelling, and whether it was removed meanwhile.',
+  },
+  FILES_DENIED: {
+    status: 403,
+    means: 'The place where files lie does not let us in.',
+    hint: 'Check its permissions, and the credentials of this process: they may be wrong or have expired.',
+  },
+  FILES_UNAVAILABLE: {
+    status: 503,
+    means: 'The place where files lie cannot be reached, or did not do what was asked.',
+    hint: 'It was tried several times; try again later.',
+  },
+  FILES_UNORDERED: {
+    status: 422,
+    means: 'This place does not list names in the order of their bytes, so a listing cannot be continued.',
+    hint: 'Use another bucket for inputs; “directory buckets” of S3 are such places.',
+  },
+  DISK_FULL: {
+    status: 507,
+    means: 'There is no room left for the file.',
+    hint: 'Make room, or raise the quota; nothing was half written.',
+  },
+  INPUTS_INVALID: {
+    status: 422,
+    means: 'These inputs cannot be read as they are written.',
+    hint: 'The details say what is wrong, and where.',
+  },
   TRANSACTION_REMOTE: {
     status: 409,
     means: 'A transaction cannot be passed on to an engine in another process.',
@@ -215,11 +255,20 @@ const passing: readonly ProblemCode[] = [
   'SERVER_CLOSING',
   'REQUEST_SLOW',
   'TASK_BUSY',
+  'FILES_UNAVAILABLE',
 ]
+
+/** It stays until somebody does something about it; but then the same task succeeds. */
+const mendable: readonly ProblemCode[] = ['FILES_DENIED', 'DISK_FULL']
 
 /** It is nobody's fault and goes away: the same request may be answered a little later. */
 export function willPass(error: unknown): boolean {
   return error instanceof Problem && passing.includes(error.code)
+}
+
+/** A task that met it is tried again as its policy says; of other problems the next attempt would meet the same. */
+export function isWorthRetry(error: unknown): boolean {
+  return willPass(error) || (error instanceof Problem && mendable.includes(error.code))
 }
 
 /** Details belong in the message too: it is often all that a log keeps. */

@@ -1,0 +1,113 @@
+/**
+ * Listing of folders on this machine. Of a symbolic link the file it leads to is listed if that lies in the listed folder;
+ * one that leads out, nowhere, or to a folder is refused by its name: a listing never leaves its folder and always ends.
+ * A folder is sorted in memory, so the names of one folder (not of those below it) must fit there.
+ */
+import type { BigIntStats, Dirent } from 'node:fs'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Problem } from '../kernel/problem.ts'
+import type { Entry, ListAsk } from './file-store.ts'
+import { codeOf, told } from './local-problem.ts'
+import { byBytes, isHidden, nameOf } from './names.ts'
+
+interface Walk {
+  readonly root: string
+  /** Where the folder really is, ending in `/`. */
+  readonly real: string
+  readonly deep: boolean
+  readonly after: string
+  readonly showsHidden: boolean
+}
+
+const pageSize = 500
+
+/** `path`: of the folder, from the root of the machine, ending in `/`. */
+export async function* listLocal(path: string, { after = '', deep = false }: ListAsk): AsyncGenerator<Entry[]> {
+  const root = `/${path}`
+  const real = await told(root, () => realpath(root))
+  const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path) }
+  yield* walkFolder(walk, '')
+}
+
+async function* walkFolder(walk: Walk, folder: string): AsyncGenerator<Entry[]> {
+  const found = await told(walk.root + folder, () => readFolder(walk, folder))
+  const waiting = found.filter(({ path }) => isAhead(walk, path)).sort((one, other) => byBytes(one.path, other.path))
+  for (let at = 0; at < waiting.length; at += pageSize) {
+    const slice = waiting.slice(at, at + pageSize)
+    const entries = (await Promise.all(slice.map(({ path, kind }) => entryOf(walk, path, kind)))).filter(isThere)
+    yield* walk.deep ? deepPages(walk, entries) : [entries]
+  }
+}
+
+/** Files in one page as far as no folder lies between them. */
+async function* deepPages(walk: Walk, entries: readonly Entry[]): AsyncGenerator<Entry[]> {
+  let page: Entry[] = []
+  for (const entry of entries) {
+    if (!entry.path.endsWith('/')) page.push(entry)
+    else {
+      if (page.length > 0) yield page
+      page = []
+      yield* walkFolder(walk, entry.path)
+    }
+  }
+  if (page.length > 0) yield page
+}
+
+/** A folder that is removed while it is walked through is as if it had been removed before. */
+async function readFolder(walk: Walk, folder: string): Promise<{ path: string; kind: Kind }[]> {
+  const asked = { encoding: 'buffer', withFileTypes: true } as const
+  const entries = await readdir(walk.root + folder, asked).catch(error => {
+    if (folder !== '' && codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  return entries
+    .map(entry => ({ name: folder + nameOf(entry.name), kind: kindOf(entry) }))
+    .map(({ name, kind }) => ({ path: kind === 'folder' ? `${name}/` : name, kind }))
+    .filter(({ path }) => walk.showsHidden || !isHidden(path))
+}
+
+type Kind = 'file' | 'folder' | 'link' | 'other'
+
+function kindOf(entry: Dirent<Buffer> | BigIntStats): Kind {
+  if (entry.isFile()) return 'file'
+  if (entry.isDirectory()) return 'folder'
+  return entry.isSymbolicLink() ? 'link' : 'other'
+}
+
+function isAhead({ after, deep }: Walk, path: string): boolean {
+  return byBytes(path, after) > 0 || (deep && path.endsWith('/') && after.startsWith(path))
+}
+
+/** Nothing for what was removed since the folder was read. */
+async function entryOf(walk: Walk, path: string, kind: Kind): Promise<Entry | undefined> {
+  if (kind === 'folder') return { path }
+  try {
+    const here = join(walk.root, path)
+    const facts = await (kind === 'link' ? linkedFile(walk, path) : lstat(here, { bigint: true }))
+    if (facts.isFile()) return { path, size: Number(facts.size), version: versionOf(facts) }
+  } catch (error) {
+    if (kind !== 'link' && codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  throw new Problem('NAME_REFUSED', { name: path, why: 'it is neither a file nor a folder' })
+}
+
+async function linkedFile({ root, real }: Walk, path: string): Promise<BigIntStats> {
+  const refuse = (why: string, cause?: unknown): never => {
+    throw new Problem('NAME_REFUSED', { name: path, why: `it is a symbolic link ${why}` }, cause)
+  }
+  const target = await realpath(join(root, path)).catch(error => refuse('that leads nowhere', error))
+  if (!`${target}/`.startsWith(real)) return refuse('that leads out of the folder')
+  const facts = await stat(target, { bigint: true })
+  return facts.isDirectory() ? refuse('to a folder') : facts
+}
+
+/** By when the bytes were last written; nobody reads them for it. */
+export function versionOf({ size, mtimeNs, ino }: BigIntStats): string {
+  return [size, mtimeNs, ino].map(part => part.toString(36)).join('-')
+}
+
+function isThere(entry: Entry | undefined): entry is Entry {
+  return entry !== undefined
+}

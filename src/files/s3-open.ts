@@ -1,0 +1,52 @@
+/** The bytes of an object. A connection that is cut costs nothing but time: the rest is asked for. */
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3'
+import { Problem } from '../kernel/problem.ts'
+import { targetOf } from './s3.ts'
+import type { S3Line } from './s3-client.ts'
+import { options } from './s3-parts.ts'
+import { s3Problem } from './s3-problem.ts'
+
+export async function openObject(line: S3Line, uri: string, signal?: AbortSignal): Promise<Readable> {
+  const closed = new AbortController()
+  const stop = AbortSignal.any([closed.signal, ...(signal ? [signal] : [])])
+  const get = (more: { Range?: string; IfMatch?: string } = {}) =>
+    line.ask(uri, client => client.send(new GetObjectCommand({ ...targetOf(uri), ...more }), options(stop)), stop)
+  const first = await get()
+  const bytes = bytesOf(first, uri, line.settings.tries, stop, get)
+  return Readable.from(bytes, { objectMode: false }).once('close', () => closed.abort())
+}
+
+/** Of the same object from first to last (IfMatch), and, where its SHA-256 is known, exactly what was put there. */
+async function* bytesOf(
+  first: GetObjectCommandOutput,
+  uri: string,
+  tries: number,
+  stop: AbortSignal,
+  get: (more: { Range: string; IfMatch?: string }) => Promise<GetObjectCommandOutput>,
+): AsyncGenerator<Buffer> {
+  const { ETag, ContentLength: size, Metadata: { sha256 } = {} } = first
+  const hash = createHash('sha256')
+  let at = 0
+  let fruitless = 0
+  for (let body = first.Body as Readable; ; ) {
+    try {
+      for await (const chunk of body) {
+        at += chunk.length
+        fruitless = 0
+        if (sha256 !== undefined) hash.update(chunk)
+        yield chunk
+      }
+      if (size === undefined || at >= size) break
+      throw new Error(`it ends after ${at} of ${size} bytes`)
+    } catch (error) {
+      if (stop.aborted || ++fruitless >= tries) throw s3Problem(error, uri, stop)
+    } finally {
+      body.destroy()
+    }
+    body = (await get({ Range: `bytes=${at}-`, ...(ETag !== undefined && { IfMatch: ETag }) })).Body as Readable
+  }
+  if (sha256 !== undefined && hash.digest('hex') !== sha256)
+    throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its bytes are not those that were put there' })
+}

@@ -1,0 +1,48 @@
+/** What S3, the network or the search for credentials said, as a problem. */
+import { Problem, type ProblemCode } from '../kernel/problem.ts'
+
+const names: Readonly<Record<string, ProblemCode>> = {
+  NoSuchBucket: 'FILE_NOT_FOUND',
+  NoSuchKey: 'FILE_NOT_FOUND',
+  NotFound: 'FILE_NOT_FOUND',
+  KeyTooLongError: 'NAME_REFUSED',
+  InvalidObjectName: 'NAME_REFUSED',
+  XMinioInvalidObjectName: 'NAME_REFUSED',
+  AccessDenied: 'FILES_DENIED',
+  AllAccessDisabled: 'FILES_DENIED',
+  InvalidAccessKeyId: 'FILES_DENIED',
+  SignatureDoesNotMatch: 'FILES_DENIED',
+  ExpiredToken: 'FILES_DENIED',
+  ExpiredTokenException: 'FILES_DENIED',
+  InvalidToken: 'FILES_DENIED',
+  TokenRefreshRequired: 'FILES_DENIED',
+  CredentialsProviderError: 'FILES_DENIED',
+  AuthorizationHeaderMalformed: 'FILES_DENIED',
+  XMinioStorageFull: 'DISK_FULL',
+  QuotaExceeded: 'DISK_FULL',
+  InsufficientCapacity: 'DISK_FULL',
+}
+
+/** An abort and what is a problem already stay as they are. */
+export function s3Problem(error: unknown, uri: string, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return signal.reason
+  if (!(error instanceof Error) || error instanceof Problem) return error
+  const said = isUnnamed(error) ? `HTTP ${statusOf(error)}` : `${error.name}: ${error.message}`
+  return new Problem(codeFor(error), { uri, why: said }, error)
+}
+
+function codeFor(error: Error): ProblemCode {
+  if (Object.hasOwn(names, error.name)) return names[error.name]!
+  const status = statusOf(error)
+  if (status === 401 || status === 403) return 'FILES_DENIED'
+  return status === 507 ? 'DISK_FULL' : 'FILES_UNAVAILABLE'
+}
+
+/** Answers to HEAD have no body that could say more. */
+function isUnnamed(error: Error): boolean {
+  return error.name === 'Unknown' || error.name === 'UnknownError' || error.message === 'UnknownError'
+}
+
+function statusOf(error: Error): number | undefined {
+  return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
+}

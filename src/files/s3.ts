@@ -1,0 +1,133 @@
+/**
+ * `s3://`: any server that speaks it. An object is replaced as a whole by the server itself. The SHA-256 of a file is
+ * kept with it as metadata: from the start if it is sent at once, from its promotion on if it was sent in parts, since
+ * then it is known only at the end. Every request carries the SHA-256 of its own bytes in its signature.
+ */
+import { createHash } from 'node:crypto'
+import { stat as statFile } from 'node:fs/promises'
+import {
+  CopyObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+  UploadPartCopyCommand,
+} from '@aws-sdk/client-s3'
+import { Problem } from '../kernel/problem.ts'
+import type { FileStore, Kept, Stat } from './file-store.ts'
+import { told } from './local-problem.ts'
+import { chunksOf } from './read-file.ts'
+import { openLine, type S3Line } from './s3-client.ts'
+import { listS3 } from './s3-list.ts'
+import { openObject } from './s3-open.ts'
+import type { S3Options } from './s3-options.ts'
+import { mostParts, options, type SendPart, sendInParts, type Target } from './s3-parts.ts'
+import { removeObjects } from './s3-remove.ts'
+import { checkFolder, encodePath, placeOfFile } from './uri.ts'
+
+export function openS3Files(s3Options: S3Options): FileStore {
+  const line = openLine(s3Options)
+  return {
+    async *list(folder, ask = {}) {
+      yield* listS3(line, checkFolder(folder), ask)
+    },
+    open: (uri, signal) => openObject(line, uri, signal),
+    put: (path, uri, signal) => put(line, path, uri, signal),
+    promote: (staged, uri, kept) => promote(line, staged, uri, kept),
+    stat: uri => stat(line, uri),
+    remove: uris => removeObjects(line, uris),
+    close: async () => line.close(),
+  }
+}
+
+/** Where an object lies, in S3's words. */
+export function targetOf(uri: string): Target {
+  const { bucket, path } = placeOfFile(uri)
+  if (Buffer.byteLength(path) > 1024)
+    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, and S3 takes no more' })
+  return { Bucket: bucket, Key: path }
+}
+
+async function put(line: S3Line, path: string, uri: string, signal?: AbortSignal): Promise<Kept> {
+  const target = targetOf(uri)
+  const { size: expected } = await told(path, () => statFile(path))
+  const partBytes = Math.max(line.settings.partBytes, Math.ceil(expected / (mostParts - 1)))
+  const chunks = chunksOf(path, partBytes, signal)
+  const hash = createHash('sha256')
+  let size = 0
+  const first = await chunks.next()
+  const begin = first.done ? Buffer.alloc(0) : take(first.value)
+
+  function take(chunk: Buffer): Buffer {
+    hash.update(chunk)
+    size += chunk.length
+    return chunk
+  }
+  async function* parts(): AsyncGenerator<SendPart> {
+    yield partFrom(begin)
+    for await (const chunk of chunks) yield partFrom(take(chunk))
+  }
+  const partFrom =
+    (Body: Buffer): SendPart =>
+    (part, stopped) =>
+      line.ask(
+        uri,
+        async client => (await client.send(new UploadPartCommand({ ...part, Body }), options(stopped))).ETag,
+        stopped,
+      )
+
+  if (begin.length < partBytes) {
+    await chunks.return(undefined)
+    const Metadata = { sha256: hash.copy().digest('hex') }
+    await line.ask(
+      uri,
+      client => client.send(new PutObjectCommand({ ...target, Body: begin, Metadata }), options(signal)),
+      signal,
+    )
+  } else await line.ask(uri, client => sendInParts(client, target, parts(), signal), signal)
+  return { size, sha256: hash.digest('hex') }
+}
+
+/** The server copies. Two at once write the same bytes, and the object is one of the two. */
+async function promote(line: S3Line, staged: string, uri: string, { size, sha256 }: Kept): Promise<void> {
+  const [from, target] = [targetOf(staged), targetOf(uri)]
+  const CopySource = `${from.Bucket}/${encodePath(from.Key)}`
+  const Metadata = { sha256 }
+  const { copyBytes } = line.settings
+
+  async function* parts(): AsyncGenerator<SendPart> {
+    for (let at = 0; at < size; at += copyBytes) {
+      const CopySourceRange = `bytes=${at}-${Math.min(at + copyBytes, size) - 1}`
+      yield async (part, stopped) => {
+        const copy = new UploadPartCopyCommand({ ...part, CopySource, CopySourceRange })
+        return line.ask(
+          staged,
+          async client => (await client.send(copy, options(stopped))).CopyPartResult?.ETag,
+          stopped,
+        )
+      }
+    }
+  }
+  const copy = new CopyObjectCommand({ ...target, CopySource, Metadata, MetadataDirective: 'REPLACE' })
+  try {
+    await line.ask(staged, async client => {
+      if (size > copyBytes) await sendInParts(client, { ...target, Metadata }, parts())
+      else await client.send(copy)
+    })
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'FILE_NOT_FOUND') throw error
+    const there = await stat(line, uri)
+    if (there?.size !== size || there.sha256 !== sha256) throw error
+  }
+}
+
+async function stat(line: S3Line, uri: string): Promise<Stat | undefined> {
+  try {
+    const head = await line.ask(uri, client => client.send(new HeadObjectCommand(targetOf(uri))))
+    const sha256 = head.Metadata?.sha256
+    const version = (head.ETag ?? '').replaceAll('"', '')
+    return { size: head.ContentLength ?? 0, version, ...(sha256 !== undefined && { sha256 }) }
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'FILE_NOT_FOUND') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * URIs of files and folders, RFC 3986: what is not plain is written as %XX, so that any name has a URI, and the URI gives
+ * the same name back. Spaces and letters of all scripts may be written as they are; URIs that Pawl makes hold none.
+ */
+import { Problem } from '../kernel/problem.ts'
+import { checkPath, faultOf } from './names.ts'
+
+export interface Place {
+  readonly scheme: 'file' | 's3'
+  /** '' for `file`. */
+  readonly bucket: string
+  /** From the root of the machine or the bucket, without the first `/`. A folder's ends in `/`, or is ''. */
+  readonly path: string
+}
+
+export function parseUri(uri: string): Place {
+  const refuse = (why: string): never => {
+    throw new Problem('URI_INVALID', { uri, why })
+  }
+  const match = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/([^/]*)(\/.*)?$/s.exec(uri)
+  if (match === null) return refuse('it has no scheme')
+  const [, scheme, host = '', rest] = match
+  if (scheme !== 'file' && scheme !== 's3') return refuse(`${scheme}:// is not known`)
+  if (scheme === 'file' && host.startsWith('.')) return refuse('it is relative, and nothing says to what')
+  if (scheme === 'file' && host !== '' && host !== 'localhost')
+    return refuse('files of other machines are out of reach')
+  if (scheme === 's3' && host === '') return refuse('it names no bucket')
+  if (scheme === 's3' && !/^[a-zA-Z0-9][a-zA-Z0-9._-]{1,254}$/.test(host)) return refuse('no bucket has such a name')
+  if (rest === undefined) return refuse(`it names nothing in there: ${uri}/ is the whole`)
+  if (/[#?]/.test(rest)) return refuse('it holds a # or a ?')
+  if (/%2f/i.test(rest)) return refuse('it holds %2F, and no name has a / inside')
+  const path = decoded(rest.slice(1)) ?? refuse('a % in it does not begin UTF-8, two hexadecimal digits for each byte')
+  const fault = faultOf(path)
+  if (fault !== undefined) return refuse(fault)
+  return { scheme, bucket: scheme === 's3' ? host : '', path }
+}
+
+export function uriOf({ scheme, bucket, path }: Place): string {
+  return `${scheme}://${bucket}/${encodePath(path)}`
+}
+
+/** The parts escaped, the `/` between them not. */
+export function encodePath(path: string): string {
+  return path.split('/').map(encodePart).join('/')
+}
+
+export function isFolder(uri: string): boolean {
+  return uri.endsWith('/')
+}
+
+/** The URI of what lies at a path in a folder. */
+export function joinUri(folder: string, path: string): string {
+  checkPath(path)
+  return `${checkFolder(folder)}${encodePath(path)}`
+}
+
+/** The folder that a file or folder lies in; a root has none. */
+export function parentOf(uri: string): string | undefined {
+  const { path, ...place } = parseUri(uri)
+  if (path === '') return undefined
+  return uriOf({ ...place, path: path.slice(0, path.lastIndexOf('/', path.length - 2) + 1) })
+}
+
+/** The opposite of `joinUri`; undefined: it does not lie in that folder. */
+export function pathIn(folder: string, uri: string): string | undefined {
+  const [whole, inner] = [parseUri(checkFolder(folder)), parseUri(uri)]
+  const isInside = whole.scheme === inner.scheme && whole.bucket === inner.bucket && inner.path.startsWith(whole.path)
+  return isInside ? inner.path.slice(whole.path.length) : undefined
+}
+
+/** As Pawl would write it, or a refusal. */
+export function checkFolder(uri: string): string {
+  const place = parseUri(uri)
+  if (!isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it names no folder: it does not end in /' })
+  return uriOf(place)
+}
+
+/** The place of a file, or a refusal. */
+export function placeOfFile(uri: string): Place {
+  const place = parseUri(uri)
+  if (isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it names a folder: it ends in /' })
+  return place
+}
+
+function encodePart(part: string): string {
+  return encodeURIComponent(part).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
