@@ -20,7 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   files: ['kernel'],
   commands: ['kernel', 'protocol', 'worker', 'files'],
   engine: ['kernel', 'spec', 'protocol', 'store', 'files'],
-  babysitter: ['kernel', 'store', 'engine'],
+  babysitter: ['kernel', 'store', 'engine', 'runners'],
   runners: ['kernel', 'protocol'],
   server: ['kernel', 'spec', 'protocol', 'engine'],
   config: ['kernel', 'protocol', 'server'],

@@ -34,7 +34,7 @@ const guardScript = `
   trap '' HUP INT TERM QUIT
   read -r group || exit 0
   while read -r line; do :; done
-  kill -KILL -- "-$group" 2>/dev/null`
+  kill -s KILL -- "-$group" 2>/dev/null`
 
 const waitScript = 'read -r go <&3 || exit 1; exec 3<&-; exec "$@"'
 

@@ -146,9 +146,9 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
  * A lease that ran out. Only a task that was running is charged; one lost before its start comes back careful, for
  * it may be the one that killed its worker, or just its neighbour.
  */
-export function loseLease(facts: TaskFacts, { charged }: { charged: boolean }): Verdict {
+export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean; why?: string }): Verdict {
   const cause = 'lease_lost'
-  const error = { message: 'The worker stopped renewing its lease.' }
+  const error = { message: why ?? 'The worker stopped renewing its lease.' }
   const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
   if (facts.cancelling) return calledOff(error, cause, { losses })
   if (losses > facts.losses && losses >= facts.settings.losses) {
@@ -158,9 +158,11 @@ export function loseLease(facts: TaskFacts, { charged }: { charged: boolean }): 
     return deadLettered(facts.undoes ? 'compensation_failed' : 'infrastructure_failure', error, cause, { losses })
   }
   const careful = facts.state === 'assigned'
+  // A lease that ran out says no more than that; what somebody saw of its worker is worth keeping.
+  const isTold = why !== undefined
   return verdict(
-    { to: 'retrying', cause, payload: { charged: losses > facts.losses } },
-    { losses, careful, runInSeconds: 0 },
+    { to: 'retrying', cause, payload: { charged: losses > facts.losses, ...(isTold && { error }) } },
+    { losses, careful, runInSeconds: 0, ...(isTold && { error }) },
   )
 }
 

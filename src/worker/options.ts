@@ -2,7 +2,7 @@ import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
 import type { Task } from './define-task.ts'
 
 export interface WorkerOptions {
-  /** For people. Default: host, process and session. */
+  /** For people. Default: in Kubernetes NODE_NAME/POD_NAME, where both are set; else host, process and chance. */
   readonly name?: string
   /** Default: the types of its tasks. */
   readonly queues?: readonly string[]

@@ -47,10 +47,9 @@ export class Worker {
   #deadline: number | undefined
 
   constructor(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions) {
-    const name = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
     this.#engine = engine
     this.#tasks = tasks
-    this.#settings = workerSettings(tasks, options, name)
+    this.#settings = workerSettings(tasks, options, defaultName(process.env))
     this.#line = openLine(engine, this.#settings)
     this.#hands = makeHands(this.#settings, this.#bell)
     this.#reporter = makeReporter(this.#line, this.#hands, this.#settings)
@@ -215,4 +214,10 @@ export class Worker {
     while (held.size > 0 && performance.now() < lastWord) await this.#bell.wait(timings.tickMs)
     this.#line.hangUp()
   }
+}
+
+/** In Kubernetes, where the pod is told both (the downward API), people look for a worker by its node and pod. */
+export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string {
+  if (NODE_NAME && POD_NAME) return `${NODE_NAME}/${POD_NAME}`
+  return `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
 }

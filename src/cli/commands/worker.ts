@@ -1,28 +1,56 @@
 import { resolve } from 'node:path'
 import { startBabysitter } from '../../babysitter/babysitter.ts'
 import { connect } from '../../client/client.ts'
+import { defaultFolder, openFolder } from '../../commands/attempt-folder.ts'
+import { commandTask } from '../../commands/command-task.ts'
 import { loadModule } from '../../config/load-module.ts'
 import { type Settled, serverOf, storeOf } from '../../config/resolve.ts'
 import { pawl } from '../../engine/engine.ts'
+import { openFiles } from '../../files/files.ts'
 import { isObject } from '../../kernel/check.ts'
+import { commandType } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { SyncPort } from '../../protocol/sync.ts'
 import { startWorker, type Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { logOf } from '../log.ts'
+import { refused } from '../parse.ts'
 import { namesStore } from '../reach.ts'
 
 export const worker = command({
   name: 'worker',
-  says: 'Work tasks with a module of handlers, until it is told to end.',
+  says: 'Work tasks with a module of handlers, or commands, until it is told to end.',
   more: `The module is TypeScript or JavaScript; every task that it exports is worked on. SIGTERM drains: running handlers
-may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.`,
-  takes: { module: 'the file with the handlers' },
-  flags: { name: { kind: 'text', value: 'NAME', says: 'what it is called; default: host and process' } },
+may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.
+
+With --commands it also runs the programs of command tasks, as the user that it runs as: whoever may queue tasks may
+then run anything here. Without it, it never does.`,
+  takes: { 'module?': 'the file with the handlers' },
+  flags: {
+    name: {
+      kind: 'text',
+      value: 'NAME',
+      says: 'what it is called; default: NODE_NAME/POD_NAME where both are set, else host and process',
+    },
+    commands: { kind: 'switch', says: 'run command tasks, too; the module may then be left out' },
+    folder: {
+      kind: 'text',
+      value: 'FOLDER',
+      says: "with --commands: holds inputs and outputs while they run; default: in the system's folder for what passes",
+    },
+    secrets: {
+      kind: 'text',
+      value: 'FOLDER',
+      says: 'with --commands: holds secrets as SECRET/KEY; those it lacks are looked for in the environment',
+    },
+  },
   settings: ['queues', 'concurrency', 'drainSeconds', 'server', 'key', 'database', 'data', 'schema', 'log', 'logLevel'],
   async run({ args, flags, settled, screen, json, untilTold }) {
-    const tasks = tasksIn(args.module, await loadModule(resolve(args.module)))
     const { concurrency, drainSeconds, queues } = settled.values
+    refuseWithout(args.module, flags, queues)
+    await using commands = flags.commands === true ? await openCommands(flags) : undefined
+    const own = args.module === undefined ? [] : tasksIn(args.module, await loadModule(resolve(args.module)))
+    const tasks = [...own, ...(commands?.tasks ?? [])]
     const log = logOf(settled.values)
     await using port = await open(settled, log)
     const told = untilTold()
@@ -42,6 +70,33 @@ may finish, the rest is given back. It speaks to a server, or to a PostgreSQL se
     return { data: undefined }
   },
 })
+
+interface CommandFlags {
+  readonly commands?: true | undefined
+  readonly folder?: string | undefined
+  readonly secrets?: string | undefined
+}
+
+function refuseWithout(module: string | undefined, flags: CommandFlags, queues: readonly string[] | undefined): void {
+  if (flags.commands === true) return
+  const idle = (['folder', 'secrets'] as const).find(name => flags[name] !== undefined)
+  if (idle !== undefined) throw refused(`--${idle} is for command tasks: say --commands, too.`)
+  if (module === undefined) throw refused('pawl worker wants MODULE, the file with the handlers; or --commands.')
+  if (queues?.includes(commandType) === true) {
+    throw refused(
+      `Tasks in the queue "${commandType}" run programs on this machine: a worker takes them only with --commands.`,
+    )
+  }
+}
+
+/** What only shows when the first task comes would be found too late. */
+async function openCommands({ folder, secrets }: CommandFlags): Promise<AsyncDisposable & { tasks: Task[] }> {
+  const files = openFiles()
+  const place = resolve(folder ?? defaultFolder())
+  await openFolder(place)
+  const task = commandTask({ files, folder: place, ...(secrets !== undefined && { secretsFolder: resolve(secrets) }) })
+  return { tasks: [task], [Symbol.asyncDispose]: () => files.close() }
+}
 
 interface Port extends AsyncDisposable {
   readonly engine: SyncPort
@@ -73,6 +128,10 @@ function tasksIn(file: string, module: Readonly<Record<string, unknown>>): Task[
     throw new Problem('FILE_INVALID', { file, why: 'it exports no task: `export const greet = defineTask({ … })`' })
   }
   const types = tasks.map(({ type }) => type)
+  if (types.includes(commandType)) {
+    const why = `"${commandType}" is the type of command tasks, which only --commands takes on: give yours another`
+    throw new Problem('FILE_INVALID', { file, why })
+  }
   const twice = types.find((type, index) => types.indexOf(type) !== index)
   if (twice !== undefined) throw new Problem('FILE_INVALID', { file, why: `two of its tasks have the type "${twice}"` })
   return tasks

@@ -14,6 +14,18 @@ create table pawl.listing (
   error    text
 );
 
+-- Few stages have files, and fewer are open.
+create index stage_with_files on pawl.stage (id) where ended_at is null and plan->'files' is not null;
+
+-- What was started for a round of a stage, and since when it has been found missing.
+create table pawl.run (
+  stage_id      uuid not null,
+  round         integer not null,
+  made_at       timestamptz not null default pawl.clock(),
+  missing_since timestamptz,
+  primary key (stage_id, round)
+);
+
 -- It has put files out: what becomes of them is decided with its end.
 alter table pawl.task add column files boolean not null default false;
 

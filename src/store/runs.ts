@@ -1,0 +1,75 @@
+/** Stages whose workers are started by a runner, and what was started for them. */
+import type { FilesPlan } from '../kernel/datum.ts'
+import { statesOf } from '../kernel/lifecycle.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import { among, list, type Sql } from './sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface StageOfRunner {
+  readonly stageId: string
+  readonly stageName: string
+  readonly jobId: string
+  readonly jobName: string
+  readonly round: number
+  readonly queue: string
+  readonly parallelism: number | null
+  /** Tasks that have not ended, as far as they are known. */
+  readonly left: number
+  readonly files: FilesPlan
+  readonly madeAt: Date | null
+  readonly missingSince: Date | null
+}
+
+/** Stages with commands that are open now. */
+export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
+  return sql<StageOfRunner>`
+    select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
+           (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad, 0)::int as left,
+           s.plan->'files' as files, r.made_at, r.missing_since
+      from pawl.stage s
+      join pawl.job j on j.id = s.job_id
+      join pawl.lane l on l.id = s.lane_id
+      left join pawl.run r on r.stage_id = s.id and r.round = s.round
+     where s.ended_at is null and s.plan->'files' is not null and s.plan->'files'->'run' <> 'null'
+       and s.state in ('pending', 'running') and j.state in ('pending', 'running')
+     order by s.id`
+}
+
+/** Somebody has started workers for this round. */
+export async function noteRuns(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+  if (rounds.length === 0) return
+  await sql`
+    insert into pawl.run (stage_id, round)
+    select * from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+    on conflict do nothing`
+}
+
+/** Which of these were found missing, and which are there again. */
+export async function noteMissing(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
+  if (missing.length + back.length === 0) return
+  await sql`
+    update pawl.run r
+       set missing_since = case when r.stage_id = any(${list(back)}::uuid[]) then null
+                                else coalesce(r.missing_since, pawl.clock()) end
+      from pawl.stage s
+     where s.id = r.stage_id and s.round = r.round and r.stage_id = any(${list([...missing, ...back])}::uuid[])`
+}
+
+/** Who holds tasks of these stages, and which. */
+export function holdersIn(
+  sql: Sql,
+  stageIds: readonly string[],
+): Promise<{ worker: string; stageId: string; id: string; epoch: number }[]> {
+  return sql`
+    select t.owner as worker, t.stage_id, t.id, t.epoch
+      from unnest(${list(stageIds)}::uuid[]) as s (id)
+      join pawl.task t on t.stage_id = any(array[s.id]) and t.state in (${held})`
+}
+
+/** Of these stages, the rounds that have not ended. */
+export async function roundsWithWork(sql: Sql, stageIds: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string; round: number }>`
+    select id, round from pawl.stage where id = any(${list(stageIds)}::uuid[]) and ended_at is null`
+  return new Set(rows.map(({ id, round }) => `${id} ${round}`))
+}
