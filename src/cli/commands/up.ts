@@ -1,5 +1,5 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
-import { startBabysitter } from '../../babysitter/babysitter.ts'
+import { allChores, startBabysitter } from '../../babysitter/babysitter.ts'
 import { type Settled, storeOf } from '../../config/resolve.ts'
 import { type Pawl, pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -9,6 +9,7 @@ import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
+import { openRunners } from '../runners.ts'
 import type { Screen } from '../screen.ts'
 import { stateOf } from '../states.ts'
 import { demoTasks, retellDemo, showDemo } from './demo.ts'
@@ -20,8 +21,27 @@ export const up = command({
   says: 'Start Pawl: the store, the HTTP server and the babysitter, until it is told to end.',
   more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
 SIGINT and SIGTERM end it gracefully. With --json a first line says where it serves.`,
-  flags: { demo: { kind: 'switch', says: 'run a demonstration job first, and show it' } },
-  settings: ['host', 'port', 'keysOnly', 'data', 'database', 'schema', 'connections', 'log', 'logLevel'],
+  flags: {
+    demo: { kind: 'switch', says: 'run a demonstration job first, and show it' },
+    commands: { kind: 'switch', says: 'run the programs of command tasks, in worker processes of its own' },
+    workers: { kind: 'number', value: 'N', says: 'with --commands: so many of them at most; default 16' },
+    kubernetes: { kind: 'switch', says: 'start the workers of stages that say so as Kubernetes Jobs' },
+  },
+  settings: [
+    'host',
+    'port',
+    'keysOnly',
+    'data',
+    'database',
+    'schema',
+    'connections',
+    'log',
+    'logLevel',
+    'k8sNamespace',
+    'k8sUrl',
+    'k8sImage',
+    'k8sKeySecret',
+  ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
     const { host, port, keysOnly, taskTypes = {} } = settled.values
@@ -29,9 +49,10 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const log = logOf(settled.values)
     await using engine = await pawl({ ...store, log })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    await using _babysitter = startBabysitter(engine)
     const server = await startServer(engine, { host, port, keysOnly, log }).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
+    await using runners = await openRunners(engine, settled, server.url, flags)
+    await using _babysitter = startBabysitter(engine, [...allChores(engine.context), ...runners.chores])
     await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })

@@ -32,6 +32,7 @@ then run anything here. Without it, it never does.`,
       value: 'NAME',
       says: 'what it is called; default: NODE_NAME/POD_NAME where both are set, else host and process',
     },
+    'with-input': { kind: 'switch', says: 'end when the standard input does: for whoever starts workers' },
     commands: { kind: 'switch', says: 'run command tasks, too; the module may then be left out' },
     folder: {
       kind: 'text',
@@ -53,7 +54,7 @@ then run anything here. Without it, it never does.`,
     const tasks = [...own, ...(commands?.tasks ?? [])]
     const log = logOf(settled.values)
     await using port = await open(settled, log)
-    const told = untilTold()
+    const told = flags['with-input'] === true ? AbortSignal.any([untilTold(), inputEnds()]) : untilTold()
     const works = startWorker(port.engine, tasks, {
       concurrency,
       drainSeconds,
@@ -70,6 +71,14 @@ then run anything here. Without it, it never does.`,
     return { data: undefined }
   },
 })
+
+/** Whoever started it holds the other end: if that dies, however it does, this ends too. */
+function inputEnds(): AbortSignal {
+  const over = new AbortController()
+  for (const event of ['end', 'close', 'error']) process.stdin.once(event, () => over.abort())
+  process.stdin.resume()
+  return over.signal
+}
 
 interface CommandFlags {
   readonly commands?: true | undefined
