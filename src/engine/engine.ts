@@ -66,7 +66,6 @@ export async function pawl(options: PawlOptions = {}) {
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
-    knownSessions: new Set(),
     tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
     within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
   }
