@@ -1,4 +1,4 @@
-import { goOn } from '../engine/redrive.ts'
+import { goOn, tellFailed } from '../engine/redrive.ts'
 import { idleRedrives } from '../store/redrive.ts'
 import type { Chore } from './chore.ts'
 
@@ -19,7 +19,7 @@ export function redriveOn(olderThanSeconds = 3): Chore {
           redriven += did.redriven
         } catch (error) {
           failed += 1
-          context.log('redrive.failed', { id, error: String(error) })
+          await tellFailed(context, id, error)
         }
       }
       return { redriven, failed }

@@ -20,7 +20,7 @@ const colours: Record<LogLevel, number> = { debug: 90, info: 36, warn: 33, error
 const words: [pattern: RegExp, level: LogLevel][] = [
   [/^integrity\.|\.unruly$/, 'error'],
   [/\.(failed|refused|stale|dropped|line_dropped)$/, 'warn'],
-  [/^chore\.done$/, 'debug'],
+  [/^(chore\.done|http\.request)$/, 'debug'],
 ]
 
 /** Makes a log. It never throws: what cannot be written is said to be so. */

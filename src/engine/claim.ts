@@ -9,7 +9,6 @@ import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
-const mostSessions = 10_000
 
 export interface ClaimWait {
   /** What this worker reports at the same time: it may free a slot. */
@@ -26,12 +25,6 @@ export async function claimOrWait(
   { settling, signal, key = {} }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
-  if (request.session !== undefined && !context.knownSessions.has(request.session)) {
-    await openSession(context.sql, request.session, request.worker, queues)
-    // Those that are forgotten are opened again, which changes nothing.
-    if (context.knownSessions.size > mostSessions) context.knownSessions.clear()
-    context.knownSessions.add(request.session)
-  }
   const until = performance.now() + (request.waitSeconds ?? 0) * 1000
   let pauseSeconds = lookAgainSeconds
   for (;;) {
@@ -88,7 +81,12 @@ async function claimOnce(context: Context, sql: Sql, request: SyncRequest): Prom
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
-  const { tasks, places } = await claimTasks(sql, { queues, limit, worker, session, syncId, hints })
+  const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, hints })
+  if (!isOpen) {
+    // Its first claim, or it was unseen for so long that it was removed.
+    await openSession(sql, session!, worker, queues)
+    return claimOnce(context, sql, request)
+  }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (tasks.length > 0 || session === null || syncId === null) return tasks
   return wonBefore(sql, session, syncId)

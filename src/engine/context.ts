@@ -23,9 +23,8 @@ export interface Context {
   readonly fileBell: Bell
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
   readonly oneConnection: boolean
-  /** Kinds of tasks whose lanes, and sessions, that this process has made or seen; none is removed while it lives. */
+  /** Kinds of tasks whose lanes this process has made or seen; none is removed while it lives. */
   readonly knownLanes: Set<string>
-  readonly knownSessions: Set<string>
   /** Tells waiting workers once the transaction has committed. */
   tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   /** Turns a caller's transaction into ours; undefined: no transaction was passed. */

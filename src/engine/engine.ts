@@ -72,7 +72,6 @@ export async function pawl(options: PawlOptions = {}) {
     fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
-    knownSessions: new Set(),
     tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
     within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
   }

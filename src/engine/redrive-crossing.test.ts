@@ -95,3 +95,22 @@ test('a redrive under a key in a transaction of the caller is there with it or n
   assert.deepEqual([first.state, first.redriven], ['done', [id]])
   assert.deepEqual(await engine.redrive({ ids: [id] }, { idempotencyKey: 'k' }), first)
 })
+
+test('a redrive that fails is logged with the letter it has come to, and its correlation', async t => {
+  const lines: unknown[] = []
+  const run = await fresh(t, 'postgres 18', { log: (word, facts) => lines.push([word, facts]) })
+  const { id: taskId } = await taskIn(run, 'dead_lettered', { correlationId: 'order-7' })
+  const { sql } = losing(run.sql, { n: 6, of: 'statement' })
+  const dying = await pawl({ migrate: false, schema: run.schema, store: { sql, close: async () => {} } })
+  await assert.rejects(dying.redrive({ ids: [taskId] }, { idempotencyKey: 'k' }), { code: 'STORE_UNAVAILABLE' })
+  const { id } = await run.engine.redrive({ ids: [taskId] }, { idempotencyKey: 'k' })
+  // Something that says nothing about the letter: it is tried again later.
+  await run.sql.script(`
+    create function pawl.fail() returns trigger language plpgsql as
+      $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$;
+    create trigger fail before update on pawl.task for each row execute function pawl.fail()`)
+  await run.advance(4)
+  assert.equal((await redriveOn().run(run.engine.context)).failed, 1)
+  assert.deepEqual(lines, [['redrive.failed', { id, taskId, error: 'error: no room', correlationId: 'order-7' }]])
+  await run.sql.script('drop trigger fail on pawl.task')
+})

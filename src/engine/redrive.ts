@@ -17,6 +17,7 @@ import {
   insertRedrive,
   type LockedRedrive,
   lockRedrive,
+  nextLetter,
   noteRedriven,
   type Refused,
 } from '../store/redrive.ts'
@@ -25,6 +26,7 @@ import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
+import { logCorrelated } from './correlated.ts'
 import { finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { keepFuller, once } from './once.ts'
@@ -133,8 +135,16 @@ async function finishRedrive(context: Context, id: string): Promise<void> {
   try {
     await goOn(context, context.sql, id, Number.POSITIVE_INFINITY)
   } catch (error) {
-    context.log('redrive.failed', { id, error: String(error) })
+    await tellFailed(context, id, error)
   }
+}
+
+/** Says where a redrive failed: at which letter, with the correlation by which people find that. It never throws. */
+export async function tellFailed(context: Context, id: string, error: unknown): Promise<void> {
+  const facts = { id, error: String(error) }
+  const taskId = await nextLetter(context.sql, id).catch(() => undefined)
+  if (taskId === undefined) context.log('redrive.failed', facts)
+  else await logCorrelated(context, 'redrive.failed', { entity: 'task', id: taskId }, { ...facts, taskId })
 }
 
 interface Did {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { retention } from '../babysitter/chores.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import { type Pawl, pawl } from './engine.ts'
 
@@ -121,11 +122,18 @@ test('the same sync sent twice at once, to two servers, claims once', async t =>
   assert.equal((await run.engine.queues())[0]!.due, 3)
 })
 
-test('a session that was forgotten goes on as a new one', async t => {
-  const run = await fresh(t)
-  const ask = asking()
-  await run.engine.sync(ask('1'))
-  await run.sql`delete from pawl.session`
-  const { id } = await run.engine.enqueue('a', null)
-  assert.deepEqual(leasesOf(await run.engine.sync(ask('2'))), [[id, 1]])
-})
+for (const database of bothKinds) {
+  test(`a session that was removed after a day unseen is opened again, and its claims remembered (${database})`, async t => {
+    const run = await fresh(t, database)
+    const ask = asking()
+    await run.engine.sync(ask('1'))
+    await run.advance(86_400 + 60)
+    await retention().run(run.engine.context)
+    assert.deepEqual(await run.sql`select 1 from pawl.session`, [])
+    await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
+    const first = await run.engine.sync(ask('2'))
+    assert.equal(first.claimed.length, 2)
+    assert.deepEqual(leasesOf(await run.engine.sync(ask('2'))), leasesOf(first))
+    assert.equal((await run.engine.workers()).length, 1)
+  })
+}

@@ -10,6 +10,7 @@ import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
 import { watchFeed } from './feed-watch.ts'
+import { logRequests } from './log-requests.ts'
 import { notFound } from './not-found.ts'
 import { type ServerOptions, serverSettings } from './options.ts'
 import { bindPlain } from './plain.ts'
@@ -34,6 +35,7 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   app.setNotFoundHandler(notFound)
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
   const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
+  logRequests(app, log)
   bindMetrics(app, engine, door)
   for (const operation of Object.keys(routes) as Operation[]) bind(app, served, operation)
   bindPlain(app, engine)

@@ -19,6 +19,14 @@ export interface Place {
   readonly id: string
 }
 
+export interface ClaimAnswer {
+  readonly tasks: Claimed[]
+  /** The last rows of `due` that it emptied, one for each lane. */
+  readonly places: Place[]
+  /** False: the session has no row, or none any more. */
+  readonly isOpen: boolean
+}
+
 const open = among(taskLifecycle.moves.claim.from)
 
 /** So many lanes a claim looks through at least, for others may have taken what the first ones had. */
@@ -40,13 +48,11 @@ const lanesAtLeast = 200
  * when it is reached, so that only one claim at a time gives out its slots; another passes it over.
  *
  * The session's row is locked first and remembers what was won: the same syncId again wins nothing more. One that won
- * nothing is not remembered, for it will ask again.
- *
- * `places` are the last rows of `due` that it emptied, one for each lane.
+ * nothing is not remembered, for it will ask again. Without that row nothing would be remembered, so nothing is won.
  */
-export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Claimed[]; places: Place[] }> {
+export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
   const { hints } = ask
-  const [won] = await sql<Won & { places: Place[] | null }>`
+  const [won] = await sql<Won & { places: Place[] | null; isOpen: boolean }>`
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
     ), lanes as materialized (
@@ -96,7 +102,9 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
                  left join pawl.task_type tt on tt.type = d.type
                 limit least(${ask.limit}::int, slots.free)) as t
        where l.parallelism is null or slots.lane_id is not null
-       limit case when (select sync_id from me) = ${ask.syncId} then 0 else ${ask.limit}::int end
+       limit case when (select sync_id from me) = ${ask.syncId} then 0
+                  when ${ask.session}::uuid is not null and not exists (select from me) then 0
+                  else ${ask.limit}::int end
     ), used as materialized (
       select place, count(*)::int as n from found
        where not careful or place = (select place from found where careful limit 1)
@@ -153,9 +161,10 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<{ tasks: Clai
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
                       from taken order by lane_id, run_at desc, id desc) as last) as places,
+           ${ask.session}::uuid is null or exists (select from me) as is_open,
            case when (select count(*) from taken) <> (select count(*) from used) then pawl.try_again() end as whole
       from won`
-  return { tasks: claimedFrom(won!), places: won!.places ?? [] }
+  return { tasks: claimedFrom(won!), places: won!.places ?? [], isOpen: won!.isOpen }
 }
 
 /**

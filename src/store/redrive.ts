@@ -111,6 +111,13 @@ export async function idleRedrives(sql: Sql, olderThanSeconds: number, limit: nu
   return rows.map(({ id }) => id)
 }
 
+/** The letter that a redrive has come to; undefined: it is done. */
+export async function nextLetter(sql: Sql, id: string): Promise<string | undefined> {
+  const [row] = await sql<{ letter: string | null }>`
+    select ids[seen + 1] as letter from pawl.redrive where id = ${id}::uuid`
+  return row?.letter ?? undefined
+}
+
 export interface RedriveRow {
   readonly id: string
   readonly actor: string

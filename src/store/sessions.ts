@@ -6,7 +6,7 @@ import { among, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
-/** Makes the session's row before its first claim, for the claim locks it. */
+/** Makes the session's row, which its claims lock and are remembered in. */
 export async function openSession(sql: Sql, session: string, worker: string, queues: readonly string[]): Promise<void> {
   await sql`
     insert into pawl.session (id, worker, queues, started_at, seen_at)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../kernel/problem.ts'
 import { leaseOf, type Refusal } from '../protocol/sync.ts'
 import type { Hands } from './hands.ts'
-import { type InHand, interrupt, nameOf } from './held-task.ts'
+import { correlationsOf, type InHand, interrupt, nameOf } from './held-task.ts'
 import type { Line } from './line.ts'
 import { batchSize, timings, type WorkerSettings } from './options.ts'
 
@@ -58,7 +58,7 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
         const refused = await beat([one])
         if (refused.some(({ code }) => code === 'TASK_BUSY')) throw new Problem('TASK_BUSY', { ...nameOf(one) })
         return refused
-      })
+      }, [one])
       if (one.interrupted === 'lease-lost') throw new Problem('LEASE_LOST', { ...nameOf(one) })
       if (refused === undefined) throw new Problem('STORE_UNAVAILABLE', { ...nameOf(one) })
       const refusal = refused.find(({ id }) => id === one.task.id)
@@ -72,7 +72,7 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
         if (isBeating || ones.length === 0) continue
         isBeating = true
         beat(ones)
-          .catch(error => log('sync.failed', { worker, part: 'beat', error: String(error) }))
+          .catch(error => log('sync.failed', { worker, part: 'beat', ...correlationsOf(ones), error: String(error) }))
           .finally(() => {
             isBeating = false
           })

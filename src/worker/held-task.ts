@@ -64,6 +64,15 @@ export function traceOf({ task }: InHand) {
   return { ...(correlationId !== null && { correlationId }), ...(traceparent !== null && { traceparent }) }
 }
 
+const mostCorrelations = 20
+
+/** Of many that one line is about: each correlation once, and no more than a line can hold. */
+export function correlationsOf(ones: readonly InHand[]) {
+  const ids = [...new Set(ones.flatMap(({ task }) => task.correlationId ?? []))]
+  if (ids.length > 1) return { correlationIds: ids.slice(0, mostCorrelations) }
+  return ids.length === 1 ? { correlationId: ids[0] } : {}
+}
+
 /** A cancel is soft for as long as its grace lasts; every other reason is hard, also when it follows a cancel. */
 export function interrupt(held: InHand, reason: InterruptReason, graceSeconds?: number): void {
   if (held.settled !== undefined) return

@@ -3,12 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem, willPass } from '../kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
+import { correlationsOf, type InHand } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'
 
 export interface Line {
   say(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer>
-  /** Asks again and again, ever more slowly; undefined: it was given up, or the engine will never take it. */
-  untilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined>
+  /**
+   * Asks again and again, ever more slowly; undefined: it was given up, or the engine will never take it. `about`: the
+   * tasks that it is about, for the log.
+   */
+  untilAnswered<T>(ask: () => Promise<T>, about?: readonly InHand[]): Promise<T | undefined>
   /** No more patience: what is not answered now is given up. */
   hangUp(): void
   isHungUp(): boolean
@@ -27,12 +31,12 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
     say: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
     hangUp: () => over.abort(),
     isHungUp: () => over.signal.aborted,
-    async untilAnswered(ask) {
+    async untilAnswered(ask, about = []) {
       for (let tries = 1; !over.signal.aborted; tries++) {
         try {
           return await Promise.race([ask(), hungUp])
         } catch (error) {
-          log('sync.failed', { worker, tries, error: String(error) })
+          log('sync.failed', { worker, tries, ...correlationsOf(about), error: String(error) })
           if (!mayPass(error) && tries === triesForBugs) return undefined
           await sleep(backoffMs(tries), undefined, { signal: over.signal }).catch(() => {})
         }

@@ -46,6 +46,23 @@ for (const [fault, faults] of Object.entries({
   })
 }
 
+test('a report that does not get through is logged with the correlation of its task', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task } = counting()
+  const failures: Record<string, unknown>[] = []
+  const log = (word: string, facts: Record<string, unknown>) => {
+    if (word === 'sync.failed') failures.push(facts)
+  }
+  const port = faultyPort(engine, { losesRequest: theFirst(1, reports) })
+  await using _worker = startWorker(port, [task], { ...hurried, log })
+  const { id } = await engine.enqueue(task, 1, { correlationId: 'order-7' })
+  await ended(engine, id)
+  assert.deepEqual(
+    failures.map(({ correlationId, tries }) => [correlationId, tries]),
+    [['order-7', 1]],
+  )
+})
+
 test('a task whose report does not get through keeps its lease until it does', bounded, async t => {
   const { engine } = await fresh(t)
   const { task, runs } = counting('work', { leaseSeconds: 5, heartbeatSeconds: 1 })

@@ -20,7 +20,7 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
     await new Promise(setImmediate)
     while (waiting.length > 0) {
       const batch = waiting.splice(0, fitting(waiting, most))
-      const answer = await line.untilAnswered(() => line.say({ settled: batch.map(withLog) }))
+      const answer = await line.untilAnswered(() => line.say({ settled: batch.map(withLog) }), batch)
       if (answer === undefined && !line.isHungUp()) {
         takeApart(batch)
         continue

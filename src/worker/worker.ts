@@ -180,7 +180,7 @@ export class Worker {
   async #runCarefully(one: InHand): Promise<void> {
     this.#alone = one
     if (this.#mayBegin(one)) {
-      const answer = await this.#line.untilAnswered(() => this.#line.say({ started: [nameOf(one)] }))
+      const answer = await this.#line.untilAnswered(() => this.#line.say({ started: [nameOf(one)] }), [one])
       if (answer === undefined) this.#hands.letGo(one)
       else {
         one.startTold = true
