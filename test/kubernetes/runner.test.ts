@@ -208,6 +208,20 @@ test('a stage that Kubernetes refuses is told why, and holds up no other', async
   assert.match(answers[1]!.problem!.message, /namespaces \\"nowhere\\" not found/)
 })
 
+test('a stage that Kubernetes answers with an error, time and again, holds up no other', async t => {
+  const { runner, server } = await set(t)
+  let first = true
+  server.meddle = () => {
+    const fault = first ? { status: 500 } : undefined
+    first = false
+    return fault
+  }
+  assert.deepEqual(
+    (await runner.ensure([stageToRun(), stageToRun()])).map(({ problem }) => problem?.code),
+    ['KUBERNETES_UNREACHABLE', undefined],
+  )
+})
+
 test('a stage whose secret has a name of the worker’s own is refused, and holds up no other', async t => {
   const { runner } = await set(t)
   const bad = stageToRun()
