@@ -59,7 +59,8 @@ async function readFolder(walk: Walk, folder: string): Promise<{ path: string; k
   const asked = { encoding: 'buffer', withFileTypes: true } as const
   const entries = await readdir(walk.root + folder, asked).catch(error => {
     if (folder !== '' && codeOf(error) === 'ENOENT') return []
-    throw error
+    if (codeOf(error) !== 'ENOTDIR') throw error
+    throw new Problem('FILE_NOT_FOUND', { name: walk.root + folder, why: 'it is a file, and no folder' }, error)
   })
   return entries
     .map(entry => ({ name: folder + nameOf(entry.name), kind: kindOf(entry) }))

@@ -178,7 +178,7 @@ export const problems = {
   KUBERNETES_CLIENT_MISSING: {
     status: 409,
     means: 'Stages are to run in Kubernetes, but its client is not installed.',
-    hint: 'npm install @kubernetes/client-node',
+    hint: 'Install it beside Pawl: npm install @kubernetes/client-node.',
   },
   KUBERNETES_UNREACHABLE: {
     status: 503,
