@@ -188,7 +188,7 @@ export const problems = {
   KUBERNETES_REFUSED: {
     status: 409,
     means: 'Kubernetes does not allow this.',
-    hint: 'The details hold its words: is it in the Role (deploy/base/rbac.yaml), the quota, the manifest?',
+    hint: 'The details hold its words: look at the Role (deploy/base/rbac.yaml), the quota and the manifest.',
   },
   COMMAND_INVALID: {
     status: 400,
