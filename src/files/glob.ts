@@ -74,10 +74,8 @@ function levelOf(part: string): Level {
   return { matches: matcherOf(part) }
 }
 
-/** What we say is itself is escaped, for the matcher knows more special characters than we do. */
 function matcherOf(glob: string): (path: string) => boolean {
-  const escaped = glob.replace(token, one => (/^[()|^$+"!@]$/.test(one) ? `\\${one}` : one))
-  return picomatch(escaped, {
+  return picomatch(glob.replace(token, forMatcher), {
     dot: true,
     flags: 's',
     nonegate: true,
@@ -85,4 +83,11 @@ function matcherOf(glob: string): (path: string) => boolean {
     strictSlashes: true,
     windows: false,
   })
+}
+
+/** The matcher knows more special characters than we do, writes `[!a]` as `[^a]`, and loses count of `\`s in a row. */
+function forMatcher(one: string): string {
+  if (one === '\\\\') return '[\\\\]'
+  if (one.startsWith('[!')) return `[^${one.slice(2)}`
+  return /^[()|^$+"!@]$/.test(one) ? `\\${one}` : one
 }
