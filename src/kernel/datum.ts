@@ -29,34 +29,6 @@ export interface DatumInput {
   readonly stageId?: string
 }
 
-/** Where the datums of a stage come from: each is given to one task. */
-export type InputPlan = FilesInput | CrossInput | UnionInput
-
-/** What a glob matches in a folder, each file or folder a datum: `/` the whole folder, `/*` each thing in it. */
-export interface FilesInput {
-  readonly kind: 'files'
-  /** The folder under `$PAWL_IN`. */
-  readonly name: string
-  readonly glob: string
-  /** A folder's URI, or the outputs of an earlier stage. */
-  readonly from: { readonly uri: string } | { readonly stage: string }
-}
-
-/** Every combination, the first outermost. */
-export interface CrossInput {
-  readonly kind: 'cross'
-  readonly of: readonly InputPlan[]
-}
-
-/** One after the other. */
-export interface UnionInput {
-  readonly kind: 'union'
-  readonly of: readonly InputPlan[]
-}
-
-/** Which datum of a plan, by the paths of its files and never by a count: others may come and go meanwhile. JSON. */
-export type Position = string | readonly Position[] | { readonly branch: number; readonly at: Position }
-
 export interface RunPlan {
   /** The program and its arguments; no shell in between. */
   readonly command: readonly string[]
