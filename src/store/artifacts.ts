@@ -32,7 +32,8 @@ export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldF
     update pawl.task set files = true
      where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
     returning job_id, stage_id, owner,
-              case when json_typeof(payload) = 'object' then payload->>'outputs' end as outputs`
+              case when json_typeof(payload) = 'object' and json_typeof(payload->'inputs') = 'array'
+                        and payload->>'outputs' like '%://%/' then payload->>'outputs' end as outputs`
   return row
 }
 
