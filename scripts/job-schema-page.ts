@@ -24,7 +24,7 @@ export function jobSchemaPage(): string {
     compensate: described(compensate!, spec('CompensateSpec')),
     retry: described(retry!, settings('TaskSettings')),
   }
-  return `${JSON.stringify({ ...job, $defs: { stage: { ...stage, properties } } }, null, 2)}\n`
+  return `${JSON.stringify({ ...job, $defs: { ...(schema.$defs as object), stage: { ...stage, properties } } }, null, 2)}\n`
 }
 
 function described(schema: Schema, comments: Comments): Schema {

@@ -8,7 +8,7 @@ import { cancelFields, controlFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
-import { readStages } from '../store/jobs.ts'
+import { readStages, type StageRow } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
 import { insertStages } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
@@ -120,8 +120,7 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
     if (job.endsAs !== null || isFinal(jobLifecycle, job.state)) throw refused(book, 'stages')
     if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
     const known = book.stages.filter(({ kind }) => kind === 'work')
-    const outline = known.map(({ name, plan }) => ({ name, task: plan.task ?? name, needs: [...plan.needs] }))
-    const plan = parseAdded(job.name, outline, specs)
+    const plan = parseAdded(job.name, known.map(outlineOf), specs)
     const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
     const added = plan.stages.slice(known.length)
     const actor = call.actor ?? 'operator'
@@ -135,6 +134,13 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
     const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
     book.stages.push(...rows)
   })
+}
+
+/** As much of a stage that is there as others are checked against. */
+function outlineOf({ name, plan }: StageRow): StageSpec {
+  const outputs = plan.files?.outputs ?? null
+  const work = outputs === null ? { task: plan.task ?? name } : { run: { command: [name] }, outputs }
+  return { name, needs: [...plan.needs], ...work }
 }
 
 /** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */

@@ -1,5 +1,6 @@
 /** What may be written of commands and files in a job spec. */
-import { type Field, field, isObject, nested, number, oneOf, text } from '../kernel/check.ts'
+import { type Field, field, isObject, nested, number, oneOf, type Schema, text } from '../kernel/check.ts'
+import { relativeUri } from './absolute-uris.ts'
 
 const word = text(10_000)
 
@@ -80,18 +81,22 @@ export const runnerField = field({ anyOf: [{ const: 'local' }, withKubernetes.sc
   value === 'local' ? undefined : isObject(value) ? withKubernetes(value) : 'be "local" or { kubernetes: … }',
 )
 
-const uri = /^(file:\/\/\/|file:\/\/\.\/?|s3:\/\/[^/?#\s]+)/
+/** What an editor allows, for it looks at the file that a relative URI is read from. */
+const uri = /^(file:\/\/\/|file:\/\/\.{1,2}(\/|$)|s3:\/\/[^/?#\s]+)/
 
 export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.source }, value => {
   if (typeof value !== 'string' || value.length > 4000) return 'be a URI of at most 4000 characters'
+  if (relativeUri.test(value)) {
+    return `be absolute: ${value} is meant from the file of a spec, which \`pawl job run FILE\` knows, and nobody here`
+  }
   return uri.test(value) ? undefined : 'begin with file:/// or s3://bucket, or, in a file of its own, with file://./'
 })
 
 const folder = nested({ uri: folderUri, stage: text(200), glob: word })
 const deepest = 10
 
-/** The schema says only what JSON Schema can say without naming itself. */
-export const inputField: Field = field({ type: 'object', minProperties: 1 }, value => inputFault(value, 0))
+/** It names itself, so it stands apart in the schema. */
+export const inputField: Field = field({ $ref: '#/$defs/input' }, value => inputFault(value, 0))
 
 function inputFault(value: unknown, depth: number): string | undefined {
   if (!isObject(value)) return 'be an object of folders by name, or of `cross` or `union`'
@@ -107,6 +112,25 @@ function inputFault(value: unknown, depth: number): string | undefined {
 }
 
 const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
+
+function manyOf(word: 'cross' | 'union'): Schema {
+  const list = { type: 'array', minItems: 1, items: inputField.schema }
+  return { required: [word], maxProperties: 1, properties: { [word]: list } }
+}
+
+/** What `#/$defs/input` stands for. Only how deep it may be JSON Schema cannot say. */
+export const inputSchema: Schema = {
+  type: 'object',
+  anyOf: [
+    manyOf('cross'),
+    manyOf('union'),
+    {
+      minProperties: 1,
+      propertyNames: { pattern: folderName.source, not: { enum: ['cross', 'union', 'out'] } },
+      additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] },
+    },
+  ],
+}
 
 function foldersFault(folders: Record<string, unknown>): string | undefined {
   for (const [name, said] of Object.entries(folders)) {
