@@ -8,6 +8,7 @@ import { deadLetterCommands } from './commands/dead-letters.ts'
 import { eventsTail } from './commands/events.ts'
 import { jobDescribe, jobEvents, jobList } from './commands/job.ts'
 import { jobControl } from './commands/job-control.ts'
+import { jobConvert } from './commands/job-convert.ts'
 import { jobRun, jobWait } from './commands/job-run.ts'
 import { k8sRender } from './commands/k8s.ts'
 import { keyCommands } from './commands/keys.ts'
@@ -26,6 +27,7 @@ const table: readonly Command[] = [
   worker,
   workerList,
   jobRun,
+  jobConvert,
   jobList,
   jobDescribe,
   jobWait,
