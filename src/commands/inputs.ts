@@ -4,10 +4,13 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { FileStore } from '../files/file-store.ts'
+import { encodePath } from '../files/uri.ts'
 import type { DatumInput } from '../kernel/datum.ts'
-import { Failed, GiveUp } from '../worker/errors.ts'
+import type { ArtifactPort } from '../protocol/artifacts.ts'
+import { GiveUp } from '../worker/errors.ts'
+import { asFailure } from './failure.ts'
 import { inParallel } from './in-parallel.ts'
-import { encodePath, placeIn, shown } from './place.ts'
+import { placeIn, shown } from './place.ts'
 
 interface Wanted {
   readonly uri: string
@@ -22,6 +25,8 @@ export interface Fetching {
   readonly folder: string
   readonly atOnce: number
   readonly signal: AbortSignal
+  /** What an earlier stage has put out. */
+  readonly ofStage: ArtifactPort['ofStage']
 }
 
 /**
@@ -34,26 +39,41 @@ export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetch
     if (name.includes('/')) throw new GiveUp(`The input ${shown(name)} cannot be a folder here: its name holds a "/".`)
     await naming(name, () => mkdir(placeIn(folder, name), { recursive: true }))
   }
-  await inParallel(wantedOf(inputs, fetching.files), atOnce, async wanted => {
+  await inParallel(wantedOf(inputs, fetching), atOnce, async wanted => {
     signal.throwIfAborted()
     await naming(wanted.path, () => fetchOne(wanted, fetching))
   })
   signal.throwIfAborted()
 }
 
-async function* wantedOf(inputs: readonly DatumInput[], files: FileStore): AsyncGenerator<Wanted> {
-  for (const { name, uri, path } of inputs) {
+async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage }: Fetching): AsyncGenerator<Wanted> {
+  for (const { name, uri, path, stageId } of inputs) {
     if (!uri.endsWith('/')) {
       yield { uri, path: `${name}/${path}`, isFolder: false }
       continue
     }
-    for await (const page of files.list(uri, { deep: true })) {
+    if (stageId !== undefined) {
+      for await (const page of told(ofStage(stageId), name)) {
+        const inside = page.filter(file => file.name.startsWith(path))
+        yield* inside.map(file => ({ uri: file.uri, path: `${name}/${file.name}`, isFolder: false }))
+      }
+      continue
+    }
+    for await (const page of told(files.list(uri, { deep: true }), name)) {
       for (const entry of page) {
         const whole = `${name}/${path}${entry.path}`
         const isFolder = entry.path.endsWith('/') || entry.path === ''
         yield { uri: uri + encodePath(entry.path), path: isFolder ? whole.slice(0, -1) : whole, isFolder }
       }
     }
+  }
+}
+
+async function* told<T>(pages: AsyncIterable<T>, name: string): AsyncGenerator<T> {
+  try {
+    yield* pages
+  } catch (error) {
+    throw asFailure(error, `Listing the input ${shown(name)}`)
   }
 }
 
@@ -81,13 +101,6 @@ async function naming(path: string, write: () => Promise<unknown>): Promise<void
     if (impossible.includes(code)) {
       throw new GiveUp(`The input ${shown(path)} cannot be a file here: ${message}`, { cause: error })
     }
-    throw asDiskFull(error, `fetching ${shown(path)}`) ?? error
+    throw asFailure(error, `Fetching the input ${shown(path)}`)
   }
-}
-
-/** A full disk is nobody's fault for good: it is tried again by policy. */
-export function asDiskFull(error: unknown, doing: string): Failed | undefined {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return undefined
-  return new Failed('infrastructure_failure', `The worker's disk is full (DISK_FULL) while ${doing}: ${message}`)
 }

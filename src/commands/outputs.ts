@@ -1,8 +1,9 @@
 /** What a command left in its folder for outputs. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { stagingFolder } from '../kernel/datum.ts'
+import { byBytes, isHidden, nameOf } from '../files/names.ts'
 import { GiveUp } from '../worker/errors.ts'
+import { asFailure } from './failure.ts'
 import { shown } from './place.ts'
 
 export interface LeftFile {
@@ -18,20 +19,22 @@ export interface LeftFile {
  */
 export async function scanOutputs(out: string): Promise<LeftFile[]> {
   const root = await realpath(out)
-  const found = await scan(root, root, '')
-  const staged = found.find(({ name }) => name.startsWith(stagingFolder))
-  if (staged !== undefined) throw cannotCarry(staged.name, `"${stagingFolder}" is Pawl's own`)
-  return found.sort((one, other) => (one.name < other.name ? -1 : 1))
+  const found = await scan(root, root, '').catch(error => {
+    throw asFailure(error, 'Looking through the outputs')
+  })
+  // Listings would not show it: it would be kept, and never found.
+  const hidden = found.find(({ name }) => isHidden(name))
+  if (hidden !== undefined) throw cannotCarry(hidden.name, "names like this are Pawl's own")
+  return found.sort((one, other) => byBytes(one.name, other.name))
 }
 
 async function scan(root: string, folder: string, prefix: string): Promise<LeftFile[]> {
   const files: LeftFile[] = []
   // As bytes: a name that is no UTF-8 must be seen as what it is.
   for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
-    const bytes = entry.name as unknown as Buffer
-    const name = prefix + bytes.toString('utf8')
-    if (!Buffer.from(bytes.toString('utf8')).equals(bytes)) throw cannotCarry(name, 'its name is not UTF-8')
-    const path = join(folder, bytes.toString('utf8'))
+    const part = nameOf(entry.name as unknown as Buffer)
+    const name = prefix + part
+    const path = join(folder, part)
     if (entry.isFile()) files.push({ name, path })
     else if (entry.isDirectory()) files.push(...(await scan(root, path, `${name}/`)))
     else if (entry.isSymbolicLink()) files.push({ name, path: await linked(root, path, name) })

@@ -1,14 +1,16 @@
 /** Brings what a command left to where the job wants it: announced first, then sent, then reported with its checksum. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FileStore } from '../files/file-store.ts'
+import { encodePath } from '../files/uri.ts'
 import { stagingOf } from '../kernel/datum.ts'
 import { Problem, willPass } from '../kernel/problem.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/artifacts.ts'
 import type { TaskContext } from '../worker/context.ts'
-import { GiveUp } from '../worker/errors.ts'
+import { Failed, GiveUp } from '../worker/errors.ts'
+import { asFailure } from './failure.ts'
 import { inParallel } from './in-parallel.ts'
 import type { LeftFile } from './outputs.ts'
-import { encodePath, shown } from './place.ts'
+import { shown } from './place.ts'
 
 export interface Uploading {
   readonly files: FileStore
@@ -35,17 +37,21 @@ export async function upload(left: readonly LeftFile[], uploading: Uploading): P
   })
   for (const some of batches(all)) {
     const registered = some.map(({ name, uri, stagedUri }) => ({ name, uri, stagedUri }))
-    await tried('telling of the outputs', ctx.hardSignal, () => artifacts.register(registered))
+    await tried('Telling of the outputs', ctx.hardSignal, () => artifacts.register(registered))
   }
   const uploaded = new Map<string, UploadedFile>()
   await inParallel(all, atOnce, async ({ name, path, uri, stagedUri }) => {
-    const doing = `sending the output ${shown(name)}`
-    const { size, sha256 } = await tried(doing, ctx.hardSignal, () => files.put(path, stagedUri, ctx.hardSignal))
+    const doing = `Sending the output ${shown(name)}`
+    const { size, sha256 } = await tried(doing, ctx.hardSignal, async () => {
+      return await files.put(path, stagedUri, ctx.hardSignal).catch(error => {
+        throw asFailure(error, doing)
+      })
+    })
     uploaded.set(name, { name, uri, size, sha256 })
   })
   const inOrder = all.map(({ name }) => uploaded.get(name)!)
   for (const some of batches(inOrder)) {
-    await tried('telling that the outputs are there', ctx.hardSignal, () => artifacts.uploaded(some))
+    await tried('Telling that the outputs are there', ctx.hardSignal, () => artifacts.uploaded(some))
   }
   return inOrder
 }
@@ -64,9 +70,8 @@ async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T
       signal.throwIfAborted()
       // Another task has this file for good; where one is only making it, a later attempt may find it free.
       if (error instanceof Problem && error.code === 'ARTIFACT_CONFLICT') throw new GiveUp(error.message)
-      if (time === uploadTries.times || isSaid(error)) {
-        throw new Error(`${doing[0]!.toUpperCase()}${doing.slice(1)} failed: ${messageOf(error)}`, { cause: error })
-      }
+      if (error instanceof GiveUp) throw error
+      if (time === uploadTries.times || isSaid(error)) throw error instanceof Failed ? error : failed(doing, error)
       await sleep(uploadTries.firstMs * 2 ** (time - 1) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
         () => {},
       )
@@ -79,4 +84,7 @@ function isSaid(error: unknown): boolean {
   return error instanceof Problem && error.status < 500 && !willPass(error)
 }
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+function failed(doing: string, error: unknown): Error {
+  const { message } = error instanceof Error ? error : new Error(String(error))
+  return new Error(message.startsWith(doing) ? message : `${doing} failed: ${message}`, { cause: error })
+}

@@ -41,7 +41,7 @@ import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
-import { findArtifacts, readLineage } from './read-artifacts.ts'
+import { findArtifacts, findStageFiles, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
 import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
@@ -187,6 +187,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       read.readEventsOf(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
     jobArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'job', id, query),
+    stageFiles: (id: string, query?: { limit?: number; cursor?: string }) => findStageFiles(context, id, query),
     stageArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'stage', id, query),
     taskArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'task', id, query),
     /** Which inputs made a file, and what was made of it. */

@@ -1,4 +1,5 @@
 /** Submits jobs. A job is written under `created`, in batches where it is large, and becomes visible by one statement. */
+import { checkInputs } from '../files/check-inputs.ts'
 import { ownQueueOf } from '../kernel/datum.ts'
 import { newId } from '../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
@@ -34,6 +35,7 @@ export async function submitJob(context: Context, spec: JobSpec | string, call: 
   checkOptions(call, callFields, 'call')
   const { traceparent, ...said } = parseJobSpec(spec)
   const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
+  for (const { files } of plan.stages) if (files?.inputs) checkInputs(files.inputs)
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()

@@ -10,7 +10,7 @@ import { jobSpecSchema } from '../spec/schema.ts'
 
 export function openApi(): Schema {
   const { $schema: _, $defs, ...job } = jobSpecSchema()
-  const { stage, input } = $defs as Record<string, Schema>
+  const { stage, inputs } = $defs as Record<string, Schema>
   const paths: Record<string, Record<string, Schema>> = {}
   for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
@@ -26,7 +26,7 @@ export function openApi(): Schema {
         ...views,
         JobSpec: refersInside(job),
         StageSpec: refersInside(stage!),
-        InputSpec: refersInside(input!),
+        InputSpec: refersInside(inputs!),
       },
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: roleTable() } },
       responses: { Problem: problemAnswer() },
@@ -118,12 +118,10 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
 
 /** The schema of a spec stands alone with its own definitions; here they are components. */
 function refersInside(schema: Schema): Schema {
-  const places = {
-    '#/$defs/stage': '#/components/schemas/StageSpec',
-    '#/$defs/input': '#/components/schemas/InputSpec',
-  }
-  const moved = Object.entries(places).reduce((text, [from, to]) => text.replaceAll(from, to), JSON.stringify(schema))
-  return JSON.parse(moved)
+  const text = JSON.stringify(schema)
+    .replaceAll('#/$defs/stage', '#/components/schemas/StageSpec')
+    .replaceAll('#/$defs/inputs', '#/components/schemas/InputSpec')
+  return JSON.parse(text)
 }
 
 function problemAnswer(): Schema {

@@ -1,5 +1,5 @@
 /** What may be written of commands and files in a job spec. */
-import { type Field, field, isObject, nested, number, oneOf, type Schema, text } from '../kernel/check.ts'
+import { type Field, field, isObject, nested, number, oneOf, text } from '../kernel/check.ts'
 import { relativeUri } from './absolute-uris.ts'
 
 const word = text(10_000)
@@ -97,8 +97,7 @@ export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.s
 const folder = nested({ uri: folderUri, stage: text(200), glob: word })
 const deepest = 10
 
-/** It names itself, so it stands apart in the schema. */
-export const inputField: Field = field({ $ref: '#/$defs/input' }, value => inputFault(value, 0))
+export const inputField: Field = field({ $ref: '#/$defs/inputs' }, value => inputFault(value, 0))
 
 function inputFault(value: unknown, depth: number): string | undefined {
   if (!isObject(value)) return 'be an object of folders by name, or of `cross` or `union`'
@@ -115,18 +114,20 @@ function inputFault(value: unknown, depth: number): string | undefined {
 
 const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
 
-function manyOf(word: 'cross' | 'union'): Schema {
-  const list = { type: 'array', minItems: 1, items: inputField.schema }
-  return { required: [word], maxProperties: 1, properties: { [word]: list } }
-}
-
-/** What `#/$defs/input` stands for. Only how deep it may be JSON Schema cannot say. */
-export const inputSchema: Schema = {
+const several = (kind: 'cross' | 'union') => ({
   type: 'object',
+  required: [kind],
+  properties: { [kind]: { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } } },
+  additionalProperties: false,
+})
+
+/** What `inputs` may be; how deep, JSON Schema cannot say. */
+export const inputSchema = {
   anyOf: [
-    manyOf('cross'),
-    manyOf('union'),
+    several('cross'),
+    several('union'),
     {
+      type: 'object',
       minProperties: 1,
       propertyNames: { pattern: folderName.source, not: { enum: ['cross', 'union', 'out'] } },
       additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] },

@@ -12,7 +12,7 @@ export function jobSpecSchema(): Schema {
     title: 'A job of Pawl',
     ...job,
     properties: { ...properties, stages: { ...properties.stages, items: { $ref: '#/$defs/stage' } } },
-    $defs: { stage: withRules(stageField, stageRules), input: inputSchema },
+    $defs: { stage: withRules(stageField, stageRules), inputs: inputSchema },
   }
 }
 

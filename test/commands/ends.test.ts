@@ -1,5 +1,6 @@
 /** How a command ends, and that nothing of it lives on. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -145,6 +146,27 @@ test('who left the process group is not found, but does not hold up the end eith
   process.kill(escaped!, 'SIGKILL')
   assert.deepEqual([outcome, lines.at(-1)], ['succeeded', 'done'])
 })
+
+test(
+  'a command that never stops making children, which all ignore SIGTERM, is killed with every one',
+  bounded,
+  async t => {
+    const rig = commandRig(t)
+    const doing = rig.start(shell('trap "" TERM; echo pid $$; while :; do sleep 1000 & sleep 0.005; done'))
+    await doing.logged('it runs', 'pid')
+    const [group] = pidsIn(doing.lines())
+    await eventually('it has children', () => livingIn(group!) > 20)
+    doing.interrupt('cancelled', 0.1)
+    assert.equal((await doing.settled).outcome, 'cancelled')
+    assert.equal(livingIn(group!), 0)
+  },
+)
+
+function livingIn(group: number): number {
+  const { stdout } = spawnSync('ps', ['-A', '-o', 'pgid=,stat='], { encoding: 'utf8' })
+  const rows = stdout.split('\n').map(line => line.trim().split(/\s+/))
+  return rows.filter(([pgid, state]) => Number(pgid) === group && !state?.startsWith('Z')).length
+}
 
 test('a cancel that comes before the command keeps it from starting', bounded, async t => {
   const rig = commandRig(t)

@@ -10,7 +10,8 @@ const bounded = { timeout: 60_000 }
 test('a command finds its inputs by name, and what it leaves is kept under its own attempt', bounded, async t => {
   const rig = commandRig(t, shelf({ 'docs/a.txt': 'one\n', 'docs/deep/b.txt': 'two\n', 'list.csv': 'x,y' }))
   const { outcome, output, lines } = await rig.script(
-    'cat "$PAWL_IN"/doc/a.txt "$PAWL_IN"/doc/deep/b.txt; mkdir "$PAWL_OUT/sub" "$PAWL_OUT/none"; wc -l < "$PAWL_IN"/doc/a.txt > "$PAWL_OUT/sub/a b"; pwd; echo "$HOME"',
+    `cat "$PAWL_IN"/doc/a.txt "$PAWL_IN"/doc/deep/b.txt; pwd; echo "$HOME"
+     mkdir "$PAWL_OUT/sub" "$PAWL_OUT/none"; head -c 1 "$PAWL_IN"/table/list.csv > "$PAWL_OUT/sub/a b"`,
     {
       inputs: [
         { name: 'doc', uri: 'shelf://box/docs/', path: '' },
@@ -24,12 +25,12 @@ test('a command finds its inputs by name, and what it leaves is kept under its o
   assert.match(lines[2]!, /\/scratch$/)
   assert.equal(lines[3], lines[2])
   const { files, count, exitCode, seconds } = output as Record<string, unknown>
-  const sha256 = createHash('sha256').update('1\n').digest('hex')
-  assert.deepEqual(files, [{ name: 'sub/a b', uri: 'shelf://out/sub/a%20b', size: 2, sha256 }])
+  const sha256 = createHash('sha256').update('x').digest('hex')
+  assert.deepEqual(files, [{ name: 'sub/a b', uri: 'shelf://out/sub/a%20b', size: 1, sha256 }])
   assert.deepEqual([count, exitCode, typeof seconds], [1, 0, 'number'])
   const [{ stagedUri } = { stagedUri: '' }] = rig.registered
   assert.match(stagedUri, /^shelf:\/\/out\/\.pawl\/[^/]+\/3\/sub\/a%20b$/)
-  assert.equal(rig.files.kept.get(stagedUri)?.toString(), '1\n')
+  assert.equal(rig.files.kept.get(stagedUri)?.toString(), 'x')
   assert.deepEqual(rig.uploaded, files)
   assert.deepEqual(rig.leftovers(), [])
 })

@@ -112,7 +112,7 @@ test('a full disk is a failure that is tried again, and says so', bounded, async
   const { outcome, error } = await commandRig(t, files).run({ ...show, inputs: [box] })
   assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', undefined, 'fetch'])
   assert.equal(error?.reasonCode, 'infrastructure_failure')
-  assert.match(error!.message, /DISK_FULL.*"box\/big"/)
+  assert.match(error!.message, /^DISK_FULL.*"box\/big"/)
 })
 
 test('an input that cannot be had now is tried again by policy', bounded, async t => {

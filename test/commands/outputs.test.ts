@@ -17,7 +17,6 @@ for (const [what, make, name] of [
   ['a link to nothing', 'ln -s nowhere link', 'link'],
   ['a link to itself', 'ln -s link link', 'link'],
   ['a fifo', 'mkfifo pipe', 'pipe'],
-  ['a name that is not UTF-8', `touch "$(printf 'a\\377b')"`, 'a\uFFFDb'],
   ['a name of Pawl’s own', 'mkdir .pawl; touch .pawl/x', '.pawl/x'],
 ] as const) {
   test(`${what} among the outputs is a permanent failure that names it`, bounded, async t => {
@@ -28,6 +27,13 @@ for (const [what, make, name] of [
     assert.deepEqual([rig.registered, rig.leftovers()], [[], []])
   })
 }
+
+test('a name among the outputs that is not UTF-8 is a permanent failure that shows its bytes', bounded, async t => {
+  const rig = commandRig(t)
+  const { outcome, error } = await rig.script(`touch "$PAWL_OUT/$(printf 'a\\377b')"`, { outputs })
+  assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
+  assert.match(error!.message, /a\\\\xffb.*not UTF-8/)
+})
 
 test('a link to a file inside is that file, and odd names are kept under URIs that say them', bounded, async t => {
   const rig = commandRig(t)
@@ -73,8 +79,7 @@ test('an upload that fails is tried again within the attempt, and then fails the
 for (const permanent of [true, false]) {
   test(`a file that another task makes too fails the task, for good: ${permanent}`, bounded, async t => {
     // The engine's own problem, which this process's table need not know.
-    const conflict = new Problem('DEDUPE_CONFLICT', { permanent, other: 'task 7' })
-    Object.assign(conflict, { code: 'ARTIFACT_CONFLICT' })
+    const conflict = new Problem(permanent ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { other: 'task 7' })
     let asked = 0
     const port: ArtifactPort = {
       async register() {
@@ -82,6 +87,7 @@ for (const permanent of [true, false]) {
         throw conflict
       },
       uploaded: async () => assert.fail('nothing was sent'),
+      async *ofStage() {},
     }
     const rig = commandRig(t, shelf(), { artifactsOf: () => port })
     const { outcome, error } = await rig.script('echo x > "$PAWL_OUT/x"', { outputs })

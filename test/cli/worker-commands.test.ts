@@ -1,0 +1,94 @@
+/** `pawl worker --commands`: a worker that runs programs, and one that never does. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { cli } from '../harness/cli.ts'
+import { ended } from '../harness/eventually.ts'
+import { fresh } from '../harness/fresh.ts'
+
+const bounded = { timeout: 120_000 }
+
+test('a worker without --commands takes no command tasks, and says so if it is asked to', bounded, async t => {
+  const pawl = await cli(t)
+  writeFileSync(
+    join(pawl.folder, 'own.mjs'),
+    "export const own = { type: 'command', options: {}, schema: undefined, async run() {} }",
+  )
+  for (const [args, says] of [
+    [['worker', 'own.mjs', '--queue', 'command'], /queue "command" run programs.*only with --commands/],
+    [['worker', 'own.mjs'], /"command" is the type of command tasks, which only --commands takes on/],
+    [['worker'], /wants MODULE, the file with the handlers; or --commands/],
+    [['worker', 'own.mjs', '--secrets', 'x'], /--secrets is for command tasks: say --commands, too/],
+    [['worker', '--folder', 'x'], /--folder is for command tasks/],
+  ] as const) {
+    const { code, err } = await pawl.run(args)
+    assert.notEqual(code, 0)
+    assert.match(err, says)
+  }
+  writeFileSync(join(pawl.folder, 'file'), '')
+  const { code, err } = await pawl.run(['worker', '--commands', '--folder', 'file'])
+  assert.deepEqual([code !== 0, /file/.test(err), /at .*\.js/.test(err)], [true, true, false], err)
+})
+
+test(
+  'a worker with --commands needs no module: it fetches files, has secrets, and leaves nothing',
+  bounded,
+  async t => {
+    const { engine, url, schema } = await fresh(t)
+    const pawl = await cli(t, { NODE_NAME: 'node-1', POD_NAME: 'pod-2' })
+    mkdirSync(join(pawl.folder, 'data'))
+    writeFileSync(join(pawl.folder, 'data', 'näme x'), 'hello\n')
+    mkdirSync(join(pawl.folder, 'vault', 'db'), { recursive: true })
+    writeFileSync(join(pawl.folder, 'vault', 'db', 'key'), 'sesame-open')
+    const store = ['--database', url!, '--schema', schema]
+    const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
+    const worker = pawl.start(['worker', ...options, ...store])
+    await worker.said('what it is', line => line.startsWith('node-1/pod-2 works on special, command'))
+    assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
+
+    const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`
+    const run = {
+      command: ['sh', '-c', 'cat "$PAWL_IN"/d/*; echo "key: $KEY"'],
+      secrets: { KEY: { secret: 'db', key: 'key' } },
+    }
+    const { id } = await engine.enqueue(
+      'command',
+      { run, inputs: [{ name: 'd', uri, path: '' }] },
+      { queue: 'special' },
+    )
+    const task = await ended(engine, id)
+    assert.deepEqual(
+      [task.state, (task.output as { exitCode: number }).exitCode],
+      ['succeeded', 0],
+      task.error?.message,
+    )
+    const [event] = (await engine.taskEvents(id)).items.filter(({ type }) => type === 'task.claimed')
+    assert.equal(event!.actor, 'worker:node-1/pod-2')
+    assert.deepEqual(
+      (await engine.logs(id)).items.map(({ message }) => message),
+      ['hello', 'key: ***'],
+    )
+
+    worker.signal('SIGTERM')
+    await worker.ended
+    assert.deepEqual(
+      [readdirSync(join(pawl.folder, 'work')), existsSync(join(pawl.folder, 'data', 'näme x'))],
+      [[], true],
+    )
+  },
+)
+
+test('a worker that is called by its node and pod can speak to a server', bounded, async t => {
+  const { served } = await import('../harness/served.ts')
+  const { engine, server } = await served(t)
+  const pawl = await cli(t, { NODE_NAME: 'node-1', POD_NAME: 'pod-2' })
+  pawl.start(['worker', '--commands', '--server', server.url])
+  const { id } = await engine.enqueue('command', { run: { command: ['true'] } })
+  assert.equal((await ended(engine, id)).state, 'succeeded')
+  assert.deepEqual(
+    (await engine.workers()).map(({ worker }) => worker),
+    ['node-1/pod-2'],
+  )
+})
