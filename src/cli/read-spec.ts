@@ -36,8 +36,14 @@ export async function readJob(path: string, { local = false }: { readonly local?
 
 /** The URI of a folder of this machine, ending in `/`. */
 export function folderUri(path: string): string {
-  const inside = resolve(path).split('/').filter(Boolean)
-  return uriOf({ scheme: 'file', bucket: '', path: inside.map(part => `${part}/`).join('') })
+  return fileUri(`${path}/`)
+}
+
+/** The URI of a file of this machine, or of a folder if it ends in `/`. */
+export function fileUri(path: string): string {
+  const whole = resolve(path).slice(1)
+  const end = path.endsWith('/') && whole !== '' ? '/' : ''
+  return uriOf({ scheme: 'file', bucket: '', path: `${whole}${end}` })
 }
 
 async function writtenIn(path: string): Promise<Record<string, unknown>> {
