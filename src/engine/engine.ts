@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifact } from '../protocol/artifacts.ts'
@@ -53,6 +54,8 @@ import { wakeBoard } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
+const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
+
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 
 /** Opens the engine: on a PostgreSQL server if one is named, else on the embedded store. */
@@ -69,6 +72,7 @@ export async function pawl(options: PawlOptions = {}) {
     figures: makeFigures(store.connections, store.statements),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     files: openFiles(options.files),
+    fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
     fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),

@@ -16,6 +16,7 @@ import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { once } from './once.ts'
@@ -120,11 +121,13 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
     if (job.endsAs !== null || isFinal(jobLifecycle, job.state)) throw refused(book, 'stages')
     if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
     const known = book.stages.filter(({ kind }) => kind === 'work')
-    const plan = parseAdded(job.name, known.map(outlineOf), specs)
+    const outline = known.map(outlineOf)
+    const plan = parseAdded(job.name, outline, specs)
     const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
     const added = plan.stages.slice(known.length)
     const actor = call.actor ?? 'operator'
     const made = added.map((stage, index) => {
+      checkFiles(context, stage)
       const payloads = checkPayloads(context, stage)
       return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
     })
@@ -136,11 +139,11 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
   })
 }
 
-/** As much of a stage that is there as others are checked against. */
-function outlineOf({ name, plan }: StageRow): StageSpec {
-  const outputs = plan.files?.outputs ?? null
-  const work = outputs === null ? { task: plan.task ?? name } : { run: { command: [name] }, outputs }
-  return { name, needs: [...plan.needs], ...work }
+/** As much of a stage that is there as those that are added may refer to. */
+function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec {
+  const { outputs = null } = files ?? {}
+  const does = outputs === null ? { task: task ?? name } : { run: { command: ['true'] }, outputs }
+  return { name, needs: [...needs], ...does }
 }
 
 /** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */

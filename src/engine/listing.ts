@@ -33,13 +33,20 @@ const datumsPerBatch = 1000
 /** A place that cannot be reached is asked so often before the stage fails. */
 const mostTries = 6
 
+/** So many stages at once: a long listing must not hold up a short one. */
+const stagesAtOnce = 4
+
 /** Finds inputs until there are none left to find. */
 export async function listInputs(context: Context): Promise<{ listed: number }> {
-  for (let listed = 0; ; listed++) {
-    const taken = await takeListing(context.sql)
-    if (taken === undefined) return { listed }
-    await listOne(context, taken)
+  let listed = 0
+  const go = async () => {
+    for (let taken = await takeListing(context.sql); taken !== undefined; taken = await takeListing(context.sql)) {
+      await listOne(context, taken)
+      listed += 1
+    }
   }
+  await Promise.all(Array.from({ length: stagesAtOnce }, go))
+  return { listed }
 }
 
 async function listOne(context: Context, listing: Listing): Promise<void> {

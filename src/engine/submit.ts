@@ -1,5 +1,4 @@
 /** Submits jobs. A job is written under `created`, in batches where it is large, and becomes visible by one statement. */
-import { checkInputs } from '../files/check-inputs.ts'
 import { ownQueueOf } from '../kernel/datum.ts'
 import { newId } from '../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
@@ -15,6 +14,7 @@ import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/sta
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
@@ -35,7 +35,7 @@ export async function submitJob(context: Context, spec: JobSpec | string, call: 
   checkOptions(call, callFields, 'call')
   const { traceparent, ...said } = parseJobSpec(spec)
   const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
-  for (const { files } of plan.stages) if (files?.inputs) checkInputs(files.inputs)
+  for (const stage of plan.stages) checkFiles(context, stage)
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()

@@ -154,3 +154,36 @@ test('what was done before is passed over, with its files; what changed is done 
   const fourth = await work()
   assert.deepEqual([fourth.done, fourth.skipped], [1, 1], 'a file that was removed is made again')
 })
+
+test('where others can ask, a job can name only folders below the roots, and nothing of it is written otherwise', async t => {
+  const [inside, outside] = [await folder(t), await folder(t)]
+  const f = await fresh(t, 'postgres 18', { fileRoots: [inside.path] })
+  const submit = (inputs: string, outputs: string) =>
+    f.engine.submit({ name: 'j', stages: [{ name: 's', run, inputs: { doc: { uri: inputs } }, outputs }] })
+  await assert.rejects(submit(outside.uri, inside.uri), { code: 'FILES_OUTSIDE' })
+  await assert.rejects(submit(inside.uri, outside.uri), { code: 'FILES_OUTSIDE' })
+  await assert.rejects(submit(`${inside.uri}../`, inside.uri), { code: /URI_INVALID|FILES_OUTSIDE/ })
+  assert.deepEqual((await f.engine.jobs()).items, [])
+  assert.equal((await submit(`${inside.uri}in/`, `${inside.uri}out/`)).state, 'pending')
+  assert.equal((await submit('s3://bucket/in', 's3://bucket/out')).state, 'pending')
+})
+
+test('a stage that is added to an open job can take the files of one that was there', async t => {
+  const f = await fresh(t)
+  const [inbox, outbox] = [await folder(t), await folder(t)]
+  await inbox.write({ a: 'A' })
+  const stage = { name: 'first', run, inputs: { doc: { uri: inbox.uri } }, outputs: outbox.uri }
+  const { id } = await f.engine.submit({ name: 'open', open: true, stages: [stage] })
+  await doFileChores(f)
+  const [task] = await claimCommands(f)
+  await putOut(f, task!, { out: 'X' })
+  await succeed(f, task!)
+  await doFileChores(f)
+  await f.engine.addStages(id, [{ name: 'second', run, inputs: { part: { stage: 'first' } } }])
+  await doFileChores(f)
+  const [later] = await claimCommands(f)
+  assert.deepEqual(
+    later!.payload.inputs.map(({ uri }) => uri),
+    [`${outbox.uri}out`],
+  )
+})
