@@ -511,6 +511,14 @@ create table pawl.key (
 
 -- Migration 8
 
+/* Who made a key, and who ended it. Of a key from before this was kept, nobody knows: null. */
+alter table pawl.key
+  add column created_by text,
+  add column revoked_by text,
+  add constraint key_revoked_by_somebody check (revoked_by is null or revoked_at is not null);
+
+-- Migration 9
+
 alter table pawl.stage
   -- Its inputs: to be found, being found, or all found; and how far they have become tasks.
   add column listing text collate "C" check (listing in ('wanted', 'under way', 'done')),
@@ -523,6 +531,21 @@ create table pawl.listing (
   at       timestamptz not null default pawl.clock(),
   tries    integer not null default 0,
   error    text
+);
+
+-- Few stages have files, and fewer are open.
+create index stage_with_files on pawl.stage (id) where ended_at is null and plan->'files' is not null;
+
+-- What was started for a round of a stage, and since when it has been found missing.
+create table pawl.run (
+  stage_id      uuid not null,
+  round         integer not null,
+  namespace     text not null,
+  made_at       timestamptz not null default pawl.clock(),
+  missing_since timestamptz,
+  -- The round is over and nothing of it runs any more.
+  stopped_at    timestamptz,
+  primary key (stage_id, round)
 );
 
 -- It has put files out: what becomes of them is decided with its end.
@@ -749,7 +772,7 @@ create or replace trigger artifact_moves_legally after update on pawl.artifact f
   when ((new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (
     new.state = old.state and new.seq between old.seq and old.seq + 1 and new.round = old.round
     or new.seq = old.seq + 1 and new.round = old.round and (
-      old.state = 'registered' and new.state in ('uploaded', 'stored', 'error', 'discarded')
+      old.state = 'registered' and new.state in ('uploaded', 'error', 'discarded')
       or old.state = 'uploaded' and new.state in ('stored', 'error', 'discarded')))) is not true)
   execute function pawl.refuse_artifact_move();
 create or replace trigger artifact_ends_before_it_goes before delete on pawl.artifact for each row

@@ -16,15 +16,16 @@ export function jobSchemaPage(): string {
     ...settings('SaidSettings'),
     ...spec('StageSpec'),
   })
-  const { gate, compensate, retry } = stage.properties as Record<string, Schema>
+  const { gate, compensate, retry, run } = stage.properties as Record<string, Schema>
   const [isTrue, isObject] = gate!.anyOf as Schema[]
   const properties = {
     ...(stage.properties as object),
     gate: { ...gate, anyOf: [isTrue, described(isObject!, spec('GateSpec'))] },
     compensate: described(compensate!, spec('CompensateSpec')),
     retry: described(retry!, settings('TaskSettings')),
+    run: described(run!, spec('RunSpec')),
   }
-  return `${JSON.stringify({ ...job, $defs: { stage: { ...stage, properties } } }, null, 2)}\n`
+  return `${JSON.stringify({ ...job, $defs: { ...(schema.$defs as object), stage: { ...stage, properties } } }, null, 2)}\n`
 }
 
 function described(schema: Schema, comments: Comments): Schema {

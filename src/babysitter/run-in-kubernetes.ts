@@ -7,21 +7,25 @@ import type { Context } from '../engine/context.ts'
 import { driveJob } from '../engine/drive.ts'
 import { loseLease } from '../kernel/decide.ts'
 import { compare, type Findings, type RunningStage, vanishedReason } from '../runners/compare.ts'
-import { isHopeless, type Runner, type StageToRun } from '../runners/runner.ts'
+import { isHopeless, type Runner, type Seen, type StageToRun } from '../runners/runner.ts'
 import { podsOf } from '../runners/stages-to-run.ts'
 import { clockMs } from '../store/clock.ts'
 import {
   holdersIn,
   noteMissing,
   noteRuns,
+  noteStopped,
   openCommandStages,
-  roundsWithWork,
+  runsToEnd,
   type StageOfRunner,
 } from '../store/runs.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 
-export function runInKubernetes(runner: Runner & { readonly namespace: string }, everySeconds = 10): Chore {
+type NamedRunner = Runner & { readonly namespace: string }
+type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
+
+export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
   return {
     name: 'kubernetes',
     everySeconds,
@@ -32,7 +36,9 @@ export function runInKubernetes(runner: Runner & { readonly namespace: string },
       // What is compared was read before the look: what began between the two is in neither.
       const holders = await holdersIn(context.sql, idsOf(stages))
       const running = stages.map(stage => toRunning(stage, runner.namespace))
-      const seen = await runner.look([undefined, ...running.map(({ namespace }) => namespace)])
+      const ended = await runsToEnd(context.sql)
+      if (running.length + ended.length === 0) return {}
+      const seen = await runner.look([...running, ...ended].map(({ namespace }) => namespace))
       for (const { namespace, problem } of seen.blind) {
         context.log('kubernetes.unseen', { namespace, error: problem.message })
       }
@@ -40,7 +46,7 @@ export function runInKubernetes(runner: Runner & { readonly namespace: string },
       const workers = holders.map(({ worker, stageId }) => ({ worker, namespace: spaceOf.get(stageId)! }))
       const findings = compare({ now: new Date(await clockMs(context.sql)), stages: running, workers, seen })
       const lost = await heed(context, stages, findings, holders)
-      await stopStrays(context, runner, findings)
+      await stopEnded(context, runner, ended, seen)
       return { started, lost, failed: findings.vanishedFor15Min.length + findings.ended.length }
     },
   }
@@ -53,12 +59,15 @@ function toRunning({ stageId, round, files, madeAt, missingSince }: StageOfRunne
   return { stageId, round, namespace, createdAt: madeAt, missingSince }
 }
 
-async function start(context: Context, runner: Runner, stages: readonly StageOfRunner[]): Promise<number> {
+async function start(context: Context, runner: NamedRunner, stages: readonly StageOfRunner[]): Promise<number> {
   const fresh = stages.filter(({ madeAt }) => madeAt === null)
   const ensured = await runner.ensure(fresh.flatMap(toRun))
   const problems = new Map(ensured.flatMap(({ stageId, problem }) => (problem ? [[stageId, problem] as const] : [])))
   const made = fresh.filter(({ stageId }) => !problems.has(stageId))
-  await noteRuns(context.sql, made)
+  await noteRuns(
+    context.sql,
+    made.map(stage => toRunning(stage, runner.namespace)),
+  )
   for (const stage of fresh) {
     const problem = problems.get(stage.stageId)
     if (problem === undefined) continue
@@ -114,14 +123,14 @@ async function failStage(context: Context, { stageId, jobId, round }: StageOfRun
   })
 }
 
-/** Looked at again, for a stage may have opened since. One that is held or paused keeps its workers. */
-async function stopStrays(context: Context, runner: Runner, { strays }: Findings): Promise<void> {
-  if (strays.length === 0) return
-  const wanted = await roundsWithWork(
-    context.sql,
-    strays.map(({ stageId }) => stageId),
-  )
-  for (const { stageId, round, namespace } of strays) {
-    if (!wanted.has(`${stageId} ${round}`)) await runner.stop({ stageId, round, namespace })
-  }
+/**
+ * Lets the workers of rounds that are over go, and forgets those that are gone. One that is held or paused keeps its
+ * workers. A Job that failed its stage is left to be looked at, for as long as it says.
+ */
+async function stopEnded(context: Context, runner: Runner, ended: readonly EndedRun[], seen: Seen): Promise<void> {
+  const isActive = (run: EndedRun) =>
+    seen.jobs.some(job => job.stageId === run.stageId && job.round === run.round && job.state === 'active')
+  for (const run of ended.filter(isActive)) await runner.stop(run)
+  const gone = ended.filter(run => seen.namespaces.includes(run.namespace) && !isActive(run))
+  await noteStopped(context.sql, gone)
 }

@@ -97,7 +97,8 @@ async function attempt(
   const mask = maskFor(Object.values(secrets))
 
   ctx.step('fetch')
-  await fetchInputs(inputs, { files, folder: folder.in, atOnce: transfers, signal: ctx.signal })
+  const { ofStage } = settings.artifactsOf(ctx) ?? ctx.artifacts
+  await fetchInputs(inputs, { files, folder: folder.in, atOnce: transfers, signal: ctx.signal, ofStage })
 
   ctx.step('input')
   const names = [...new Set(inputs.map(({ name }) => name))]

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { FileStore } from '../files/file-store.ts'
 import { encodePath } from '../files/uri.ts'
 import type { DatumInput } from '../kernel/datum.ts'
+import type { ArtifactPort } from '../protocol/artifacts.ts'
 import { GiveUp } from '../worker/errors.ts'
 import { asFailure } from './failure.ts'
 import { inParallel } from './in-parallel.ts'
@@ -24,6 +25,8 @@ export interface Fetching {
   readonly folder: string
   readonly atOnce: number
   readonly signal: AbortSignal
+  /** What an earlier stage has put out. */
+  readonly ofStage: ArtifactPort['ofStage']
 }
 
 /**
@@ -36,17 +39,24 @@ export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetch
     if (name.includes('/')) throw new GiveUp(`The input ${shown(name)} cannot be a folder here: its name holds a "/".`)
     await naming(name, () => mkdir(placeIn(folder, name), { recursive: true }))
   }
-  await inParallel(wantedOf(inputs, fetching.files), atOnce, async wanted => {
+  await inParallel(wantedOf(inputs, fetching), atOnce, async wanted => {
     signal.throwIfAborted()
     await naming(wanted.path, () => fetchOne(wanted, fetching))
   })
   signal.throwIfAborted()
 }
 
-async function* wantedOf(inputs: readonly DatumInput[], files: FileStore): AsyncGenerator<Wanted> {
-  for (const { name, uri, path } of inputs) {
+async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage }: Fetching): AsyncGenerator<Wanted> {
+  for (const { name, uri, path, stageId } of inputs) {
     if (!uri.endsWith('/')) {
       yield { uri, path: `${name}/${path}`, isFolder: false }
+      continue
+    }
+    if (stageId !== undefined) {
+      for await (const page of told(ofStage(stageId), name)) {
+        const inside = page.filter(file => file.name.startsWith(path))
+        yield* inside.map(file => ({ uri: file.uri, path: `${name}/${file.name}`, isFolder: false }))
+      }
       continue
     }
     for await (const page of told(files.list(uri, { deep: true }), name)) {

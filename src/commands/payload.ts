@@ -1,6 +1,7 @@
 /** Reads what a command task was given. What nobody could run is set aside for people, and says what is wrong. */
 import { type Field, nested, number, orNull, text } from '../kernel/check.ts'
 import type { CommandPayload, DatumInput, RunPlan, SecretRef } from '../kernel/datum.ts'
+import { isId } from '../kernel/fields.ts'
 import { DeadLetter } from '../worker/errors.ts'
 
 type FieldsOf<T> = Readonly<Record<keyof T, Field>>
@@ -26,6 +27,7 @@ const input: FieldsOf<DatumInput> = {
   path: value => (typeof value === 'string' ? undefined : 'be a text'),
   size: number({ from: 0, to: Number.MAX_SAFE_INTEGER, whole: true }),
   version: value => (typeof value === 'string' ? undefined : 'be a text'),
+  stageId: value => (isId(value) ? undefined : 'be the id of a stage'),
 }
 
 const payload = nested(

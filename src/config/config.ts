@@ -9,6 +9,8 @@ export interface PawlConfig {
   readonly port?: number
   /** Ask for a key on this machine's own address too, as behind a proxy. Default false. */
   readonly keysOnly?: boolean
+  /** Folders of this machine whose files jobs may use. Default: any, and none where keys are wanted. */
+  readonly fileRoots?: readonly string[]
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
   readonly data?: string
   /** A PostgreSQL server in place of the embedded store. */

@@ -30,6 +30,10 @@ const queues = field({ type: 'array' }, value =>
     : 'be a list of names',
 )
 
+const folders = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
+)
+
 const taskTypes = field({ type: 'object' }, value => {
   if (!isObject(value)) return 'be an object, with a type of task for each name'
   for (const [type, options] of Object.entries(value)) {
@@ -73,6 +77,13 @@ export const settings = {
     env: 'PAWL_KEYS_ONLY',
     default: false,
     says: 'ask for a key on this machine too, as behind a proxy',
+  },
+  fileRoots: {
+    check: folders,
+    kind: 'list',
+    value: 'FOLDER',
+    env: 'PAWL_FILE_ROOTS',
+    says: 'a folder whose files jobs may use, may be repeated; default: any, and none where keys are wanted',
   },
   data: {
     check: text(2000),

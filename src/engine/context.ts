@@ -19,6 +19,8 @@ export interface Context {
   readonly figures: Figures
   readonly maxPayloadBytes: number
   readonly files: FileStore
+  /** Folders of this machine, as URIs, that jobs may name; undefined: any. */
+  readonly fileRoots: readonly string[] | undefined
   /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */
   readonly fileBell: Bell
   /** The embedded store: a call outside an open transaction would wait for it for ever. */

@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifact } from '../protocol/artifacts.ts'
@@ -41,7 +42,7 @@ import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
 import * as read from './read.ts'
-import { findArtifacts, readLineage } from './read-artifacts.ts'
+import { findArtifacts, findStageFiles, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
 import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
@@ -52,6 +53,8 @@ import { typeRegister } from './task-types.ts'
 import { wakeBoard } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
+
+const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
 
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 
@@ -69,6 +72,7 @@ export async function pawl(options: PawlOptions = {}) {
     figures: makeFigures(store.connections, store.statements),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     files: openFiles(options.files),
+    fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
     fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
@@ -187,6 +191,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       read.readEventsOf(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
     jobArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'job', id, query),
+    stageFiles: (id: string, query?: { limit?: number; cursor?: string }) => findStageFiles(context, id, query),
     stageArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'stage', id, query),
     taskArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'task', id, query),
     /** Which inputs made a file, and what was made of it. */

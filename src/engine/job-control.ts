@@ -8,7 +8,7 @@ import { cancelFields, controlFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
-import { readStages } from '../store/jobs.ts'
+import { readStages, type StageRow } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
 import { insertStages } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
@@ -16,6 +16,7 @@ import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { once } from './once.ts'
@@ -120,12 +121,13 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
     if (job.endsAs !== null || isFinal(jobLifecycle, job.state)) throw refused(book, 'stages')
     if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
     const known = book.stages.filter(({ kind }) => kind === 'work')
-    const outline = known.map(({ name, plan }) => ({ name, task: plan.task ?? name, needs: [...plan.needs] }))
+    const outline = known.map(outlineOf)
     const plan = parseAdded(job.name, outline, specs)
     const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
     const added = plan.stages.slice(known.length)
     const actor = call.actor ?? 'operator'
     const made = added.map((stage, index) => {
+      checkFiles(context, stage)
       const payloads = checkPayloads(context, stage)
       return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
     })
@@ -135,6 +137,13 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
     const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
     book.stages.push(...rows)
   })
+}
+
+/** As much of a stage that is there as those that are added may refer to. */
+function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec {
+  const { outputs = null } = files ?? {}
+  const does = outputs === null ? { task: task ?? name } : { run: { command: ['true'] }, outputs }
+  return { name, needs: [...needs], ...does }
 }
 
 /** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */

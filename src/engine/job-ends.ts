@@ -1,4 +1,5 @@
 /** What is done with a job that has ended: it is tried again as a new one, or deleted. */
+import { ownQueueOf } from '../kernel/datum.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
@@ -37,7 +38,13 @@ async function cloneJob(context: Context, id: string, call: ControlCall): Promis
   // What was looked at has become tasks, and these are what is done again.
   const seen = { when: null, forEach: null }
   const plans = stages.map(({ id, plan, opening, listing }) => ({
-    plan: { ...plan, ...(opening === 'yes' && seen), ...found(plan, listing), payloads: [] } as StagePlan,
+    plan: {
+      ...plan,
+      ...(opening === 'yes' && seen),
+      ...found(plan, listing),
+      ...fresh(id, plan),
+      payloads: [],
+    } as StagePlan,
     payloads: payloads.get(id) ?? [],
   }))
   const plan: JobPlan = {
@@ -54,6 +61,9 @@ async function cloneJob(context: Context, id: string, call: ControlCall): Promis
 function found({ files }: StageRow['plan'], listing: StageRow['listing']): Pick<StagePlan, 'files'> | object {
   return files !== undefined && listing === 'done' ? { files: { ...files, inputs: null } } : {}
 }
+
+/** A queue that only this stage had is not the clone's. */
+const fresh = (id: string, { queue }: StageRow['plan']) => (queue === ownQueueOf(id) ? { queue: null } : {})
 
 /** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
 export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {

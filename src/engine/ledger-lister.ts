@@ -9,8 +9,8 @@ const filesPerPage = 1000
 
 /** The files that a stage has put out, as a folder: what lies beside them in the store is not seen. */
 export function ledgerLister(sql: Sql, stage: StageRow): Lister {
-  const uri = stage.plan.files?.outputs ?? ''
-  return { uri, list: (folder, ask = {}) => list(sql, stage.id, pathIn(uri, folder) ?? '', ask) }
+  const base = stage.plan.files?.outputs ?? ''
+  return { base, list: (folder, ask = {}) => list(sql, stage.id, pathIn(base, folder) ?? '', ask) }
 }
 
 async function* list(

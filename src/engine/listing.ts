@@ -4,8 +4,16 @@
  * who is slow, begins behind the last one; and of two who do it at once, the second finds the place taken.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { checkInputs } from '../files/check-inputs.ts'
 import { type Datum, datumsOf, type Lister } from '../files/inputs.ts'
-import { type FilesPlan, type InputPlan, payloadOf } from '../kernel/datum.ts'
+import {
+  type DatumInput,
+  type FilesInput,
+  type FilesPlan,
+  leavesOf,
+  type Position,
+  payloadOf,
+} from '../kernel/datum.ts'
 import { newId } from '../kernel/id.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { isWorthRetry, Problem } from '../kernel/problem.ts'
@@ -25,13 +33,20 @@ const datumsPerBatch = 1000
 /** A place that cannot be reached is asked so often before the stage fails. */
 const mostTries = 6
 
+/** So many stages at once: a long listing must not hold up a short one. */
+const stagesAtOnce = 4
+
 /** Finds inputs until there are none left to find. */
 export async function listInputs(context: Context): Promise<{ listed: number }> {
-  for (let listed = 0; ; listed++) {
-    const taken = await takeListing(context.sql)
-    if (taken === undefined) return { listed }
-    await listOne(context, taken)
+  let listed = 0
+  const go = async () => {
+    for (let taken = await takeListing(context.sql); taken !== undefined; taken = await takeListing(context.sql)) {
+      await listOne(context, taken)
+      listed += 1
+    }
   }
+  await Promise.all(Array.from({ length: stagesAtOnce }, go))
+  return { listed }
 }
 
 async function listOne(context: Context, listing: Listing): Promise<void> {
@@ -52,10 +67,15 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   const stage = stages.find(({ id }) => id === stageId)
   const plan = stage?.plan.files
   if (stage === undefined || !plan?.inputs) return endListing(context.sql, stageId)
-  const listerOf = (leaf: Extract<InputPlan, { kind: 'files' }>) => listerFor(context, leaf, stages)
-  let at: unknown = stage.listAt ?? null
+  checkInputs(plan.inputs)
+  const listerOf = (leaf: FilesInput) => listerFor(context, leaf, stages)
+  let at = (stage.listAt ?? null) as Position | null
   for await (const datums of batches(datumsOf(plan.inputs, listerOf, at ?? undefined))) {
-    if (!(await addDatums(context, stage, plan, datums, at))) return
+    const named = datums.map(({ inputs, position }) => ({
+      inputs: inputs.map(input => byStage(plan, stages, input)),
+      position,
+    }))
+    if (!(await addDatums(context, stage, plan, named, at))) return
     at = datums.at(-1)!.position
     await keepOn(context.sql, stageId)
   }
@@ -66,14 +86,24 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   })
 }
 
-function listerFor(
-  { sql, files }: Context,
-  { from }: Extract<InputPlan, { kind: 'files' }>,
-  stages: StageRow[],
-): Lister {
-  if ('uri' in from) return { uri: from.uri, list: (folder, ask) => files.list(folder, ask) }
-  const stage = stages.find(({ kind, name }) => kind === 'work' && name === from.stage)!
-  return ledgerLister(sql, stage)
+function listerFor({ sql, files }: Context, { from }: FilesInput, stages: readonly StageRow[]): Lister {
+  if ('uri' in from) return { base: from.uri, list: (folder, ask) => files.list(folder, ask) }
+  return ledgerLister(sql, stageNamed(stages, from.stage))
+}
+
+const stageNamed = (stages: readonly StageRow[], name: string) =>
+  stages.find(stage => stage.kind === 'work' && stage.name === name)!
+
+/** A folder of an earlier stage's files is told by the stage: what else lies in that folder is not meant. */
+function byStage(plan: FilesPlan, stages: readonly StageRow[], input: DatumInput): DatumInput {
+  if (!input.uri.endsWith('/')) return input
+  const from = leavesOf(plan.inputs!).flatMap(({ name, from }) =>
+    name === input.name && 'stage' in from ? [from.stage] : [],
+  )
+  const stage = from
+    .map(name => stageNamed(stages, name))
+    .find(({ plan: { files } }) => input.uri.startsWith(files!.outputs!))
+  return stage === undefined ? input : { ...input, stageId: stage.id }
 }
 
 async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {

@@ -30,6 +30,8 @@ export interface PawlOptions {
   readonly store?: Pick<Store, 'sql' | 'close'>
   /** Where files lie that are not on this machine. */
   readonly files?: FilesOptions
+  /** Folders of this machine that jobs may name. Default: any. */
+  readonly fileRoots?: readonly string[]
   readonly log?: Log
 }
 
@@ -43,6 +45,8 @@ export const optionFields = {
   migrate: oneOf([true, false]),
   store: () => undefined,
   files: object,
+  fileRoots: (value: unknown) =>
+    Array.isArray(value) && value.every(root => typeof root === 'string') ? undefined : 'be a list of folders',
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 

@@ -1,7 +1,15 @@
-import type { ArtifactQuery, ArtifactView, Lineage } from '../protocol/artifacts.ts'
-import { artifactQueryFields, lineageFields } from '../protocol/fields.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, StageFile } from '../protocol/artifacts.ts'
+import { artifactQueryFields, lineageFields, pageFields } from '../protocol/fields.ts'
 import type { Page } from '../protocol/tasks.ts'
-import { type ArtifactRow, lineageOf, listArtifacts, type MakingRow, outputsOfTasks } from '../store/read-artifacts.ts'
+import {
+  type ArtifactRow,
+  lineageOf,
+  listArtifacts,
+  type MakingRow,
+  outputsOfTasks,
+  storedFiles,
+} from '../store/read-artifacts.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
@@ -31,6 +39,22 @@ export async function findArtifacts(
   })
   const items = rows.slice(0, limit).map(toArtifactView)
   return { items, next: rows.length > limit ? encode({ after: items.at(-1)!.id }) : null }
+}
+
+/** The files of a stage that are in their places, by name. */
+export async function findStageFiles(
+  { sql }: Context,
+  id: string,
+  ask: { limit?: number; cursor?: string } = {},
+): Promise<Page<StageFile>> {
+  checkOptions(ask, pageFields, 'query')
+  const { limit = 1000 } = ask
+  const stage = await readStage({ sql }, id)
+  const after = ask.cursor === undefined ? '' : decode<{ name: string }>(ask.cursor, 'name').name
+  if (typeof after !== 'string') throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
+  const items = await storedFiles(sql, stage.id, after, limit + 1)
+  const page = items.slice(0, limit)
+  return { items: page, next: items.length > limit ? encode({ name: page.at(-1)!.name }) : null }
 }
 
 const mostMakings = 100

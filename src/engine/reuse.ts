@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { DatumInput, FilesPlan } from '../kernel/datum.ts'
 import type { StageRow } from '../store/jobs.ts'
 import { doneBefore } from '../store/listings.ts'
-import { outputsOfTasks } from '../store/read-artifacts.ts'
+import { outputsOfTasks, storedFiles } from '../store/read-artifacts.ts'
 import { linkArtifacts, skipTasks } from '../store/reuse.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Context } from './context.ts'
@@ -60,13 +60,24 @@ async function digestOf(context: Context, { run, outputs }: FilesPlan, inputs: r
 }
 
 /** What its bytes are: of a folder, those of all that is in it. */
-async function sumOf(context: Context, { uri, version }: DatumInput): Promise<unknown> {
+async function sumOf(context: Context, { uri, path, version, stageId }: DatumInput): Promise<unknown> {
   if (!uri.endsWith('/')) return fileSum(context, uri, version)
+  if (stageId !== undefined) return ledgerSums(context, stageId, path)
   const sums: unknown[] = []
   for await (const page of context.files.list(uri, { deep: true })) {
     sums.push(...page.map(({ path, size, version }) => [path, size, version]))
   }
   return sums
+}
+
+async function ledgerSums({ sql }: Context, stageId: string, path: string): Promise<unknown[]> {
+  const sums: unknown[] = []
+  for (let after = path; ; ) {
+    const files = await storedFiles(sql, stageId, after, 1000)
+    sums.push(...files.filter(({ name }) => name.startsWith(path)).map(({ name, sha256 }) => [name, sha256]))
+    if (files.length < 1000) return sums
+    after = files.at(-1)!.name
+  }
 }
 
 /** A local file is read, for its time and size say little; a bucket keeps a checksum. */

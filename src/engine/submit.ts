@@ -14,6 +14,7 @@ import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/sta
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
@@ -34,6 +35,7 @@ export async function submitJob(context: Context, spec: JobSpec | string, call: 
   checkOptions(call, callFields, 'call')
   const { traceparent, ...said } = parseJobSpec(spec)
   const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
+  for (const stage of plan.stages) checkFiles(context, stage)
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()

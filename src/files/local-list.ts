@@ -25,7 +25,7 @@ const pageSize = 500
 /** `path`: of the folder, from the root of the machine, ending in `/`. */
 export async function* listLocal(path: string, { after = '', deep = false }: ListAsk): AsyncGenerator<Entry[]> {
   const root = `/${path}`
-  const real = await told(root, () => realpath(root))
+  const real = await told(root, () => realpath(root).catch(error => noFolder(error, root)))
   const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path) }
   yield* walkFolder(walk, '')
 }
@@ -59,12 +59,17 @@ async function readFolder(walk: Walk, folder: string): Promise<{ path: string; k
   const asked = { encoding: 'buffer', withFileTypes: true } as const
   const entries = await readdir(walk.root + folder, asked).catch(error => {
     if (folder !== '' && codeOf(error) === 'ENOENT') return []
-    throw error
+    return noFolder(error, walk.root + folder)
   })
   return entries
     .map(entry => ({ name: folder + nameOf(entry.name), kind: kindOf(entry) }))
     .map(({ name, kind }) => ({ path: kind === 'folder' ? `${name}/` : name, kind }))
     .filter(({ path }) => walk.showsHidden || !isHidden(path))
+}
+
+function noFolder(error: unknown, name: string): never {
+  if (codeOf(error) !== 'ENOTDIR') throw error
+  throw new Problem('FILE_NOT_FOUND', { name, why: 'it is a file, and no folder' }, error)
 }
 
 type Kind = 'file' | 'folder' | 'link' | 'other'

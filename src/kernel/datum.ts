@@ -25,6 +25,8 @@ export interface DatumInput {
   readonly size?: number
   /** Differs when the bytes do. */
   readonly version?: string
+  /** Of a folder that holds what an earlier stage has put out: only that is given, whatever else lies there. */
+  readonly stageId?: string
 }
 
 export interface RunPlan {
@@ -55,20 +57,38 @@ export interface FilesPlan {
   readonly payload?: unknown
 }
 
-/** Where the inputs of a stage's tasks come from: one task for each datum. */
-export type InputPlan =
-  | {
-      readonly kind: 'files'
-      readonly name: string
-      /** `/`: the whole folder is one datum. `/*`: each of its entries is one. Or any glob. */
-      readonly glob: string
-      /** A folder, its URI ending in `/`; or the files that an earlier stage has put out. */
-      readonly from: { readonly uri: string } | { readonly stage: string }
-    }
-  /** Each datum of one with each of the others. */
-  | { readonly kind: 'cross'; readonly of: readonly InputPlan[] }
-  /** The datums of one, then those of the next. */
-  | { readonly kind: 'union'; readonly of: readonly InputPlan[] }
+/** Where the datums of a stage come from: each is given to one task. */
+export type InputPlan = FilesInput | CrossInput | UnionInput
+
+/** What a glob matches in a folder, each file or folder a datum: `/` the whole folder, `/*` each thing in it. */
+export interface FilesInput {
+  readonly kind: 'files'
+  /** The folder under `$PAWL_IN`. */
+  readonly name: string
+  readonly glob: string
+  /** A folder's URI, or the outputs of an earlier stage. */
+  readonly from: { readonly uri: string } | { readonly stage: string }
+}
+
+/** Every combination, the first outermost. */
+export interface CrossInput {
+  readonly kind: 'cross'
+  readonly of: readonly InputPlan[]
+}
+
+/** One after the other. */
+export interface UnionInput {
+  readonly kind: 'union'
+  readonly of: readonly InputPlan[]
+}
+
+/** Every folder of an input plan. */
+export function leavesOf(plan: InputPlan): FilesInput[] {
+  return plan.kind === 'files' ? [plan] : plan.of.flatMap(leavesOf)
+}
+
+/** Which datum of a plan, by the paths of its files and never by a count: others may come and go meanwhile. JSON. */
+export type Position = string | readonly Position[] | { readonly branch: number; readonly at: Position }
 
 /** Where a secret's value is kept: in Kubernetes' words, and as files in the worker's folder of secrets. */
 export interface SecretRef {

@@ -25,6 +25,11 @@ export const fileProblems = {
     means: "The file lies outside of the task's outputs.",
     hint: 'Its URI must be below the outputs of the task, and what is staged below the folder of its attempt.',
   },
+  FILES_OUTSIDE: {
+    status: 403,
+    means: 'This server gives jobs no folder of its machine there.',
+    hint: 'Use s3://, or a folder below those of --file-roots, with which the server is started.',
+  },
   FILE_NOT_FOUND: {
     status: 404,
     means: 'There is no such file, folder or bucket.',

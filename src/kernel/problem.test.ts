@@ -18,6 +18,7 @@ test('what repeating cannot mend is the caller’s fault; what it can, the store
     'STORE_UNAVAILABLE',
     'SERVER_CLOSING',
     'SERVER_UNREACHABLE',
+    'KUBERNETES_UNREACHABLE',
     'FILES_UNAVAILABLE',
     'DISK_FULL',
   ])

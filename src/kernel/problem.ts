@@ -178,7 +178,7 @@ export const problems = {
   KUBERNETES_CLIENT_MISSING: {
     status: 409,
     means: 'Stages are to run in Kubernetes, but its client is not installed.',
-    hint: 'npm install @kubernetes/client-node',
+    hint: 'Install it beside Pawl: npm install @kubernetes/client-node.',
   },
   KUBERNETES_UNREACHABLE: {
     status: 503,
@@ -188,7 +188,7 @@ export const problems = {
   KUBERNETES_REFUSED: {
     status: 409,
     means: 'Kubernetes does not allow this.',
-    hint: 'The details hold its words: is it in the Role (deploy/base/rbac.yaml), the quota, the manifest?',
+    hint: 'The details hold its words: look at the Role (deploy/base/rbac.yaml), the quota and the manifest.',
   },
   COMMAND_INVALID: {
     status: 400,

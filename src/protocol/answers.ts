@@ -45,6 +45,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   addTasks: stage,
   stageEvents: page('Event'),
   stageArtifacts: page('Artifact'),
+  stageFiles: page('StageFile'),
   stageTasks: page('Task'),
   enqueueMany: { anyOf: [ref('QueuedTask'), list(ref('QueuedTask'))] },
   tasks: page('Task'),

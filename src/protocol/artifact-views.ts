@@ -1,7 +1,7 @@
 /** What answers about files hold, for machines. */
 import { artifactLifecycle } from '../kernel/artifact.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
-import type { ArtifactView, Lineage, Making } from './artifacts.ts'
+import type { ArtifactView, Lineage, Making, StageFile } from './artifacts.ts'
 import { at, id, list, orNull, ref, text, view, whole, words } from './shapes.ts'
 
 const artifact = view<ArtifactView>({
@@ -36,6 +36,7 @@ const making = view<Making>({
 })
 
 export const artifactViews = {
+  StageFile: view<StageFile>({ name: text, uri: text, size: orNull(whole), sha256: orNull(text) }),
   Artifact: artifact,
   Lineage: view<Lineage>({ uri: text, madeBy: list(making), usedBy: list(making) }),
 }

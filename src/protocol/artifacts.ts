@@ -41,6 +41,16 @@ export interface ArtifactPort {
   /** Before the first byte is sent. A URI that another task's file has is a Problem, ARTIFACT_CONFLICT. */
   register(files: readonly RegisteredFile[]): Promise<void>
   uploaded(files: readonly UploadedFile[]): Promise<void>
+  /** What a stage has put in its place, page by page. */
+  ofStage(stageId: string): AsyncIterable<readonly StageFile[]>
+}
+
+/** A file that a stage has put in its place. */
+export interface StageFile {
+  readonly name: string
+  readonly uri: string
+  readonly size: number | null
+  readonly sha256: string | null
 }
 
 export interface ArtifactView {

@@ -56,6 +56,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   addTasks: { list: nested(fields.stageTaskFields) },
   stageEvents: page,
   stageArtifacts: { query: fields.artifactQueryFields },
+  stageFiles: page,
   stageTasks: { query: fields.tasksOfFields },
   enqueueMany: { list: nested(fields.taskFields, ['type']), single: true },
   tasks: { query: fields.taskQueryFields },

@@ -90,6 +90,12 @@ export const routes = {
   addTasks: post('/v1/stages/{id}/tasks', 'produce', ['id', 'body', 'call'], 'Add tasks to an open stage.'),
   stageEvents: get('/v1/stages/{id}/events', ['id', 'query'], 'What happened to a stage, oldest first.'),
   stageArtifacts: get('/v1/stages/{id}/artifacts', ['id', 'query'], 'The files of a stage, oldest first.'),
+  stageFiles: get(
+    '/v1/stages/{id}/files',
+    ['id', 'query'],
+    'The files that a stage has put in their places, by name; for whoever works on them.',
+    'work',
+  ),
   stageTasks: get('/v1/stages/{id}/tasks', ['id', 'query'], 'The tasks of a stage, newest first.'),
 
   enqueueMany: { ...post('/v1/tasks', 'produce', ['body', 'call'], 'Queue a task, or up to 10,000.'), status: 201 },

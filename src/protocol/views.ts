@@ -5,16 +5,13 @@ import { reasonCodes, steps } from '../kernel/decide.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { problems, type Refused } from '../kernel/problem.ts'
-import { roles } from '../kernel/role.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { artifactViews } from './artifact-views.ts'
 import type { JobView, Progress, StageView } from './jobs.ts'
-import type { KeyView, MadeKey } from './keys.ts'
 import { type LogLineView, logLevels } from './logs.ts'
-import type { Examination, Finding, QueueView, WorkerView } from './operations.ts'
+import { operationViews } from './operation-views.ts'
 import { anything, at, figure, flag, id, list, object, orNull, ref, text, view, whole, words } from './shapes.ts'
-import type { PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
 import type { CancelNotice, ClaimedTask, HeartbeatAnswer, Refusal, SyncAnswer } from './sync.ts'
 import type {
   AttemptView,
@@ -62,53 +59,6 @@ const event: Record<keyof EventView, Schema> = {
 }
 
 const refused = view<Refused>({ id: text, code: text, message: text })
-
-const queue = view<QueueView>({
-  queue: text,
-  due: whole,
-  scheduled: whole,
-  paused: whole,
-  held: whole,
-  oldestSeconds: orNull(figure),
-})
-
-const phase = view<PhaseStats>({
-  count: whole,
-  meanSeconds: orNull(figure),
-  p50Seconds: orNull(figure),
-  p95Seconds: orNull(figure),
-})
-
-const typeStats: Record<keyof TypeStats, Schema> = {
-  type: text,
-  queued: whole,
-  claimed: whole,
-  started: whole,
-  succeeded: whole,
-  skipped: whole,
-  failed: whole,
-  cancelled: whole,
-  expired: whole,
-  deadLettered: whole,
-  failures: whole,
-  retried: whole,
-  lost: whole,
-  queuedPerSecond: figure,
-  endedPerSecond: figure,
-  queue: phase,
-  run: phase,
-}
-
-const key: Record<keyof KeyView, Schema> = {
-  id,
-  name: text,
-  role: words(...Object.keys(roles)),
-  queues: orNull(list(text)),
-  createdAt: at,
-  createdBy: orNull(text),
-  revokedAt: orNull(at),
-  revokedBy: orNull(text),
-}
 
 export const views = {
   Task: view<TaskView>({
@@ -220,6 +170,7 @@ export const views = {
     stages: list(ref('Stage')),
   }),
   ...artifactViews,
+  ...operationViews,
   LogLine: view<LogLineView>({
     n: whole,
     epoch: whole,
@@ -239,15 +190,6 @@ export const views = {
     refusals: list(refused),
     createdAt: at,
     endedAt: orNull(at),
-  }),
-  Stats: view<StatsView>({
-    from: at,
-    to: at,
-    bucketSeconds: whole,
-    lastCountedAt: orNull(at),
-    types: list(view<TypeStats>(typeStats)),
-    series: list(view<StatsPoint>({ at, ...typeStats })),
-    queues: list(queue),
   }),
   Heartbeat: view<HeartbeatAnswer>({
     cancel: orNull({ type: 'object', properties: { mode: words('soft'), graceSeconds: figure } }),
@@ -282,21 +224,5 @@ export const views = {
     refused: list(view<Refusal>({ id: text, epoch: whole, code: words(...Object.keys(problems)), message: text })),
     cancel: list(view<CancelNotice>({ id, epoch: whole, mode: words('soft'), graceSeconds: figure })),
   }),
-  Queue: queue,
-  Worker: view<WorkerView>({
-    session: orNull(id),
-    worker: text,
-    queues: list(text),
-    startedAt: orNull(at),
-    seenAt: orNull(at),
-    leases: whole,
-  }),
-  Examination: view<Examination>({
-    store: text,
-    healthy: flag,
-    findings: list(view<Finding>({ grade: words('bad', 'warning', 'note'), what: text, todo: text })),
-  }),
-  Key: view<KeyView>(key),
-  MadeKey: view<MadeKey>({ ...key, secret: text }),
   FeedPage: view<FeedPage>({ items: list(ref('FeedEvent')), next: text, more: flag }),
 } satisfies Record<string, Schema>

@@ -10,6 +10,7 @@ import { jobSpecSchema } from '../spec/schema.ts'
 
 export function openApi(): Schema {
   const { $schema: _, $defs, ...job } = jobSpecSchema()
+  const { stage, inputs } = $defs as Record<string, Schema>
   const paths: Record<string, Record<string, Schema>> = {}
   for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
@@ -21,7 +22,12 @@ export function openApi(): Schema {
     security: [{ key: [] }, {}],
     paths,
     components: {
-      schemas: { ...views, JobSpec: refersInside(job), StageSpec: ($defs as Record<string, Schema>).stage! },
+      schemas: {
+        ...views,
+        JobSpec: refersInside(job),
+        StageSpec: refersInside(stage!),
+        InputSpec: refersInside(inputs!),
+      },
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: roleTable() } },
       responses: { Problem: problemAnswer() },
     },
@@ -112,7 +118,10 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
 
 /** The schema of a spec stands alone with its own definitions; here they are components. */
 function refersInside(schema: Schema): Schema {
-  return JSON.parse(JSON.stringify(schema).replaceAll('#/$defs/stage', '#/components/schemas/StageSpec'))
+  const text = JSON.stringify(schema)
+    .replaceAll('#/$defs/stage', '#/components/schemas/StageSpec')
+    .replaceAll('#/$defs/inputs', '#/components/schemas/InputSpec')
+  return JSON.parse(text)
 }
 
 function problemAnswer(): Schema {

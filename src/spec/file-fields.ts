@@ -90,8 +90,7 @@ export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.s
 const folder = nested({ uri: folderUri, stage: text(200), glob: word })
 const deepest = 10
 
-/** The schema says only what JSON Schema can say without naming itself. */
-export const inputField: Field = field({ type: 'object', minProperties: 1 }, value => inputFault(value, 0))
+export const inputField: Field = field({ $ref: '#/$defs/inputs' }, value => inputFault(value, 0))
 
 function inputFault(value: unknown, depth: number): string | undefined {
   if (!isObject(value)) return 'be an object of folders by name, or of `cross` or `union`'
@@ -107,6 +106,27 @@ function inputFault(value: unknown, depth: number): string | undefined {
 }
 
 const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
+
+const several = (kind: 'cross' | 'union') => ({
+  type: 'object',
+  required: [kind],
+  properties: { [kind]: { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } } },
+  additionalProperties: false,
+})
+
+/** What `inputs` may be; how deep, JSON Schema cannot say. */
+export const inputSchema = {
+  anyOf: [
+    several('cross'),
+    several('union'),
+    {
+      type: 'object',
+      minProperties: 1,
+      propertyNames: { pattern: folderName.source, not: { enum: ['cross', 'union', 'out'] } },
+      additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] },
+    },
+  ],
+}
 
 function foldersFault(folders: Record<string, unknown>): string | undefined {
   for (const [name, said] of Object.entries(folders)) {

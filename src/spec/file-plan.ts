@@ -51,8 +51,3 @@ function leaf(name: string, { uri, stage, glob = '/*' }: FolderSpec): InputPlan 
 }
 
 const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
-
-/** Every folder of an input plan. */
-export function leavesOf(plan: InputPlan): Extract<InputPlan, { kind: 'files' }>[] {
-  return plan.kind === 'files' ? [plan] : plan.of.flatMap(leavesOf)
-}

@@ -1,6 +1,7 @@
 /** docs/job.schema.json, read off the tables: what an editor marks, parseJobSpec refuses. Graphs and CEL only the latter knows. */
 import type { Field, Schema } from '../kernel/check.ts'
 import { jobField, stageField } from './fields.ts'
+import { inputSchema } from './file-fields.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'
 
 export function jobSpecSchema(): Schema {
@@ -11,7 +12,7 @@ export function jobSpecSchema(): Schema {
     title: 'A job of Pawl',
     ...job,
     properties: { ...properties, stages: { ...properties.stages, items: { $ref: '#/$defs/stage' } } },
-    $defs: { stage: withRules(stageField, stageRules) },
+    $defs: { stage: withRules(stageField, stageRules), inputs: inputSchema },
   }
 }
 

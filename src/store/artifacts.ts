@@ -32,7 +32,8 @@ export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldF
     update pawl.task set files = true
      where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
     returning job_id, stage_id, owner,
-              case when json_typeof(payload) = 'object' then payload->>'outputs' end as outputs`
+              case when json_typeof(payload) = 'object' and json_typeof(payload->'inputs') = 'array'
+                        and payload->>'outputs' like '%://%/' then payload->>'outputs' end as outputs`
   return row
 }
 
@@ -51,7 +52,6 @@ export async function registerArtifacts(
   task: Held & HeldFiles,
   files: readonly NewArtifact[],
 ): Promise<Claimant[]> {
-  await discardStale(sql, task, files)
   // In one order, so that two who register the same ones do not wait for each other crosswise.
   const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
   await sql`
@@ -74,21 +74,6 @@ export async function registerArtifacts(
       join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
                           and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded', 'stored')
      where (a.task_id, a.epoch) <> (${task.id}::uuid, ${task.epoch}::int)`
-}
-
-/**
- * What attempts left in these places that ended without winning: an attempt that is over can never win, so whoever
- * comes next may put its own there.
- */
-async function discardStale(sql: Sql, task: Held & HeldFiles, files: readonly NewArtifact[]): Promise<void> {
-  const chosen = await sql<{ id: string }>`
-    select a.id
-      from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
-      join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
-                          and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded') and not a.won
-      join pawl.task t on t.id = a.task_id
-     where t.epoch <> a.epoch or t.state not in (${held})`
-  await moveArtifacts(sql, idsOf(chosen), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
 }
 
 export interface Upload {

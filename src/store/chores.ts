@@ -131,6 +131,8 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
       delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
     ), sessions as (
       delete from pawl.session where seen_at < pawl.clock() - interval '1 day' returning 1
+    ), runs as (
+      delete from pawl.run where stopped_at < pawl.clock() - interval '1 day'
     ), changes as (
       delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
        where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'

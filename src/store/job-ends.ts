@@ -50,7 +50,6 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
   await sql`delete from pawl.tally where job_id = ${id}::uuid`
   await sql`delete from pawl.lane where job_id = ${id}::uuid`
   await sql`delete from pawl.stage where job_id = ${id}::uuid`
-  await sql`delete from pawl.run where stage_id in (select id from pawl.stage where job_id = ${id}::uuid)`
   await sql`delete from pawl.listing where job_id = ${id}::uuid`
   await sql`delete from pawl.errand where job_id = ${id}::uuid`
   await sql`delete from pawl.job where id = ${id}::uuid`

@@ -37,12 +37,33 @@ export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
 }
 
 /** Somebody has started workers for this round. */
-export async function noteRuns(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+export async function noteRuns(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number; namespace: string }[],
+): Promise<void> {
   if (rounds.length === 0) return
   await sql`
-    insert into pawl.run (stage_id, round)
-    select * from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+    insert into pawl.run (stage_id, round, namespace)
+    select * from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[],
+                         ${rounds.map(({ namespace }) => namespace)}::text[])
     on conflict do nothing`
+}
+
+/** Rounds that are over, but whose workers nobody has seen the end of. */
+export function runsToEnd(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
+  return sql`
+    select r.stage_id, r.round, r.namespace
+      from pawl.run r left join pawl.stage s on s.id = r.stage_id
+     where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
+}
+
+export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+  if (rounds.length === 0) return
+  await sql`
+    update pawl.run r set stopped_at = pawl.clock()
+      from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+        as d (stage_id, round)
+     where r.stage_id = d.stage_id and r.round = d.round`
 }
 
 /** Which of these were found missing, and which are there again. */
@@ -65,11 +86,4 @@ export function holdersIn(
     select t.owner as worker, t.stage_id, t.id, t.epoch
       from unnest(${list(stageIds)}::uuid[]) as s (id)
       join pawl.task t on t.stage_id = any(array[s.id]) and t.state in (${held})`
-}
-
-/** Of these stages, the rounds that have not ended. */
-export async function roundsWithWork(sql: Sql, stageIds: readonly string[]): Promise<Set<string>> {
-  const rows = await sql<{ id: string; round: number }>`
-    select id, round from pawl.stage where id = any(${list(stageIds)}::uuid[]) and ended_at is null`
-  return new Set(rows.map(({ id, round }) => `${id} ${round}`))
 }

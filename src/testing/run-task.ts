@@ -82,6 +82,7 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
     },
     completeIn: async () => {},
     sayFiles: async () => {},
+    async *filesOf() {},
   })
   options.signal?.removeEventListener('abort', cancel)
   return toRun(asReported(settled), held)

@@ -1,5 +1,6 @@
 import { Problem } from '../kernel/problem.ts'
-import type { SaidArtifact } from '../protocol/artifacts.ts'
+import type { ArtifactPort, SaidArtifact } from '../protocol/artifacts.ts'
+import type { SyncPort } from '../protocol/sync.ts'
 import { type InHand, nameOf } from './held-task.ts'
 import type { Line } from './line.ts'
 
@@ -15,6 +16,20 @@ export function fileTeller(line: Line) {
       if (answer === undefined) throw new Problem('LEASE_LOST', { ...lease })
       const refusal = answer.refused.find(({ id, epoch }) => id === lease.id && epoch === lease.epoch)
       if (refusal !== undefined) throw new Problem(refusal.code, { ...lease, why: refusal.message })
+    }
+  }
+}
+
+/** Reads what a stage has put in its place. */
+export function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
+  return async function* (stageId) {
+    if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
+    for (let cursor: string | undefined; ; ) {
+      const ask = { limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
+      const { items, next } = await engine.stageFiles(stageId, ask)
+      yield items
+      if (next === null) return
+      cursor = next
     }
   }
 }

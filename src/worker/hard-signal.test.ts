@@ -9,6 +9,13 @@ import { Failed, GiveUp, type Interrupted } from './errors.ts'
 import { attempt, inHand, interrupt } from './held-task.ts'
 import { defaultName } from './worker.ts'
 
+const noReach = {
+  saveCheckpoint: async () => {},
+  completeIn: async () => {},
+  sayFiles: async () => {},
+  async *filesOf() {},
+}
+
 const bounded = { timeout: 30_000 }
 
 function held() {
@@ -30,8 +37,6 @@ function held() {
   return inHand(claimed, performance.now())
 }
 
-const none = async () => {}
-
 test('a cancel is soft until its grace is over, and then the hard signal says so', bounded, async t => {
   const one = held()
   // The grace alone keeps no process alive; a worker does.
@@ -46,8 +51,7 @@ test('a cancel is soft until its grace is over, and then the hard signal says so
       heard.push(`hard: ${(ctx.hardSignal.reason as Interrupted).reason}`)
       throw ctx.hardSignal.reason
     },
-    none,
-    none,
+    noReach,
   )
   interrupt(one, 'cancelled', 0.05)
   assert.equal((await settled).outcome, 'cancelled')
@@ -58,7 +62,7 @@ for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {
   test(`${reason} is hard from the start, and after a cancel`, bounded, async () => {
     for (const before of [[], ['cancelled']] as const) {
       const one = held()
-      const seen = attempt(one, (_, { hardSignal }) => once(hardSignal, 'abort').then(() => {}), none, none)
+      const seen = attempt(one, (_, { hardSignal }) => once(hardSignal, 'abort').then(() => {}), noReach)
       for (const earlier of before) interrupt(one, earlier)
       interrupt(one, reason)
       assert.equal((await seen).outcome, 'succeeded')
@@ -70,7 +74,7 @@ for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {
 test('whoever asks for the hard signal late finds it aborted', bounded, async () => {
   const one = held()
   interrupt(one, 'lease-lost')
-  const { output } = await attempt(one, async (_, ctx) => ctx.hardSignal.aborted, none, none)
+  const { output } = await attempt(one, async (_, ctx) => ctx.hardSignal.aborted, noReach)
   assert.equal(output, true)
 })
 

@@ -1,5 +1,5 @@
 import type { Step } from '../kernel/decide.ts'
-import type { SaidArtifact } from '../protocol/artifacts.ts'
+import type { ArtifactPort, SaidArtifact } from '../protocol/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
 import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
@@ -140,6 +140,7 @@ export interface Reach {
   /** Ends a task in a transaction of its handler's. */
   completeIn(tx: object, settled: SettledTask): Promise<void>
   sayFiles(held: InHand, files: readonly SaidArtifact[]): Promise<void>
+  filesOf: ArtifactPort['ofStage']
 }
 
 function succeeded(held: InHand, output: unknown): SettledTask {
@@ -167,7 +168,7 @@ function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
-function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles }: Reach): TaskContext {
+function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles, filesOf }: Reach): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
   return {
     id,
@@ -201,6 +202,7 @@ function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles }: Reach
       held.completed = { output }
     },
     artifacts: {
+      ofStage: filesOf,
       register: files =>
         sayFiles(
           held,

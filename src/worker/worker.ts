@@ -10,7 +10,7 @@ import { checkPayload } from '../protocol/task-type.ts'
 import { makeBell } from './bell.ts'
 import type { TaskContext } from './context.ts'
 import type { Task } from './define-task.ts'
-import { fileTeller } from './file-teller.ts'
+import { fileReader, fileTeller } from './file-teller.ts'
 import { makeHands } from './hands.ts'
 import { makeHeart } from './heart.ts'
 import { attempt, type InHand, inHand, interrupt, nameOf } from './held-task.ts'
@@ -150,7 +150,12 @@ export class Worker {
     this.#running += 1
     const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
     const { saveCheckpoint } = this.#heart
-    const reach = { saveCheckpoint, completeIn: this.#completeIn, sayFiles: fileTeller(this.#line) }
+    const reach = {
+      saveCheckpoint,
+      completeIn: this.#completeIn,
+      sayFiles: fileTeller(this.#line),
+      filesOf: fileReader(this.#engine),
+    }
     const run = () => attempt(one, work, reach)
     const settled = await consumed(one.task, this.name, run)
     this.#running -= 1

@@ -78,7 +78,8 @@ test(
     echo "$PASSWORD" | wc -c
     echo "p=$PASSWORD t=$API_TOKEN"; echo "$PEM"
     printf '%01995d%s%01000d\\n' 0 "$API_TOKEN" 0
-    printf '%s%s%s%s%01990d%s%01000d\\n' "$API_TOKEN" "$API_TOKEN" "$API_TOKEN" "$API_TOKEN" 0 "$API_TOKEN" 0
+    five="$API_TOKEN$API_TOKEN$API_TOKEN$API_TOKEN$API_TOKEN"
+    printf '%s%s%01928d%s%01000d\\n' "$five" "$five" 0 "$API_TOKEN" 0
     echo "cannot use $API_TOKEN" >&2; exit 1`
     const doing = rig.start({ run: { command: ['sh', '-c', text], secrets } })
     const { error } = await doing.settled

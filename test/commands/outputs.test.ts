@@ -79,8 +79,7 @@ test('an upload that fails is tried again within the attempt, and then fails the
 for (const permanent of [true, false]) {
   test(`a file that another task makes too fails the task, for good: ${permanent}`, bounded, async t => {
     // The engine's own problem, which this process's table need not know.
-    const conflict = new Problem('DEDUPE_CONFLICT', { permanent, other: 'task 7' })
-    Object.assign(conflict, { code: 'ARTIFACT_CONFLICT' })
+    const conflict = new Problem(permanent ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { other: 'task 7' })
     let asked = 0
     const port: ArtifactPort = {
       async register() {
@@ -88,6 +87,7 @@ for (const permanent of [true, false]) {
         throw conflict
       },
       uploaded: async () => assert.fail('nothing was sent'),
+      async *ofStage() {},
     }
     const rig = commandRig(t, shelf(), { artifactsOf: () => port })
     const { outcome, error } = await rig.script('echo x > "$PAWL_OUT/x"', { outputs })

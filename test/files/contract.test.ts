@@ -71,6 +71,7 @@ for (const [name, start] of Object.entries(places)) {
         assert.deepEqual(await behind('c-gone', deep), all.slice(-1))
         assert.deepEqual(await behind('z', deep), [])
       }
+      assert.deepEqual(await behind('b/1', false), ['c', 'd/'])
       assert.deepEqual(await behind('b/', true), ['b/1', 'b/2', 'c', 'd/1'])
       assert.deepEqual(await behind('b/1-gone', true), ['b/2', 'c', 'd/1'])
     })

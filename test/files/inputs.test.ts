@@ -1,156 +1,210 @@
+/** Which datums an input plan has, and that whoever goes on behind one gets exactly the rest. */
 import assert from 'node:assert/strict'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
-import { claimCommands, doFileChores, folder, putOut, succeed } from '../harness/files.ts'
-import { fresh } from '../harness/fresh.ts'
+import fc from 'fast-check'
+import { checkInputs } from '../../src/files/check-inputs.ts'
+import { openFiles } from '../../src/files/files.ts'
+import { datumsOf } from '../../src/files/inputs.ts'
+import { byBytes } from '../../src/files/names.ts'
+import type { InputPlan, Position } from '../../src/kernel/datum.ts'
+import { folderUri, withFolder, withSmallS3 } from './places.ts'
+import { all, files, pathsFound, shown, treeOf } from './tree.ts'
 
-const run = { command: ['true'] }
+const cross = (...of: InputPlan[]): InputPlan => ({ kind: 'cross', of })
+const union = (...of: InputPlan[]): InputPlan => ({ kind: 'union', of })
 
-test('a later stage takes what an earlier one has put out, and nothing that lies beside it', async t => {
-  const f = await fresh(t)
-  const [inbox, outbox] = [await folder(t), await folder(t)]
-  await inbox.write({ a: 'A', b: 'B' })
-  await outbox.write({ 'old.txt': 'of somebody else' })
-  const { id } = await f.engine.submit({
-    name: 'two',
-    stages: [
-      { name: 'first', run, inputs: { doc: { uri: inbox.uri } }, outputs: outbox.uri },
-      { name: 'each', run, inputs: { part: { stage: 'first' } } },
-      { name: 'all', needs: ['first'], run, inputs: { parts: { stage: 'first', glob: '/' } } },
-    ],
-  })
-  await doFileChores(f)
-  const tasks = await claimCommands(f)
-  for (const task of tasks)
-    await putOut(f, task, { [`sub/${task.payload.inputs[0]!.path}.out`]: 'X', same: '' }).catch(() =>
-      putOut(f, task, { [`sub/${task.payload.inputs[0]!.path}.out`]: 'X' }),
-    )
-  await succeed(f, ...tasks)
-  await doFileChores(f)
-  await doFileChores(f)
-  const later = await claimCommands(f)
-  assert.deepEqual(later.map(({ payload }) => payload.inputs.map(({ name, uri }) => [name, uri])).toSorted(), [
-    [['part', `${outbox.uri}same`]],
-    [['part', `${outbox.uri}sub/`]],
-    [['parts', outbox.uri]],
+test('each thing in a folder is a datum, with its address, size and version', async () => {
+  const tree = treeOf(['b c', 'a/1', 'a/2'], 's3://bucket/in/')
+  assert.deepEqual(await all(files('docs', '/*'), () => tree), [
+    { position: 'a/', inputs: [{ name: 'docs', uri: 's3://bucket/in/a/', path: 'a/' }] },
+    {
+      position: 'b c',
+      inputs: [{ name: 'docs', uri: 's3://bucket/in/b%20c', path: 'b c', size: 3, version: 'b c' }],
+    },
   ])
-  await succeed(f, ...later)
-  assert.equal((await f.engine.job(id)).state, 'succeeded')
+  assert.deepEqual(await all(files('docs', '/'), () => tree), [
+    { position: '', inputs: [{ name: 'docs', uri: 's3://bucket/in/', path: '' }] },
+  ])
+  assert.deepEqual(await all(files('docs', '/'), () => tree, ''), [])
 })
 
-test('a folder without files is a stage without tasks', async t => {
-  const f = await fresh(t)
-  const inbox = await folder(t)
-  const { id } = await f.engine.submit({
-    name: 'none',
-    stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } } }],
-  })
-  await doFileChores(f)
-  const { state, progress } = await f.engine.job(id)
-  assert.deepEqual([state, progress.total], ['succeeded', 0])
+test('a cross is every combination, a union one after the other, nested as one likes', async () => {
+  const tree = treeOf(['1', '2'])
+  const show = async (plan: InputPlan) => shown(await all(plan, () => tree))
+  const [a, b, c] = [files('a', '/*'), files('b', '/*'), files('c', '/1')]
+  assert.deepEqual(await show(cross(a, b)), ['a:1 b:1', 'a:1 b:2', 'a:2 b:1', 'a:2 b:2'])
+  assert.deepEqual(await show(union(a, a)), ['a:1', 'a:2', 'a:1', 'a:2'])
+  assert.deepEqual(await show(cross(union(a, c), b)), [
+    'a:1 b:1',
+    'a:1 b:2',
+    'a:2 b:1',
+    'a:2 b:2',
+    'c:1 b:1',
+    'c:1 b:2',
+  ])
+  assert.deepEqual(await show(union(cross(c, a), b)), ['c:1 a:1', 'c:1 a:2', 'b:1', 'b:2'])
+  assert.deepEqual(await show(cross(a, files('b', '/none'), c)), [])
+  assert.deepEqual(await show(cross(a)), ['a:1', 'a:2'])
 })
 
-test('a folder that does not exist fails the stage, by name; when it is there a retry goes on', async t => {
-  const f = await fresh(t)
-  const inbox = await folder(t)
-  const uri = `${inbox.uri}later/`
-  const { id } = await f.engine.submit({ name: 'lost', stages: [{ name: 's', run, inputs: { doc: { uri } } }] })
-  await doFileChores(f)
-  const { state, stages } = await f.engine.job(id)
-  assert.deepEqual([state, stages[0]!.cause], ['failed', 'inputs_error'])
-  assert.match(stages[0]!.error!.message, /later/)
-  await inbox.write({ 'later/a': 'A' })
-  await f.engine.retryJob(id)
-  await doFileChores(f)
-  await succeed(f, ...(await claimCommands(f)))
-  assert.equal((await f.engine.job(id)).state, 'succeeded')
+const name = fc.constantFrom('a', 'b', 'b.', 'b-', 'é', '\u{e000}', '\u{1f600}')
+const path = fc.array(name, { minLength: 1, maxLength: 3 }).map(parts => parts.join('/'))
+const paths = fc.uniqueArray(path, { maxLength: 12 })
+const glob = fc.constantFrom('/', '/*', '/*/*', '/b/*', '/*/b', '/**', '/b*/**', '/{a,b}/*/b*', '/*/**/b')
+const leaf = (name: string) => glob.map(glob => files(name, glob))
+const plan: fc.Arbitrary<InputPlan> = fc.oneof(
+  leaf('x'),
+  fc.tuple(leaf('x'), leaf('y')).map(of => cross(...of)),
+  fc.tuple(leaf('x'), leaf('y'), leaf('z')).map(of => cross(...of)),
+  fc.tuple(leaf('x'), leaf('x')).map(of => union(...of)),
+  fc.tuple(leaf('x'), leaf('y'), leaf('z')).map(([x, y, z]) => cross(union(x, y), cross(z))),
+  fc.tuple(leaf('x'), leaf('y'), leaf('z')).map(([x, y, z]) => union(x, cross(y, z))),
+)
+
+test('going on behind any datum gives exactly the rest, whatever was added and removed meanwhile', async () => {
+  await fc.assert(
+    fc.asyncProperty(plan, paths, paths, async (plan, before, now) => {
+      const tree = treeOf(before)
+      const positions = (await all(plan, () => tree)).map(({ position }) => position)
+      tree.paths = now
+      const whole = await all(plan, () => tree)
+      for (const position of positions) {
+        const sent = JSON.parse(JSON.stringify(position)) as Position
+        const rest = whole.filter(datum => inOrder(datum.position, position) > 0)
+        assert.deepEqual(await all(plan, () => tree, sent), rest)
+      }
+    }),
+    { numRuns: 300 },
+  )
 })
 
-test('whoever goes on with a listing begins behind the last datum: none is missed, none doubled', async t => {
-  const f = await fresh(t)
-  const inbox = await folder(t)
-  const names = Array.from({ length: 2500 }, (_, n) => `f${String(n).padStart(5, '0')}`)
-  await inbox.write(Object.fromEntries(names.map(name => [name, ''])))
-  const { id } = await f.engine.submit({
-    name: 'many',
-    stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } } }],
-  })
-  // The store goes away after the second batch, as if the process had died there.
-  let pages = 0
-  const { files } = f.engine.context
-  const cut = {
-    ...files,
-    async *list(...ask: Parameters<typeof files.list>) {
-      for await (const page of files.list(...ask))
-        for (const entry of page) {
-          if (++pages > 2100) throw new Error('the process was killed')
-          yield [entry]
-        }
+/** The order of positions, said once more and differently. */
+function inOrder(one: Position, other: Position): number {
+  if (typeof one === 'string') return byBytes(one, other as string)
+  if ('branch' in one) {
+    const { branch, at } = other as { branch: number; at: Position }
+    return one.branch - branch || inOrder(one.at, at)
+  }
+  for (const [index, part] of (one as Position[]).entries()) {
+    const order = inOrder(part, (other as Position[])[index]!)
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+test('the order is that of the paths, and no datum comes twice', async () => {
+  await fc.assert(
+    fc.asyncProperty(plan, paths, async (plan, paths) => {
+      const positions = (await all(plan, () => treeOf(paths))).map(({ position }) => position)
+      for (const [index, position] of positions.entries())
+        assert.ok(index === 0 || inOrder(positions[index - 1]!, position) < 0)
+    }),
+  )
+})
+
+test('only folders that can match are looked into', async () => {
+  const tree = treeOf(['a/x/1', 'b/x/1', 'b/y/2', 'c/x/1', 'd'])
+  assert.deepEqual(await pathsFound('/{a,c}/*/1', tree), ['a/x/1', 'c/x/1'])
+  assert.deepEqual(tree.asked, ['', 'a/', 'a/x/', 'c/', 'c/x/'])
+  tree.asked.length = 0
+  assert.deepEqual(await pathsFound('/b/y/*', tree), ['b/y/2'])
+  assert.deepEqual(tree.asked, ['b/y/'])
+})
+
+test('100,000 datums are given one by one, however few are in memory', async () => {
+  const count = 100_000
+  const pageSize = 1000
+  let pagesAhead = 0
+  const lister = {
+    base: 's3://tree/',
+    async *list() {
+      for (let at = 0; at < count; at += pageSize) {
+        pagesAhead += 1
+        yield Array.from({ length: pageSize }, (_, index) => ({ path: String(at + index).padStart(6, '0') }))
+      }
     },
   }
-  await findInputs.run({ ...f.engine.context, files: cut })
-  assert.equal((await f.engine.job(id)).progress.total, 2000)
-  await f.advance(61)
-  await Promise.all([findInputs.run(f.engine.context), findInputs.run(f.engine.context)])
-  const paths: string[] = []
-  for (let tasks = await claimCommands(f, 1000); tasks.length > 0; tasks = await claimCommands(f, 1000)) {
-    paths.push(...tasks.map(({ payload }) => payload.inputs[0]!.path))
-    await succeed(f, ...tasks)
+  let seen = 0
+  for await (const { position } of datumsOf(files('in', '/*'), () => lister)) {
+    assert.equal(position, String(seen).padStart(6, '0'))
+    seen += 1
+    assert.ok(pagesAhead <= Math.ceil(seen / pageSize))
   }
-  assert.deepEqual(paths.toSorted(), names)
-  assert.equal((await f.engine.job(id)).state, 'succeeded')
+  assert.equal(seen, count)
 })
 
-test('a job that is cancelled while its inputs are found gets no more tasks, and ends', async t => {
-  const f = await fresh(t)
-  const inbox = await folder(t)
-  await inbox.write({ a: '', b: '' })
-  const { id } = await f.engine.submit({
-    name: 'stop',
-    stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } } }],
+test('the inner side of a cross is listed once if it is small, and again each time if it is large', async () => {
+  for (const [size, lists] of [[10_000, 1] as const, [10_001, 3] as const]) {
+    const outer = treeOf(['1', '2', '3'])
+    const inner = treeOf(Array.from({ length: size }, (_, at) => `f${at}`))
+    const plan = cross(files('outer', '/*'), files('inner', '/*'))
+    let seen = 0
+    for await (const _ of datumsOf(plan, ({ name }) => (name === 'outer' ? outer : inner))) seen += 1
+    assert.equal(seen, 3 * size)
+    assert.equal(inner.asked.length, lists)
+  }
+})
+
+test('a folder that vanishes is empty; a whole disk or bucket that vanishes is not the end of its files', async () => {
+  const store = openFiles()
+  await withFolder(async folder => {
+    for (const name of ['a', 'b', 'c']) await mkdir(join(folder, 'in', name), { recursive: true })
+    for (const name of ['a/1', 'b/1', 'c/1', 'file']) await writeFile(join(folder, 'in', name), '')
+    const lister = { base: folderUri(join(folder, 'in')), list: store.list }
+    const reading = datumsOf(files('in', '/*/*'), () => lister)
+    assert.equal((await reading.next()).value?.position, 'a/1')
+    await rm(join(folder, 'in/b'), { recursive: true })
+    assert.equal((await reading.next()).value?.position, 'c/1')
+    assert.deepEqual(await all(files('in', '/file/*'), () => lister), [])
+    assert.deepEqual(await all(files('in', '/none/*'), () => lister), [])
+    const again = datumsOf(files('in', '/*/*'), () => lister)
+    await again.next()
+    await rm(join(folder, 'in'), { recursive: true })
+    await assert.rejects(again.next(), { code: 'FILE_NOT_FOUND' })
   })
-  await f.engine.cancelJob(id)
-  await doFileChores(f)
-  const { state, progress } = await f.engine.job(id)
-  assert.deepEqual([state, progress.total], ['cancelled', 0])
-  assert.deepEqual(await f.sql`select * from pawl.listing`, [])
+  await withSmallS3(async ({ s3, files: store }) => {
+    const lister = { base: 's3://bucket/in/', list: store.list }
+    for (const key of ['in/a/1', 'in/b/1']) s3.buckets.get('bucket')!.set(key, blob)
+    const reading = datumsOf(files('in', '/*/*'), () => lister)
+    assert.equal((await reading.next()).value?.position, 'a/1')
+    s3.buckets.clear()
+    await assert.rejects(reading.next(), { code: 'FILE_NOT_FOUND', message: /NoSuchBucket/ })
+  })
 })
 
-test('what was done before is passed over, with its files; what changed is done again', async t => {
-  const f = await fresh(t)
-  const [inbox, outbox] = [await folder(t), await folder(t)]
-  await inbox.write({ a: 'A', b: 'B' })
-  const submit = () =>
-    f.engine.submit({
-      name: 'again',
-      stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } }, outputs: outbox.uri, reuse: true }],
-    })
-  const work = async () => {
-    const { id } = await submit()
-    await doFileChores(f)
-    const tasks = await claimCommands(f)
-    for (const task of tasks) await putOut(f, task, { [`${task.payload.inputs[0]!.path}.out`]: 'X' })
-    await succeed(f, ...tasks)
-    await doFileChores(f)
-    const { state, progress } = await f.engine.job(id)
-    const { items } = await f.engine.jobArtifacts(id)
-    return {
-      state,
-      done: tasks.length,
-      skipped: progress.skipped,
-      files: items.map(({ name, state }) => `${name} ${state}`),
-    }
-  }
-  const both = ['a.out stored', 'b.out stored']
-  assert.deepEqual(await work(), { state: 'succeeded', done: 2, skipped: 0, files: both })
-  assert.deepEqual(await work(), { state: 'succeeded', done: 0, skipped: 2, files: both })
-  await inbox.write({ b: 'other' })
-  const third = await work()
-  assert.deepEqual(
-    { ...third, files: third.files.toSorted() },
-    { state: 'succeeded', done: 1, skipped: 1, files: both },
-  )
-  await f.engine.context.files.remove([`${outbox.uri}a.out`])
-  const fourth = await work()
-  assert.deepEqual([fourth.done, fourth.skipped], [1, 1], 'a file that was removed is made again')
+const blob = { slices: [], size: 0, md5: '', etag: '""', metadata: {} }
+
+test('a name too long for a folder of a worker is refused before anything runs', async () => {
+  const long = 'x'.repeat(256)
+  await assert.rejects(pathsFound('/*', treeOf([long])), { code: 'NAME_REFUSED', message: /255 bytes/ })
+})
+
+test('inputs that make no sense are refused with the reason and the place', () => {
+  const bad: [InputPlan, RegExp][] = [
+    [cross(files('a', '/*'), files('a', '/')), /input".*two inputs of one cross have the name \\"a\\"/],
+    [cross(files('a', '/*'), union(files('b', '/'), cross(files('a', '/')))), /two inputs/],
+    [union(files('b', '/'), cross(files('a', '/'), files('a', '/'))), /input\.union\[1\]/],
+    [cross(), /of one input at least/],
+    [files('../x', '/*'), /the name/],
+    [files('', '/*'), /the name/],
+    [files('out', '/*'), /that of the outputs/],
+    [files('a', '*'), /begins with \//],
+    [files('a', '/a//b'), /empty part/],
+    [files('a', '/a/'), /empty part/],
+    [files('a', '/../b'), /\. or \.\./],
+    [files('a', '/[a'), /not closed/],
+    [files('a', '/[]'), /nothing between/],
+    [files('a', '/{a,b'), /no other/],
+    [files('a', '/{a/b,c}'), /no other/],
+    [files('a', '/{1..9}'), /ranges/],
+    [files('a', '/a\\'), /nothing follows/],
+    [Array.from({ length: 30 }).reduce<InputPlan>(inner => union(inner), files('a', '/')), /nested/],
+  ]
+  for (const [plan, message] of bad) assert.throws(() => checkInputs(plan), { code: 'INPUTS_INVALID', message })
+  const from = { uri: 's3://bucket' }
+  assert.throws(() => checkInputs({ kind: 'files', name: 'a', glob: '/', from }), { code: 'URI_INVALID' })
+  checkInputs(union(files('a', '/*'), files('a', '/**'), cross(files('a', '/'), files('b', '/'))))
+  checkInputs({ kind: 'files', name: 'a', glob: '/', from: { stage: 'first' } })
 })

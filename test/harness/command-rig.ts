@@ -48,6 +48,7 @@ export function commandRig(t: TestContext, files = shelf(), options: Partial<Com
   const port = {
     register: async (some: readonly RegisteredFile[]) => void registered.push(...some),
     uploaded: async (some: readonly UploadedFile[]) => void uploaded.push(...some),
+    async *ofStage() {},
   }
   const task = commandTask({ files, folder, artifactsOf: () => port, ...options })
   const start: CommandRig['start'] = (payload, { timeoutSeconds } = {}) => {
@@ -56,6 +57,7 @@ export function commandRig(t: TestContext, files = shelf(), options: Partial<Com
       saveCheckpoint: async () => {},
       completeIn: async () => {},
       sayFiles: async () => {},
+      async *filesOf() {},
     }).then(report => {
       held.settled = report
       return report

@@ -1,8 +1,10 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
+import { resolve } from 'node:path'
 import { allChores, startBabysitter } from '../../babysitter/babysitter.ts'
 import { type Settled, storeOf } from '../../config/resolve.ts'
 import { type Pawl, pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { isLoopback } from '../../server/admit.ts'
 import { startServer } from '../../server/server.ts'
 import { startWorker } from '../../worker/index.ts'
 import { type Ask, command } from '../command.ts'
@@ -31,6 +33,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'host',
     'port',
     'keysOnly',
+    'fileRoots',
     'data',
     'database',
     'schema',
@@ -44,10 +47,16 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
+    // Whoever has a key need not see what lies on this machine.
+    const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
     const store = storeOf(settled)
     const log = logOf(settled.values)
-    await using engine = await pawl({ ...store, log })
+    await using engine = await pawl({
+      ...store,
+      log,
+      ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
+    })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
     const server = await startServer(engine, { host, port, keysOnly, log }).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }

@@ -21,8 +21,11 @@ create index stage_with_files on pawl.stage (id) where ended_at is null and plan
 create table pawl.run (
   stage_id      uuid not null,
   round         integer not null,
+  namespace     text not null,
   made_at       timestamptz not null default pawl.clock(),
   missing_since timestamptz,
+  -- The round is over and nothing of it runs any more.
+  stopped_at    timestamptz,
   primary key (stage_id, round)
 );
 

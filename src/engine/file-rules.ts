@@ -1,0 +1,24 @@
+/** Which files jobs may name, looked at before anything of a job is written. */
+import { checkInputs } from '../files/check-inputs.ts'
+import { checkFolder, pathIn } from '../files/uri.ts'
+import { leavesOf } from '../kernel/datum.ts'
+import type { StagePlan } from '../kernel/plan.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { Context } from './context.ts'
+
+/**
+ * Folders of this machine are anybody's where only its own programs can ask. Where others can, with a key, a job may
+ * name only those below the roots: what lies elsewhere, not even the names of it, is none of their business.
+ */
+export function checkFiles({ fileRoots }: Context, { name, files }: StagePlan): void {
+  if (files === undefined) return
+  if (files.inputs !== null) checkInputs(files.inputs)
+  const leaves = files.inputs === null ? [] : leavesOf(files.inputs)
+  const folders = [...leaves.flatMap(({ from }) => ('uri' in from ? [from.uri] : [])), files.outputs]
+  for (const folder of folders.filter(uri => uri !== null)) {
+    const uri = checkFolder(folder)
+    if (!uri.startsWith('file:') || fileRoots === undefined) continue
+    const isInside = fileRoots.some(root => pathIn(root, uri) !== undefined)
+    if (!isInside) throw new Problem('FILES_OUTSIDE', { stage: name, uri, roots: fileRoots })
+  }
+}

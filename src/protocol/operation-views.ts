@@ -1,0 +1,82 @@
+/** What answers to operators hold, for machines. */
+import type { Schema } from '../kernel/check.ts'
+import { roles } from '../kernel/role.ts'
+import type { KeyView, MadeKey } from './keys.ts'
+import type { Examination, Finding, QueueView, WorkerView } from './operations.ts'
+import { at, figure, flag, id, list, orNull, text, view, whole, words } from './shapes.ts'
+import type { PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
+
+const queue = view<QueueView>({
+  queue: text,
+  due: whole,
+  scheduled: whole,
+  paused: whole,
+  held: whole,
+  oldestSeconds: orNull(figure),
+})
+
+const phase = view<PhaseStats>({
+  count: whole,
+  meanSeconds: orNull(figure),
+  p50Seconds: orNull(figure),
+  p95Seconds: orNull(figure),
+})
+
+const typeStats: Record<keyof TypeStats, Schema> = {
+  type: text,
+  queued: whole,
+  claimed: whole,
+  started: whole,
+  succeeded: whole,
+  skipped: whole,
+  failed: whole,
+  cancelled: whole,
+  expired: whole,
+  deadLettered: whole,
+  failures: whole,
+  retried: whole,
+  lost: whole,
+  queuedPerSecond: figure,
+  endedPerSecond: figure,
+  queue: phase,
+  run: phase,
+}
+
+const key: Record<keyof KeyView, Schema> = {
+  id,
+  name: text,
+  role: words(...Object.keys(roles)),
+  queues: orNull(list(text)),
+  createdAt: at,
+  createdBy: orNull(text),
+  revokedAt: orNull(at),
+  revokedBy: orNull(text),
+}
+
+export const operationViews = {
+  Stats: view<StatsView>({
+    from: at,
+    to: at,
+    bucketSeconds: whole,
+    lastCountedAt: orNull(at),
+    types: list(view<TypeStats>(typeStats)),
+    series: list(view<StatsPoint>({ at, ...typeStats })),
+    queues: list(queue),
+  }),
+  Queue: queue,
+  Worker: view<WorkerView>({
+    session: orNull(id),
+    worker: text,
+    queues: list(text),
+    startedAt: orNull(at),
+    seenAt: orNull(at),
+    leases: whole,
+  }),
+  Examination: view<Examination>({
+    store: text,
+    healthy: flag,
+    findings: list(view<Finding>({ grade: words('bad', 'warning', 'note'), what: text, todo: text })),
+  }),
+  Key: view<KeyView>(key),
+  MadeKey: view<MadeKey>({ ...key, secret: text }),
+}
