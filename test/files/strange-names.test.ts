@@ -110,19 +110,20 @@ test('names in a folder that are odd and harmless are copied as they are, each t
   assert.deepEqual(await outbox.read(), await inbox.read())
 })
 
-/** By what they are in a bucket; none of them may become a file anywhere else. */
-const refused: Readonly<Record<string, string>> = {
-  '../../x': latin1('../../x'),
-  'a part that is a dot': latin1('a/./x'),
-  'an absolute name': latin1('/etc/x'),
-  'an empty part': latin1('a//x'),
-  'bytes that are not UTF-8': '\xff\xfex',
+/** Keys by what is odd about them, and how each is told. None of them may become a file anywhere. */
+const refused: Readonly<Record<string, [key: string, told: RegExp]>> = {
+  '../../x': ['../../x', /name: "\.\.\/.*folder: "s3:\/\/bucket\/in\/"/],
+  'a part that is a dot': ['a/./x', /name: ".*\.\/.*folder: "s3:\/\/bucket\/in\//],
+  'an absolute name': ['/etc/x', /name: "\/.*folder: "s3:\/\/bucket\/in\/"/],
+  'an empty part': ['a//x', /name: ".*\/.*folder: "s3:\/\/bucket\/in\//],
+  'bytes that are not UTF-8': ['\xff\xfex', /name: ".*\\\\xff\\\\xfex".*folder: "s3:\/\/bucket\/in\/"/],
+  'a name of 1,000 characters': ['y'.repeat(1000), /yyyy.*255 bytes/],
 }
 
-for (const glob of ['/*', '/', '/**']) {
-  for (const [what, key] of Object.entries(refused)) {
+for (const glob of ['/*', '/']) {
+  for (const [what, [key, told]] of Object.entries(refused)) {
     test(
-      `${what} in a bucket, taken by ${glob}: nothing leaves its folder, and it is refused by name`,
+      `${what} in a bucket, by the glob ${glob}: nothing leaves its folder, and it is refused by name`,
       bounded,
       async t => {
         const s3 = await startSmallS3()
@@ -132,40 +133,22 @@ for (const glob of ['/*', '/', '/**']) {
         const { copy, engine, attempts } = await copying(t, s3.endpoint)
         const { id, state, stages } = await copy('s3://bucket/in/', 's3://bucket/out/', glob)
         const tasks = (await engine.tasks({ jobId: id })).items
-        const messages = [stages[0]!.error?.message ?? '', ...tasks.map(({ error }) => error?.message ?? '')].join('\n')
+        const messages = [stages[0]!.error, ...tasks.map(({ error }) => error)]
+          .map(error => error?.message ?? '')
+          .join('\n')
         assert.equal(state, 'failed', messages)
-        assert.match(messages, /"|\\x/)
-        const shown =
-          { '../../x': '../../x', 'an absolute name': '/etc/x', 'bytes that are not UTF-8': '\\xff\\xfe' }[what] ?? 'a/'
-        assert.ok(messages.includes(shown) || messages.includes(shown.replaceAll('\\', '\\\\')), messages)
+        assert.match(messages, told)
+        const elsewhere = [...bucket.keys()].filter(at => at !== `in/${key}` && at !== 'in/good' && at !== 'out/good')
+        assert.deepEqual(elsewhere, [])
+        const left = await readdir(join(attempts, '..'), { recursive: true })
         assert.deepEqual(
-          [...bucket.keys()].filter(at => !/^(in|out)\//.test(at)),
+          left.filter(name => name !== 'attempts'),
           [],
         )
-        assert.deepEqual(await readdir(join(attempts, '..')), ['attempts'])
       },
     )
   }
 }
-
-test(
-  'a name of 1,000 characters is copied from bucket to bucket where it can be a file, and else refused by name',
-  bounded,
-  async t => {
-    const s3 = await startSmallS3()
-    t.after(() => s3.close())
-    const bucket = s3.buckets.get('bucket')!
-    const long = 'y'.repeat(1000)
-    await fill(t, bucket, { [`in/${long}`]: 'long', 'in/good': 'good' })
-    const { copy, engine } = await copying(t, s3.endpoint)
-    const { id, state } = await copy('s3://bucket/in/', 's3://bucket/out/')
-    assert.equal(state, 'failed')
-    const [bad] = (await engine.tasks({ jobId: id, state: ['failed', 'dead_lettered'] })).items
-    assert.match(bad!.error!.message, /"doc\/yyyy.*255/)
-    assert.equal(bad!.error!.step, 'fetch')
-    assert.deepEqual(await textsIn(bucket, 'out/'), { good: 'good' })
-  },
-)
 
 test(
   'a name in a folder that is not UTF-8 is refused by its bytes, and so is one that a command puts out',
