@@ -23,7 +23,11 @@ export function openFiles({ s3 = {} }: FilesOptions = {}): FileStore {
 
   return {
     async *list(folder, ask) {
-      yield* (await storeOf(folder)).list(folder, ask)
+      try {
+        yield* (await storeOf(folder)).list(folder, ask)
+      } catch (error) {
+        throw refusedIn(folder, error)
+      }
     },
     open: async (uri, signal) => (await storeOf(uri)).open(uri, signal),
     put: async (path, uri, signal) => (await storeOf(uri)).put(path, uri, signal),
@@ -44,4 +48,10 @@ export function openFiles({ s3 = {} }: FilesOptions = {}): FileStore {
       await (await remote)?.close()
     },
   }
+}
+
+/** A name that is refused is one in that folder: alone it might be anywhere. */
+function refusedIn(folder: string, error: unknown): unknown {
+  if (!(error instanceof Problem) || error.code !== 'NAME_REFUSED' || 'folder' in error.details) return error
+  return new Problem('NAME_REFUSED', { ...error.details, folder }, error)
 }
