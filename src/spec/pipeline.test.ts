@@ -122,6 +122,7 @@ test('cores are counted as Kubernetes does', () => {
     [0.1, '100m'],
     [1.1, '1100m'],
     [0.001, '1m'],
+    [0.1234, '123m'],
     ['500m', '500m'],
   ]
   for (const [cpu, expected] of cases) {

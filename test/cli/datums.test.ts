@@ -165,3 +165,19 @@ test('task logs -f shows what a command prints, while it runs and to its end', b
     return ((await f.engine.job(id)) as JobView).state === 'succeeded'
   })
 })
+
+test('job retry does only the datums again that did not succeed', bounded, async t => {
+  const { f, pawl, id } = await copying(t, ['a.txt', 'b.txt'], { retry: { attempts: 1 }, failFast: false })
+  const tasks = await claimCommands(f)
+  const [good, bad] = tasks.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
+  await putOut(f, good!, { 'a.out': 'A' })
+  await succeed(f, good!)
+  await f.engine.fail(bad!.id, bad!.epoch, { error: { message: 'no' } })
+  await doFileChores(f)
+  assert.equal((await f.engine.job(id)).state, 'failed')
+  assert.equal((await pawl.run(['job', 'retry', id])).code, 0)
+  await doFileChores(f)
+  assert.deepEqual((await claimCommands(f)).map(nameOf), ['b.txt'])
+  const { out } = await pawl.run(['job', 'outputs', id, '--uris'])
+  assert.match(out, /^\S+\/a\.out\n$/, 'what was put out before stays')
+})
