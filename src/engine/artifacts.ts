@@ -1,5 +1,6 @@
 /** What workers say of files, and what can be asked about them. */
-import { stagingOf } from '../kernel/datum.ts'
+import { checkFolder, placeOfFile, uriOf } from '../files/uri.ts'
+import { stagingFolder, stagingOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { ArtifactReport } from '../protocol/artifacts.ts'
 import { type HeldTask, leaseOf } from '../protocol/sync.ts'
@@ -41,13 +42,13 @@ async function reportOf(tx: Sql, held: HeldTask, files: readonly ArtifactReport[
   const said = (state: ArtifactReport['state']) => files.filter(file => file.state === state)
   const registered = said('registered').map(file => placed(file, held, task))
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
-  const uploaded = said('uploaded').map(({ uri, size = 0, sha256 = '' }) => ({ uri, size, sha256 }))
+  const uploaded = said('uploaded').map(({ uri, size = 0, sha256 = '' }) => ({ uri: spelled(uri, task), size, sha256 }))
   if (uploaded.length > 0) {
     const known = new Set(await noteUploads(tx, { ...held, ...task }, uploaded))
     const unknown = uploaded.find(({ uri }) => !known.has(uri))
     if (unknown !== undefined) throw new Problem('ARTIFACT_UNKNOWN', { ...held, uri: unknown.uri })
   }
-  const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri, error }))
+  const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))
   if (failed.length > 0) await noteErrors(tx, { ...held, ...task }, failed)
 }
 
@@ -64,11 +65,8 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
  * A file's place is below the outputs of its task, and what is staged below its attempt's own folder: whoever promotes
  * it does so with rights of its own, and must not be led elsewhere.
  */
-function placed(
-  { name, uri, stagedUri }: ArtifactReport,
-  { id, epoch }: HeldTask,
-  { outputs }: HeldFiles,
-): NewArtifact {
+function placed({ name, uri, stagedUri }: ArtifactReport, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
+  const { outputs } = task
   const isInside = (folder: string, inner: string) =>
     inner.startsWith(folder) &&
     !inner
@@ -79,10 +77,16 @@ function placed(
     if (stagedUri !== undefined) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs })
     return { name, uri, stagedUri: null }
   }
-  if (!isInside(outputs, uri) || uri.startsWith(`${outputs}.pawl/`))
+  const place = isInside(outputs, uri) ? spelled(uri, task) : undefined
+  if (place === undefined || place.startsWith(`${checkFolder(outputs)}${stagingFolder}`))
     throw new Problem('ARTIFACT_OUTSIDE', { id, uri, outputs })
-  if (stagedUri === undefined) return { name, uri, stagedUri: null }
+  if (stagedUri === undefined) return { name, uri: place, stagedUri: null }
   const folder = stagingOf(outputs, id, epoch)
   if (!isInside(folder, stagedUri)) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs: folder })
-  return { name, uri, stagedUri }
+  return { name, uri: place, stagedUri: spelled(stagedUri, task) }
+}
+
+/** A place can be written in many ways (`(` and `%28`), and is one place. Where Pawl does not put files, it is as said. */
+function spelled(uri: string, { outputs }: HeldFiles): string {
+  return outputs === null ? uri : uriOf(placeOfFile(uri))
 }
