@@ -1,5 +1,6 @@
 /** What workers say of files, and what can be asked about them. */
-import { stagingOf } from '../kernel/datum.ts'
+import { checkFolder, placeOfFile, uriOf } from '../files/uri.ts'
+import { stagingFolder, stagingOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { ArtifactReport } from '../protocol/artifacts.ts'
 import { type HeldTask, leaseOf } from '../protocol/sync.ts'
@@ -36,12 +37,17 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   return refused
 }
 
-/** Most often all are uploads, which one statement notes. */
-function reportFiles(sql: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
-  const isPlain = files.every(({ state }) => state === 'uploaded')
-  // What is not known is refused with all the others of its attempt.
-  return isPlain && files.length === 1 ? upload(sql, held, files) : sql.begin(tx => reportOf(tx, held, files))
+/** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
+async function reportFiles(sql: Sql, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
+  const [only] = files
+  if (files.length === 1 && only!.state === 'uploaded') {
+    const { missed } = await noteUploads(sql, lease, [uploadOf(only!, only!.uri)])
+    if (missed.length === 0) return
+  }
+  await sql.begin(tx => reportOf(tx, lease, files))
 }
+
+const uploadOf = ({ size = 0, sha256 = '' }: ArtifactReport, uri: string) => ({ uri, size, sha256 })
 
 async function reportOf(tx: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const task = await holdForFiles(tx, held)
@@ -49,17 +55,16 @@ async function reportOf(tx: Sql, held: HeldTask, files: readonly ArtifactReport[
   const said = (state: ArtifactReport['state']) => files.filter(file => file.state === state)
   const registered = said('registered').map(file => placed(file, held, task))
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
-  await upload(tx, held, said('uploaded'))
-  const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri, error }))
+  await upload(tx, held, task, said('uploaded'))
+  const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))
   if (failed.length > 0) await noteErrors(tx, { ...held, ...task }, failed)
 }
 
 /** One that was said before is as good. */
-async function upload(tx: Sql, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
+async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly ArtifactReport[]): Promise<void> {
   if (files.length === 0) return
-  const uploads = files.map(({ uri, size = 0, sha256 = '' }) => ({ uri, size, sha256 }))
-  const { held, missed } = await noteUploads(tx, lease, uploads)
-  if (!held) throw new Problem('LEASE_LOST', { ...lease })
+  const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
+  const { missed } = await noteUploads(tx, lease, uploads)
   if (missed.length === 0) return
   const known = await registeredOf(
     tx,
@@ -83,11 +88,8 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
  * A file's place is below the outputs of its task, and what is staged below its attempt's own folder: whoever promotes
  * it does so with rights of its own, and must not be led elsewhere.
  */
-function placed(
-  { name, uri, stagedUri }: ArtifactReport,
-  { id, epoch }: HeldTask,
-  { outputs }: HeldFiles,
-): NewArtifact {
+function placed({ name, uri, stagedUri }: ArtifactReport, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
+  const { outputs } = task
   const isInside = (folder: string, inner: string) =>
     inner.startsWith(folder) &&
     !inner
@@ -98,10 +100,16 @@ function placed(
     if (stagedUri !== undefined) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs })
     return { name, uri, stagedUri: null }
   }
-  if (!isInside(outputs, uri) || uri.startsWith(`${outputs}.pawl/`))
+  const place = isInside(outputs, uri) ? spelled(uri, task) : undefined
+  if (place === undefined || place.startsWith(`${checkFolder(outputs)}${stagingFolder}`))
     throw new Problem('ARTIFACT_OUTSIDE', { id, uri, outputs })
-  if (stagedUri === undefined) return { name, uri, stagedUri: null }
+  if (stagedUri === undefined) return { name, uri: place, stagedUri: null }
   const folder = stagingOf(outputs, id, epoch)
   if (!isInside(folder, stagedUri)) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs: folder })
-  return { name, uri, stagedUri }
+  return { name, uri: place, stagedUri: spelled(stagedUri, task) }
+}
+
+/** A place can be written in many ways (`(` and `%28`), and is one place. Where Pawl does not put files, it is as said. */
+function spelled(uri: string, { outputs }: HeldFiles): string {
+  return outputs === null ? uri : uriOf(placeOfFile(uri))
 }

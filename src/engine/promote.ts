@@ -1,9 +1,9 @@
 /**
  * Brings the files of attempts that won to their places, from the ledger, until each is there. Any number of processes do
  * this at once: a file that two of them bring gets the same bytes twice. What fails is tried again later; only what is
- * gone for good is given up, and its stage fails.
+ * gone for good, or can never lie there, is given up, and its stage fails.
  */
-import { Problem } from '../kernel/problem.ts'
+import { isWorthRetry, Problem } from '../kernel/problem.ts'
 import {
   forgetStaged,
   loseArtifact,
@@ -47,7 +47,7 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     context.log('file.unstored', { artifactId: id, uri, tries, error: message })
-    if (error instanceof Problem && error.code === 'FILE_NOT_FOUND') await loseArtifact(context.sql, id, message)
+    if (error instanceof Problem && !isWorthRetry(error)) await loseArtifact(context.sql, id, message)
     else await tryLater(context.sql, id, message, Math.min(2 ** tries, longestWaitSeconds))
     return false
   }

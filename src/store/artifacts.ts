@@ -84,14 +84,14 @@ export interface Upload {
 
 /**
  * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind.
- * `held`: whether the task is, under this epoch; without that nothing is noted. Returns those that it did not find waiting.
+ * Returns those that it did not find waiting: all, if the task is not held under this epoch.
  */
 export async function noteUploads(
   sql: Sql,
   { id, epoch }: Held,
   files: readonly Upload[],
-): Promise<{ held: boolean; missed: Upload[] }> {
-  const [row] = await sql<{ held: boolean; uris: string[] | null }>`
+): Promise<{ missed: Upload[] }> {
+  const [row] = await sql<{ uris: string[] | null }>`
     with mine as materialized (
       select id, owner from pawl.task where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held}) for update
     ), moved as (
@@ -112,9 +112,9 @@ export async function noteUploads(
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )
-    select exists (select from mine) as held, (select array_agg(uri) from moved) as uris`
+    select array_agg(uri) as uris from moved`
   const moved = new Set(row!.uris)
-  return { held: row!.held, missed: files.filter(({ uri }) => !moved.has(uri)) }
+  return { missed: files.filter(({ uri }) => !moved.has(uri)) }
 }
 
 /** Of these files, those that the attempt has registered, whatever has become of them. */

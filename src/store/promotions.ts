@@ -1,6 +1,10 @@
 /** Files whose attempt has won, on the way to their places; and what is left of uploads that nobody needs any more. */
+import { statesOf } from '../kernel/lifecycle.ts'
+import { taskLifecycle } from '../kernel/task.ts'
 import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
-import { list, type Sql } from './sql.ts'
+import { among, list, type Sql } from './sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
 
 export interface Unstored {
   readonly id: string
@@ -41,12 +45,22 @@ export async function loseArtifact(sql: Sql, id: string, error: string): Promise
   await moveArtifacts(sql, [id], { to: 'error', actor: 'engine', cause: 'output_lost' })
 }
 
-/** Takes uploads that nobody needs any more: their file is in its place, or their attempt did not win. */
+/**
+ * Takes uploads that nobody needs any more: their file is in its place, or their attempt did not win. Not while the
+ * attempt goes on, nor under a file that it gave up at first and made after all: both lie in the same place.
+ */
 export function takeUnswept(sql: Sql, limit: number): Promise<{ id: string; stagedUri: string }[]> {
   return sql`
     update pawl.artifact a
        set at = pawl.clock() + interval '1 minute'
-      from (select id from pawl.artifact where staged_uri is not null and ended_at is not null and at <= pawl.clock()
+      from (select id from pawl.artifact old
+             where staged_uri is not null and ended_at is not null and at <= pawl.clock()
+               and not (state = 'error'
+                        and (exists (select from pawl.task t
+                                      where t.id = old.task_id and t.epoch = old.epoch and t.state in (${held}))
+                             or exists (select from pawl.artifact o
+                                         where o.task_id = old.task_id and o.staged_uri = old.staged_uri
+                                           and o.ended_at is null)))
              order by at limit ${limit}::int for update skip locked) as due
      where a.id = any(array[due.id])
     returning a.id, a.staged_uri`

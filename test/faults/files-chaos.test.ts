@@ -147,7 +147,7 @@ async function untilItEnds(fleet: Fleet, jobId: string): Promise<Attempt[]> {
     // Not often: a babysitter that has just begun to look waits before it takes anybody for lost.
     if (turn % 40 === 5) server = await again(server, fleet.startServer)
     else if (stopped.has(at) || running[at]!.lines.length === 0) continue
-    else if (turn % 4 === 1) {
+    else if (turn % 4 === 1 && stopped.size < 2) {
       stopped.add(at)
       const woken = zombie(fleet, running[at]!, `w${at + 1}`, zombies).finally(() => stopped.delete(at))
       woken.catch(() => stopping.abort())
