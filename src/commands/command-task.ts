@@ -82,7 +82,7 @@ export function commandTask(options: CommandTaskOptions): Task<unknown> {
 }
 
 async function attempt(
-  { run, inputs, outputs }: CommandPayload,
+  { run, inputs, outputs, exact }: CommandPayload,
   folder: AttemptFolder,
   settings: Settings,
   ctx: TaskContext,
@@ -98,7 +98,14 @@ async function attempt(
 
   ctx.step('fetch')
   const { ofStage } = settings.artifactsOf(ctx) ?? ctx.artifacts
-  await fetchInputs(inputs, { files, folder: folder.in, atOnce: transfers, signal: ctx.signal, ofStage })
+  await fetchInputs(inputs, {
+    files,
+    folder: folder.in,
+    atOnce: transfers,
+    signal: ctx.signal,
+    exact: exact === true,
+    ofStage,
+  })
 
   ctx.step('input')
   const names = [...new Set(inputs.map(({ name }) => name))]

@@ -16,6 +16,8 @@ interface Wanted {
   readonly uri: string
   /** Of the folder of all inputs. */
   readonly path: string
+  /** What it was when it was found, where it must still be that. */
+  readonly version?: string
   /** A mere mark that a folder exists, as some tools leave it in buckets. */
   readonly isFolder: boolean
 }
@@ -25,6 +27,8 @@ export interface Fetching {
   readonly folder: string
   readonly atOnce: number
   readonly signal: AbortSignal
+  /** Files must be as they were found. */
+  readonly exact: boolean
   /** What an earlier stage has put out. */
   readonly ofStage: ArtifactPort['ofStage']
 }
@@ -46,16 +50,15 @@ export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetch
   signal.throwIfAborted()
 }
 
-async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage }: Fetching): AsyncGenerator<Wanted> {
-  for (const { name, uri, path, stageId } of inputs) {
+async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage, exact }: Fetching): AsyncGenerator<Wanted> {
+  for (const { name, uri, path, version, stageId } of inputs) {
     if (!uri.endsWith('/')) {
-      yield { uri, path: `${name}/${path}`, isFolder: false }
+      yield { uri, path: `${name}/${path}`, isFolder: false, ...(exact && version !== undefined && { version }) }
       continue
     }
     if (stageId !== undefined) {
-      for await (const page of told(ofStage(stageId), name)) {
-        const inside = page.filter(file => file.name.startsWith(path))
-        yield* inside.map(file => ({ uri: file.uri, path: `${name}/${file.name}`, isFolder: false }))
+      for await (const page of told(ofStage(stageId, path), name)) {
+        yield* page.map(file => ({ uri: file.uri, path: `${name}/${file.name}`, isFolder: false }))
       }
       continue
     }
@@ -77,12 +80,24 @@ async function* told<T>(pages: AsyncIterable<T>, name: string): AsyncGenerator<T
   }
 }
 
-async function fetchOne({ uri, path, isFolder }: Wanted, { files, folder, signal }: Fetching): Promise<void> {
+async function fetchOne(wanted: Wanted, { files, folder, signal }: Fetching): Promise<void> {
+  const { uri, path, isFolder } = wanted
   const place = placeIn(folder, path)
   await mkdir(isFolder ? place : dirname(place), { recursive: true })
   if (isFolder) return
   const bytes = await files.open(uri, signal)
   await pipeline(bytes, createWriteStream(place, { flags: 'wx' }), { signal })
+  // Looked at behind the last byte: whatever was read before was of this version, or of one that is gone.
+  if (wanted.version !== undefined) await checkVersion(files, wanted as Wanted & { version: string })
+}
+
+async function checkVersion(files: FileStore, { uri, path, version }: Wanted & { version: string }): Promise<void> {
+  const stat = await files.stat(uri)
+  // What an earlier stage put out is known by its checksum, which not every place keeps.
+  const isOfStage = /^[0-9a-f]{64}$/.test(version)
+  if (stat?.version === version || (isOfStage && (stat?.sha256 ?? version) === version)) return
+  const why = 'what is made of it could be taken for what would have been made of the file that was found'
+  throw new GiveUp(`The input ${shown(path)} has changed since it was found, and ${why}.`)
 }
 
 const clashes: readonly (string | undefined)[] = ['EEXIST', 'ENOTDIR', 'EISDIR']

@@ -37,6 +37,7 @@ const payload = nested(
     outputs: orNull(value =>
       typeof value === 'string' && /^[a-z][a-z0-9]*:\/\/.*\/$/s.test(value) ? undefined : 'be a URI that ends in "/"',
     ),
+    exact: value => (value === true ? undefined : 'be true'),
   } satisfies FieldsOf<CommandPayload>,
   ['run'],
 )
@@ -49,9 +50,9 @@ export function readPayload(given: unknown): CommandPayload {
   if (fault !== undefined) {
     throw new DeadLetter('validation_failed', `The payload of a command task must ${fault}.`, 'input')
   }
-  const { run, inputs = [], outputs = null } = given as Given
+  const { run, inputs = [], outputs = null, exact } = given as Given
   const { command, env = {}, secrets = {}, permanentExitCodes = [], mount = null } = run
-  return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs }
+  return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs, ...(exact && { exact }) }
 }
 
 /** What an argument or a variable can be: a system call ends it at a NUL. */

@@ -16,6 +16,7 @@ import {
 import type { Sql } from '../store/sql.ts'
 import { noteStaging } from '../store/staging.ts'
 import type { Context } from './context.ts'
+import { checkRoot } from './file-rules.ts'
 import type { Refused } from './report.ts'
 import { again } from './split.ts'
 
@@ -27,7 +28,7 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   for (const files of byLease.values()) {
     const { id, epoch } = files[0]!
     try {
-      await again(() => reportFiles(context.sql, { id, epoch }, files))
+      await again(() => reportFiles(context, { id, epoch }, files))
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
       const { code, message } = error
@@ -38,22 +39,23 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
 }
 
 /** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
-async function reportFiles(sql: Sql, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
+async function reportFiles(context: Context, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const [only] = files
   if (files.length === 1 && only!.state === 'uploaded') {
-    const { missed } = await noteUploads(sql, lease, [uploadOf(only!, only!.uri)])
+    const { missed } = await noteUploads(context.sql, lease, [uploadOf(only!, only!.uri)])
     if (missed.length === 0) return
   }
-  await sql.begin(tx => reportOf(tx, lease, files))
+  await context.sql.begin(tx => reportOf(context, tx, lease, files))
 }
 
 const uploadOf = ({ size = 0, sha256 = '' }: ArtifactReport, uri: string) => ({ uri, size, sha256 })
 
-async function reportOf(tx: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
+async function reportOf(context: Context, tx: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const task = await holdForFiles(tx, held)
   if (task === undefined) throw new Problem('LEASE_LOST', { ...held })
   const said = (state: ArtifactReport['state']) => files.filter(file => file.state === state)
   const registered = said('registered').map(file => placed(file, held, task))
+  if (task.outputs !== null) checkRoot(context, held.id, task.outputs)
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
   await upload(tx, held, task, said('uploaded'))
   const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))

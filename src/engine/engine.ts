@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
-import type { ArtifactQuery, SaidArtifact } from '../protocol/artifacts.ts'
+import type { ArtifactQuery, SaidArtifact, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
@@ -191,7 +191,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       read.readEventsOf(context, 'stage', id, ask),
     jobStages: async (id: string) => ({ items: [...(await jobRead.readJob(context, id)).stages], next: null }),
     jobArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'job', id, query),
-    stageFiles: (id: string, query?: { limit?: number; cursor?: string }) => findStageFiles(context, id, query),
+    stageFiles: (id: string, query?: StageFilesQuery) => findStageFiles(context, id, query),
     stageArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'stage', id, query),
     taskArtifacts: (id: string, query?: ArtifactQuery) => findArtifacts(context, 'task', id, query),
     /** Which inputs made a file, and what was made of it. */

@@ -10,15 +10,17 @@ import type { Context } from './context.ts'
  * Folders of this machine are anybody's where only its own programs can ask. Where others can, with a key, a job may
  * name only those below the roots: what lies elsewhere, not even the names of it, is none of their business.
  */
-export function checkFiles({ fileRoots }: Context, { name, files }: StagePlan): void {
+export function checkFiles(context: Context, { name, files }: StagePlan): void {
   if (files === undefined) return
   if (files.inputs !== null) checkInputs(files.inputs)
   const leaves = files.inputs === null ? [] : leavesOf(files.inputs)
   const folders = [...leaves.flatMap(({ from }) => ('uri' in from ? [from.uri] : [])), files.outputs]
-  for (const folder of folders.filter(uri => uri !== null)) {
-    const uri = checkFolder(folder)
-    if (!uri.startsWith('file:') || fileRoots === undefined) continue
-    const isInside = fileRoots.some(root => pathIn(root, uri) !== undefined)
-    if (!isInside) throw new Problem('FILES_OUTSIDE', { stage: name, uri, roots: fileRoots })
-  }
+  for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
+}
+
+export function checkRoot({ fileRoots }: Context, at: string, folder: string): void {
+  const uri = checkFolder(folder)
+  if (!uri.startsWith('file:') || fileRoots === undefined) return
+  const isInside = fileRoots.some(root => pathIn(root, uri) !== undefined)
+  if (!isInside) throw new Problem('FILES_OUTSIDE', { at, uri, roots: fileRoots })
 }

@@ -23,10 +23,9 @@ async function* list(
   let after = folder + (behind.endsWith('/') && !deep ? `${behind.slice(0, -1)}0` : behind)
   let last = ''
   for (;;) {
-    const files = await storedFiles(sql, stageId, after, filesPerPage)
+    const files = await storedFiles(sql, stageId, { prefix: folder, after, limit: filesPerPage })
     const entries: Entry[] = []
     for (const { name, size, sha256 } of files) {
-      if (!name.startsWith(folder)) return yield entries
       const path = name.slice(folder.length)
       const inner = deep ? -1 : path.indexOf('/')
       if (inner < 0) entries.push({ path, ...(size !== null && { size }), ...(sha256 !== null && { version: sha256 }) })

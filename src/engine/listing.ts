@@ -117,6 +117,18 @@ async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {
   if (batch.length > 0) yield batch
 }
 
+const keepOnSeconds = 10
+
+/** Does it when it was last done so long ago. */
+function every(seconds: number, work: () => Promise<void>): () => Promise<void> {
+  let doneAt = performance.now()
+  return async () => {
+    if (performance.now() - doneAt < seconds * 1000) return
+    doneAt = performance.now()
+    await work()
+  }
+}
+
 /** False: somebody else has gone on from here, or the stage is not to have more. */
 async function addDatums(
   context: Context,
@@ -130,7 +142,8 @@ async function addDatums(
     const where = `stages.${name}.inputs[${index}]`
     return { id: newId(), inputs, payload: checkedJson(payload, context.maxPayloadBytes, where) }
   })
-  const reuse = plan.reuse ? await reusable(context, jobId, plan, made) : { digests: [], reused: [] }
+  const goOn = every(keepOnSeconds, () => keepOn(context.sql, stageId))
+  const reuse = plan.reuse ? await reusable(context, jobId, plan, made, goOn) : { digests: [], reused: [] }
   return driveJob(context, jobId, 'engine', async (book, tx) => {
     const stage = openAt(book, stageId, at)
     if (stage === undefined) {

@@ -15,28 +15,55 @@ import {
 } from '../store/promotions.ts'
 import type { Context } from './context.ts'
 import { rollUp } from './roll-up.ts'
+import { splitting } from './split.ts'
 
-const together = 64
+const together = 32
+/** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
+const placesAtOnce = 4
 const longestWaitSeconds = 300
 
 /** Answers with how many are in their places now, and how many could not be brought there. */
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
-  let stored = 0
-  let failed = 0
-  for (;;) {
-    const taken = await takeUnstored(context.sql, together)
-    if (taken.length === 0) return { stored, failed }
-    const done = await Promise.all(taken.map(file => promote(context, file)))
-    const there = taken.filter((_, index) => done[index])
-    stored += there.length
-    failed += taken.length - there.length
-    await storeArtifacts(
-      context.sql,
-      there.map(({ id }) => id),
-    )
-    const stages = new Set(taken.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
-    await Promise.all([rollUp(context, [...stages]), removeStaged(context, there)])
+  const busy = new Set<string>()
+  const did = { stored: 0, failed: 0 }
+  const go = async () => {
+    for (;;) {
+      const taken = await takeUnstored(context.sql, together, [...busy])
+      if (taken.length === 0) return
+      const { place } = taken[0]!
+      busy.add(place)
+      try {
+        const isThere = await Promise.all(taken.map(file => promote(context, file)))
+        const stored = await finish(
+          context,
+          taken,
+          taken.filter((_, index) => isThere[index]),
+        )
+        did.stored += stored
+        did.failed += taken.length - stored
+      } finally {
+        busy.delete(place)
+      }
+    }
   }
+  await Promise.all(Array.from({ length: placesAtOnce }, go))
+  return did
+}
+
+/** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
+async function finish(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
+  const store = (some: readonly Unstored[]) =>
+    storeArtifacts(
+      context.sql,
+      some.map(({ id }) => id),
+    )
+  const stored = await splitting<Unstored, { id: string } | undefined>(there, store, (file, error) => {
+    context.log('file.unstored', { artifactId: file.id, uri: file.uri, tries: file.tries, error: String(error) })
+    return undefined
+  })
+  const stages = new Set(taken.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
+  await Promise.all([rollUp(context, [...stages]), sweepFiles(context)])
+  return stored.filter(file => file !== undefined).length
 }
 
 async function promote(context: Context, file: Unstored): Promise<boolean> {
@@ -58,22 +85,25 @@ export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
     const taken = await takeUnswept(context.sql, together)
     if (taken.length === 0) return { swept }
-    await removeStaged(context, taken)
-    swept += taken.length
+    swept += await removeStaged(context, taken)
   }
 }
 
-/** What cannot be removed now is taken up by the sweep later. */
-async function removeStaged(context: Context, files: readonly { id: string; stagedUri: string }[]): Promise<void> {
-  if (files.length === 0) return
-  try {
-    await context.files.remove(files.map(({ stagedUri }) => stagedUri))
-  } catch (error) {
-    context.log('file.unswept', { files: files.length, error: String(error) })
-    return
+/** Together, or, if one of them cannot be removed, one by one: that one is taken up by a later sweep. */
+async function removeStaged(context: Context, files: readonly Staged[]): Promise<number> {
+  const remove = async (some: readonly Staged[]) => {
+    await context.files.remove(some.map(({ stagedUri }) => stagedUri))
+    await forgetStaged(
+      context.sql,
+      some.map(({ id }) => id),
+    )
+    return [some.length]
   }
-  await forgetStaged(
-    context.sql,
-    files.map(({ id }) => id),
-  )
+  const removed = await splitting<Staged, number>(files, remove, ({ stagedUri }, error) => {
+    context.log('file.unswept', { uri: stagedUri, error: String(error) })
+    return 0
+  })
+  return removed.reduce((sum, each) => sum + each, 0)
 }
+
+type Staged = Awaited<ReturnType<typeof takeUnswept>>[number]

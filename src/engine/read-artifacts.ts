@@ -1,6 +1,6 @@
 import { Problem } from '../kernel/problem.ts'
-import type { ArtifactQuery, ArtifactView, Lineage, StageFile } from '../protocol/artifacts.ts'
-import { artifactQueryFields, lineageFields, pageFields } from '../protocol/fields.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, StageFile, StageFilesQuery } from '../protocol/artifacts.ts'
+import { artifactQueryFields, lineageFields, stageFilesFields } from '../protocol/fields.ts'
 import type { Page } from '../protocol/tasks.ts'
 import {
   type ArtifactRow,
@@ -45,14 +45,14 @@ export async function findArtifacts(
 export async function findStageFiles(
   { sql }: Context,
   id: string,
-  ask: { limit?: number; cursor?: string } = {},
+  ask: StageFilesQuery = {},
 ): Promise<Page<StageFile>> {
-  checkOptions(ask, pageFields, 'query')
-  const { limit = 1000 } = ask
+  checkOptions(ask, stageFilesFields, 'query')
+  const { limit = 1000, prefix = '' } = ask
   const stage = await readStage({ sql }, id)
   const after = ask.cursor === undefined ? '' : decode<{ name: string }>(ask.cursor, 'name').name
   if (typeof after !== 'string') throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
-  const items = await storedFiles(sql, stage.id, after, limit + 1)
+  const items = await storedFiles(sql, stage.id, { prefix, after, limit: limit + 1 })
   const page = items.slice(0, limit)
   return { items: page, next: items.length > limit ? encode({ name: page.at(-1)!.name }) : null }
 }

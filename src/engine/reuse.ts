@@ -1,9 +1,10 @@
 /** Datums that were done before: the same command with the same inputs, which are told by their bytes, not their names. */
 import { createHash } from 'node:crypto'
+import { joinUri } from '../files/uri.ts'
 import type { DatumInput, FilesPlan } from '../kernel/datum.ts'
 import type { StageRow } from '../store/jobs.ts'
 import { doneBefore } from '../store/listings.ts'
-import { outputsOfTasks, storedFiles } from '../store/read-artifacts.ts'
+import { type ArtifactRow, outputsOfTasks, storedFiles } from '../store/read-artifacts.ts'
 import { linkArtifacts, skipTasks } from '../store/reuse.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Context } from './context.ts'
@@ -19,44 +20,69 @@ interface Made {
   readonly inputs: readonly DatumInput[]
 }
 
-/** What makes each datum the same as another, and which of them need not be done. */
+/**
+ * What makes each datum the same as another, and which of them need not be done. `goOn` is called now and then: to read
+ * what inputs hold takes a while.
+ */
 export async function reusable(
   context: Context,
   jobId: string,
   plan: FilesPlan,
   made: readonly Made[],
+  goOn: () => Promise<void>,
 ): Promise<{ digests: { taskId: string; digest: string }[]; reused: Reused[] }> {
-  const digests = await inTurns(made, async ({ id, inputs }) => ({
-    taskId: id,
-    digest: await digestOf(context, plan, inputs),
-  }))
+  const digests = await inTurns(
+    made,
+    async ({ id, inputs }) => ({ taskId: id, digest: await digestOf(context, plan, inputs) }),
+    goOn,
+  )
   const done = await doneBefore(
     context.sql,
     jobId,
     digests.map(({ digest }) => digest),
   )
-  // Two datums of one job that are the same would put out the same files: only the first may be passed over.
+  // Of datums of one job that are the same, only the first may be passed over: they would put out the same files.
   const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
   const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
-  const isThere = await inTurns(found, ({ doneBy }) => outputsAreThere(context, doneBy))
-  return { digests, reused: found.filter((_, index) => isThere[index]) }
+  const outputs = await outputsOfTasks(
+    context.sql,
+    found.map(({ doneBy }) => doneBy),
+  )
+  const taken = new Set<string>()
+  const clear = found.filter(({ doneBy }) => {
+    const uris = outputs.filter(({ taskId }) => taskId === doneBy).map(({ uri }) => uri)
+    const isClear = !uris.some(uri => taken.has(uri))
+    for (const uri of uris) taken.add(uri)
+    return isClear
+  })
+  const isThere = await inTurns(
+    clear,
+    ({ doneBy }) =>
+      areThere(
+        context,
+        outputs.filter(({ taskId }) => taskId === doneBy),
+      ),
+    goOn,
+  )
+  return { digests, reused: clear.filter((_, index) => isThere[index]) }
 }
 
 /** A file that was removed or replaced since is made again. */
-async function outputsAreThere({ sql, files }: Context, taskId: string): Promise<boolean> {
-  for (const { uri, size, sha256 } of await outputsOfTasks(sql, [taskId])) {
-    const stat = await files.stat(uri)
+async function areThere(context: Context, outputs: readonly ArtifactRow[]): Promise<boolean> {
+  for (const { uri, size, sha256 } of outputs) {
+    const stat = await context.files.stat(uri)
     if (stat === undefined || stat.size !== size) return false
-    if (stat.sha256 !== undefined && stat.sha256 !== sha256) return false
+    if ((stat.sha256 ?? (await hashOf(context, uri))) !== sha256) return false
   }
   return true
 }
 
-async function digestOf(context: Context, { run, outputs }: FilesPlan, inputs: readonly DatumInput[]): Promise<string> {
+async function digestOf(context: Context, plan: FilesPlan, inputs: readonly DatumInput[]): Promise<string> {
   const sums = await Promise.all(inputs.map(async input => [input.name, input.path, await sumOf(context, input)]))
-  const { command, env, secrets, mount } = run!
+  const { command, env, secrets, mount } = plan.run!
   const sorted = [env, secrets].map(map => Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1)))
-  return sha256(JSON.stringify([command, sorted, mount, outputs, sums]))
+  const image = plan.runner?.kind === 'kubernetes' ? plan.runner.image : null
+  return sha256(JSON.stringify([command, sorted, mount, plan.outputs, image, sums]))
 }
 
 /** What its bytes are: of a folder, those of all that is in it. */
@@ -65,24 +91,27 @@ async function sumOf(context: Context, { uri, path, version, stageId }: DatumInp
   if (stageId !== undefined) return ledgerSums(context, stageId, path)
   const sums: unknown[] = []
   for await (const page of context.files.list(uri, { deep: true })) {
-    sums.push(...page.map(({ path, size, version }) => [path, size, version]))
+    for (const { path, version } of page) sums.push([path, await fileSum(context, joinUri(uri, path), version)])
   }
   return sums
 }
 
-async function ledgerSums({ sql }: Context, stageId: string, path: string): Promise<unknown[]> {
+async function ledgerSums({ sql }: Context, stageId: string, prefix: string): Promise<unknown[]> {
   const sums: unknown[] = []
-  for (let after = path; ; ) {
-    const files = await storedFiles(sql, stageId, after, 1000)
-    sums.push(...files.filter(({ name }) => name.startsWith(path)).map(({ name, sha256 }) => [name, sha256]))
+  for (let after = ''; ; ) {
+    const files = await storedFiles(sql, stageId, { prefix, after, limit: 1000 })
+    sums.push(...files.map(({ name, sha256 }) => [name, sha256]))
     if (files.length < 1000) return sums
     after = files.at(-1)!.name
   }
 }
 
 /** A local file is read, for its time and size say little; a bucket keeps a checksum. */
-async function fileSum({ files }: Context, uri: string, version: string | undefined): Promise<string | undefined> {
-  if (!uri.startsWith('file:')) return version
+async function fileSum(context: Context, uri: string, version: string | undefined): Promise<string | undefined> {
+  return uri.startsWith('file:') ? hashOf(context, uri) : version
+}
+
+async function hashOf({ files }: Context, uri: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of await files.open(uri)) hash.update(chunk)
   return hash.digest('hex')
@@ -92,10 +121,15 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 const atOnce = 16
 
-async function inTurns<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
+async function inTurns<In, Out>(
+  items: readonly In[],
+  work: (item: In) => Promise<Out>,
+  goOn: () => Promise<void>,
+): Promise<Out[]> {
   const out: Out[] = []
   for (let from = 0; from < items.length; from += atOnce) {
     out.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))))
+    await goOn()
   }
   return out
 }

@@ -2,7 +2,7 @@ import { joinUri } from '../files/uri.ts'
 import { stagingFolder } from '../kernel/datum.ts'
 import { isId } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
-import { aliveAttempts, lookedInto, takeStagings } from '../store/staging.ts'
+import { deadAttempts, lookedInto, takeStagings } from '../store/staging.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function sweepStagings(context: Context): Promise<{ strays: number 
   return { strays }
 }
 
-/** Removes what no attempt that may still win has uploaded below these outputs. */
+/** Removes what attempts that can never win have uploaded below these outputs. */
 export async function sweepStaging(context: Context, outputs: string): Promise<{ strays: number; isAlive: boolean }> {
   const folder = `${outputs}${stagingFolder}`
   let strays = 0
@@ -31,11 +31,11 @@ export async function sweepStaging(context: Context, outputs: string): Promise<{
   for await (const page of pages(context, folder)) {
     const files = page.map(({ path }) => ({ path, attempt: attemptOf(path) }))
     const known = files.flatMap(({ attempt }) => (attempt === undefined ? [] : [attempt]))
-    const alive = await aliveAttempts(context.sql, unique(known))
-    const left = files.filter(
-      ({ attempt }) => attempt !== undefined && !alive.has(`${attempt.taskId}/${attempt.epoch}`),
-    )
-    isAlive ||= alive.size > 0
+    const attempts = unique(known)
+    const dead = await deadAttempts(context.sql, attempts)
+    const isDead = ({ taskId, epoch }: { taskId: string; epoch: number }) => dead.has(`${taskId}/${epoch}`)
+    const left = files.filter(({ attempt }) => attempt !== undefined && isDead(attempt))
+    isAlive ||= dead.size < attempts.length
     strays += left.length
     await context.files.remove(left.map(({ path }) => joinUri(folder, path)))
   }

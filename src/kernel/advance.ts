@@ -46,6 +46,8 @@ export interface StageFacts extends TaskCounts {
   readonly listing?: 'wanted' | 'under way' | 'done' | null
   /** Files that its tasks have put out are not where they belong yet. */
   readonly unstored?: boolean
+  /** It is to end at once. */
+  readonly endsHard?: boolean
   /** A file that a task has put out was lost before it came there. */
   readonly outputLost?: boolean
 }
@@ -148,7 +150,9 @@ const leftOf = ({ total, good, bad }: StageFacts) => total - good - bad
 /** Its end is decided: its tasks are called off or passed over, and when the last has ended, so has the stage. */
 function endingAct(stage: StageFacts, endsAs: NonNullable<StageFacts['endsAs']>): Act | undefined {
   const cause = stage.endsCause ?? endsAs
-  if (leftOf(stage) === 0) return { act: 'move stage', stage, to: endsAs, cause }
+  // What it has done counts, also of one that ends badly; only who is in a hurry does not wait for it.
+  const isStored = !stage.unstored || stage.endsHard === true
+  if (leftOf(stage) === 0 && isStored) return { act: 'move stage', stage, to: endsAs, cause }
   if (endsAs === 'skipped') return { act: 'pass over', stage }
   if (!stage.calledOff) return { act: 'call off', stage }
   const isOpen = stage.state === 'pending' || stage.state === 'running' || stage.state === 'waiting'

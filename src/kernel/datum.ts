@@ -6,6 +6,8 @@ export interface CommandPayload {
   readonly inputs: readonly DatumInput[]
   /** The folder that its files go to, ending in `/`; null: whatever it leaves is dropped. */
   readonly outputs: string | null
+  /** Its inputs must be as they were found: what it makes stands for them, and may be used again. */
+  readonly exact?: true
 }
 
 /** A handler is given the same, and what its stage says as `payload` in place of the command. */
@@ -13,7 +15,8 @@ export type DatumPayload = CommandPayload | (Omit<CommandPayload, 'run'> & { rea
 
 export function payloadOf(plan: Omit<FilesPlan, 'inputs'>, inputs: readonly DatumInput[]): DatumPayload {
   const { run, outputs } = plan
-  return run === null ? { inputs, outputs, payload: plan.payload ?? null } : { run, inputs, outputs }
+  if (run === null) return { inputs, outputs, payload: plan.payload ?? null }
+  return { run, inputs, outputs, ...(plan.reuse && { exact: true }) }
 }
 
 export interface DatumInput {

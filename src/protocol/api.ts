@@ -3,7 +3,7 @@
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
-import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact, StageFile } from './artifacts.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact, StageFile, StageFilesQuery } from './artifacts.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
@@ -123,7 +123,7 @@ export interface PawlApi {
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
   stageArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
-  stageFiles(id: string, query?: PageQuery): Promise<Page<StageFile>>
+  stageFiles(id: string, query?: StageFilesQuery): Promise<Page<StageFile>>
   stageTasks(id: string, query?: TasksOfQuery): Promise<Page<TaskView>>
   approve(id: string, call?: ApproveCall): Promise<StageView>
   reject(id: string, call?: ApproveCall): Promise<StageView>

@@ -41,8 +41,15 @@ export interface ArtifactPort {
   /** Before the first byte is sent. A URI that another task's file has is a Problem, ARTIFACT_CONFLICT. */
   register(files: readonly RegisteredFile[]): Promise<void>
   uploaded(files: readonly UploadedFile[]): Promise<void>
-  /** What a stage has put in its place, page by page. */
-  ofStage(stageId: string): AsyncIterable<readonly StageFile[]>
+  /** What a stage has put in its place, all or in a folder (which ends in `/`), page by page. */
+  ofStage(stageId: string, prefix: string): AsyncIterable<readonly StageFile[]>
+}
+
+export interface StageFilesQuery {
+  /** Only those in this folder; it ends in `/`. */
+  readonly prefix?: string
+  readonly limit?: number
+  readonly cursor?: string
 }
 
 /** A file that a stage has put in its place. */

@@ -142,8 +142,15 @@ export const startedFields: Fields = { ...held, agoMs: number({ from: 0, to: yea
 
 export const beatFields: Fields = { ...held, progress: anything, checkpoint: anything, logs }
 
+/** An index holds it. */
+const longestName = 2000
+
 const saidArtifact: Fields = {
-  name: text(4000),
+  name: field({ type: 'string', minLength: 1, maxLength: longestName }, value =>
+    typeof value === 'string' && Buffer.byteLength(value) > longestName
+      ? `have at most ${longestName} bytes`
+      : text(longestName)(value),
+  ),
   uri: text(8000),
   state: oneOf(['registered', 'uploaded', 'error']),
   stagedUri: text(8000),
@@ -237,6 +244,12 @@ export const taskQueryFields: Fields = {
 export const logQueryFields: Fields = { ...pageFields, epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }) }
 
 export const artifactQueryFields: Fields = { ...pageFields, state: some(statesOf(artifactLifecycle)) }
+export const stageFilesFields: Fields = {
+  ...pageFields,
+  prefix: field({ type: 'string', pattern: '/$' }, value =>
+    typeof value === 'string' && value.endsWith('/') && !value.includes('\0') ? undefined : 'be a folder, ending in /',
+  ),
+}
 export const lineageFields: Fields = { uri: text(8000) }
 
 const metadata = orNull(object)

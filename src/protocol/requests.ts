@@ -56,7 +56,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   addTasks: { list: nested(fields.stageTaskFields) },
   stageEvents: page,
   stageArtifacts: { query: fields.artifactQueryFields },
-  stageFiles: page,
+  stageFiles: { query: fields.stageFilesFields },
   stageTasks: { query: fields.tasksOfFields },
   enqueueMany: { list: nested(fields.taskFields, ['type']), single: true },
   tasks: { query: fields.taskQueryFields },

@@ -1,7 +1,7 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import type { ProblemCode } from '../kernel/problem.ts'
-import type { ArtifactReport, StageFile } from './artifacts.ts'
+import type { ArtifactReport, StageFile, StageFilesQuery } from './artifacts.ts'
 import type { LogLine } from './logs.ts'
 import type { Page } from './tasks.ts'
 
@@ -130,7 +130,7 @@ export interface SyncPort {
   /** Tells the engine how tasks of a type are leased, retried and kept. */
   putTaskType(type: string, settings: object): Promise<void>
   /** The files of a stage, for tasks that are given all of them. */
-  stageFiles?(id: string, query: { readonly limit?: number; readonly cursor?: string }): Promise<Page<StageFile>>
+  stageFiles?(id: string, query: StageFilesQuery): Promise<Page<StageFile>>
   /**
    * Ends an attempt in a caller's transaction; throws what `sync` would refuse. Only where the engine is in this
    * process: a transaction cannot be sent over a wire.

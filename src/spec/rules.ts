@@ -1,5 +1,6 @@
 /** What must hold between the fields of one object: the check, and the same as JSON Schema beside it. */
 import type { Schema } from '../kernel/check.ts'
+import { commandType } from '../kernel/datum.ts'
 
 export interface Rule {
   readonly at: string
@@ -38,6 +39,12 @@ export const stageRules: readonly Rule[] = [
   notBoth('forEach', 'payloads'),
   notBoth('inputs', 'payloads'),
   notBoth('inputs', 'forEach'),
+  {
+    at: 'task',
+    why: `cannot be "${commandType}": say what it runs with \`run\``,
+    schema: { not: { required: ['task'], properties: { task: { const: commandType } } } },
+    holds: stage => stage.task !== commandType,
+  },
   notBoth('run', 'task'),
   notBoth('run', 'payload'),
   notBoth('run', 'payloads'),

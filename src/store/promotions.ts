@@ -2,7 +2,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
-import { among, list, type Sql } from './sql.ts'
+import { among, list, literal, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
@@ -14,17 +14,30 @@ export interface Unstored {
   readonly sha256: string
   readonly stageId: string | null
   readonly tries: number
+  /** The bucket, or `file://`. */
+  readonly place: string
 }
 
-/** Takes files that are to be put in their places. Whoever dies with them leaves them to others after a minute. */
-export function takeUnstored(sql: Sql, limit: number): Promise<Unstored[]> {
+const place = literal("substring(uri from '^[a-z0-9]+://[^/]*')")
+
+/**
+ * Takes files that are to be put in their places: some that belong to the same one, and not to one of these. Whoever dies
+ * with them leaves them to others after a minute.
+ */
+export function takeUnstored(sql: Sql, limit: number, busy: readonly string[]): Promise<Unstored[]> {
   return sql<Unstored>`
+    with first as materialized (
+      select ${place} as place from pawl.artifact
+       where won and state = 'uploaded' and at <= pawl.clock() and ${place} <> all(${busy}::text[])
+       order by at limit 1
+    )
     update pawl.artifact a
        set at = pawl.clock() + interval '1 minute', tries = a.tries + 1
-      from (select id from pawl.artifact where won and state = 'uploaded' and at <= pawl.clock()
+      from (select id from pawl.artifact
+             where won and state = 'uploaded' and at <= pawl.clock() and ${place} = (select place from first)
              order by at limit ${limit}::int for update skip locked) as due
      where a.id = any(array[due.id])
-    returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries`
+    returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries, ${place} as place`
 }
 
 /** They are in their places. */

@@ -43,16 +43,18 @@ export function listArtifacts(
      order by a.id limit ${ask.limit}::int`
 }
 
-/** The files of a stage in their places, by name: what a later stage can take as its inputs. */
+/** The files of a stage in their places, by name: what a later stage can take as its inputs. A prefix ends in `/`. */
 export function storedFiles(
   sql: Sql,
   stageId: string,
-  after: string,
-  limit: number,
+  { prefix = '', after = '', limit }: { prefix?: string; after?: string; limit: number },
 ): Promise<{ name: string; uri: string; size: number | null; sha256: string | null }[]> {
+  // The names below a folder are those up to what it would be with the character behind `/`.
+  const end = prefix === '' ? null : `${prefix.slice(0, -1)}0`
   return sql`
     select name, uri, size::float8 as size, sha256 from pawl.artifact
-     where stage_id = ${stageId}::uuid and state = 'stored' and name > ${after}
+     where stage_id = ${stageId}::uuid and state = 'stored' and name > ${after > prefix ? after : prefix}
+       and (${end}::text is null or name < ${end})
      order by name limit ${limit}::int`
 }
 

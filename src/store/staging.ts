@@ -36,8 +36,11 @@ export async function lookedInto(sql: Sql, outputs: string, rounds: number, isAl
      where key = md5(${outputs}) and rounds = ${rounds}::int`
 }
 
-/** Of these attempts, those whose uploads may still be wanted. */
-export async function aliveAttempts(
+/**
+ * Of these attempts, those whose uploads nobody will ever want. What this database does not know may be that of another
+ * one, which shares the folder.
+ */
+export async function deadAttempts(
   sql: Sql,
   attempts: readonly { readonly taskId: string; readonly epoch: number }[],
 ): Promise<Set<string>> {
@@ -45,7 +48,8 @@ export async function aliveAttempts(
     select t.task_id, t.epoch
       from unnest(${attempts.map(({ taskId }) => taskId)}::uuid[], ${attempts.map(({ epoch }) => epoch)}::int[])
         as t (task_id, epoch)
-     where exists (select from pawl.artifact a
-                    where a.task_id = t.task_id and a.epoch = t.epoch and a.ended_at is null)`
+     where exists (select from pawl.task where id = t.task_id)
+       and not exists (select from pawl.artifact a
+                        where a.task_id = t.task_id and a.epoch = t.epoch and a.ended_at is null)`
   return new Set(rows.map(({ taskId, epoch }) => `${taskId}/${epoch}`))
 }

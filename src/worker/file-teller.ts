@@ -22,10 +22,10 @@ export function fileTeller(line: Line) {
 
 /** Reads what a stage has put in its place. */
 export function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
-  return async function* (stageId) {
+  return async function* (stageId, prefix) {
     if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
     for (let cursor: string | undefined; ; ) {
-      const ask = { limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
+      const ask = { ...(prefix !== '' && { prefix }), limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
       const { items, next } = await engine.stageFiles(stageId, ask)
       yield items
       if (next === null) return
