@@ -95,7 +95,7 @@ async function checkVersion(files: FileStore, { uri, path, version }: Wanted & {
   const stat = await files.stat(uri)
   // What an earlier stage put out is known by its checksum, which not every place keeps.
   const isOfStage = /^[0-9a-f]{64}$/.test(version)
-  if (stat?.version === version || (isOfStage && (stat?.sha256 ?? version) === version)) return
+  if (stat?.version === version || (isOfStage && stat !== undefined && (stat.sha256 ?? version) === version)) return
   const why = 'what is made of it could be taken for what would have been made of the file that was found'
   throw new GiveUp(`The input ${shown(path)} has changed since it was found, and ${why}.`)
 }

@@ -60,6 +60,7 @@ async function tell(scene: Scene, weak: Pawl): Promise<void> {
   for (let round = 0; round < 12; round++) {
     for (const chore of chores) await survived(() => chore.run(weak.context))
     await work(f, weak)
+    for (const chore of chores) await survived(() => chore.run(weak.context))
     await f.advance(61)
     for (const chore of chores) await chore.run(f.engine.context)
     const { state } = await f.engine.job(jobId)
