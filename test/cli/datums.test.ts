@@ -90,7 +90,7 @@ test('job outputs lists files with state, size, place and task; --uris those tha
   assert.match(list.out, /b c.txt +registered /)
   assert.equal((await pawl.run(['job', 'outputs', id, '--uris'])).out, `${outbox.uri}a.txt\n`)
   const registered = ['job', 'outputs', id, '--uris', '--state', 'registered']
-  assert.equal((await pawl.run(registered)).out, `${outbox.uri}b c.txt\n`)
+  assert.equal((await pawl.run(registered)).out, `${outbox.uri}b%20c.txt\n`)
   const items = (await pawl.run(['job', 'outputs', id, '--json'])).json() as { name: string; taskId: string }[]
   assert.deepEqual(
     items.map(({ name, taskId }) => [name, taskId]),
