@@ -10,7 +10,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { parse } from 'yaml'
 import { findRoot } from '../scripts/job-schema-page.ts'
+import { withAbsoluteUris } from '../src/spec/absolute-uris.ts'
 import { parseJobSpec } from '../src/spec/parse-job-spec.ts'
 import { eventually } from './harness/eventually.ts'
 import { freePort } from './harness/free-port.ts'
@@ -84,7 +86,7 @@ async function run(t: TestContext, { path, env, server }: Workplace, { language,
     t.after(() => end(child))
     return eventually(`${text.trim()} is ready`, () => isReady(child, text, server), 120).then(() => {})
   }
-  if (language === 'yaml' && text.includes('stages:')) parseJobSpec(text)
+  if (language === 'yaml' && text.includes('stages:')) parseJobSpec(withAbsoluteUris(parse(text), `file://${path}/`))
   if (word !== '') writeFileSync(join(path, word), text)
   else if (language === 'sh') await shell(text, path, env)
   else if (language === 'json') JSON.parse(text)

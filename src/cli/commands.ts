@@ -6,8 +6,11 @@ import { config } from './commands/config.ts'
 import { conformance } from './commands/conformance.ts'
 import { deadLetterCommands } from './commands/dead-letters.ts'
 import { eventsTail } from './commands/events.ts'
-import { jobDescribe, jobEvents, jobList } from './commands/job.ts'
+import { jobOutputs, lineage } from './commands/files.ts'
+import { jobEvents, jobList } from './commands/job.ts'
 import { jobControl } from './commands/job-control.ts'
+import { jobConvert } from './commands/job-convert.ts'
+import { jobDescribe } from './commands/job-describe.ts'
 import { jobRun, jobWait } from './commands/job-run.ts'
 import { k8sRender } from './commands/k8s.ts'
 import { keyCommands } from './commands/keys.ts'
@@ -26,10 +29,12 @@ const table: readonly Command[] = [
   worker,
   workerList,
   jobRun,
+  jobConvert,
   jobList,
   jobDescribe,
   jobWait,
   jobEvents,
+  jobOutputs,
   ...jobControl,
   ...stageCommands,
   taskAdd,
@@ -38,6 +43,7 @@ const table: readonly Command[] = [
   taskEvents,
   taskLogs,
   ...taskControl,
+  lineage,
   ...deadLetterCommands,
   eventsTail,
   queueList,

@@ -1,10 +1,16 @@
 /** How a state looks: its colour and its mark follow from the lifecycle, not from its name. */
+import { artifactLifecycle } from '../kernel/artifact.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Style, type Styled, styled } from './line.ts'
 
-const lifecycles = { job: jobLifecycle, stage: stageLifecycle, task: taskLifecycle } as const
+const lifecycles = {
+  job: jobLifecycle,
+  stage: stageLifecycle,
+  task: taskLifecycle,
+  artifact: artifactLifecycle,
+} as const
 export type Entity = keyof typeof lifecycles
 
 interface Traits {

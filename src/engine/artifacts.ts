@@ -11,6 +11,7 @@ import {
   noteErrors,
   noteUploads,
   registerArtifacts,
+  registeredOf,
 } from '../store/artifacts.ts'
 import type { Sql } from '../store/sql.ts'
 import { noteStaging } from '../store/staging.ts'
@@ -26,7 +27,7 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   for (const files of byLease.values()) {
     const { id, epoch } = files[0]!
     try {
-      await again(() => context.sql.begin(tx => reportOf(tx, { id, epoch }, files)))
+      await again(() => reportFiles(context.sql, { id, epoch }, files))
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
       const { code, message } = error
@@ -36,20 +37,42 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   return refused
 }
 
+/** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
+async function reportFiles(sql: Sql, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
+  const [only] = files
+  if (files.length === 1 && only!.state === 'uploaded') {
+    const { missed } = await noteUploads(sql, lease, [uploadOf(only!, only!.uri)])
+    if (missed.length === 0) return
+  }
+  await sql.begin(tx => reportOf(tx, lease, files))
+}
+
+const uploadOf = ({ size = 0, sha256 = '' }: ArtifactReport, uri: string) => ({ uri, size, sha256 })
+
 async function reportOf(tx: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const task = await holdForFiles(tx, held)
   if (task === undefined) throw new Problem('LEASE_LOST', { ...held })
   const said = (state: ArtifactReport['state']) => files.filter(file => file.state === state)
   const registered = said('registered').map(file => placed(file, held, task))
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
-  const uploaded = said('uploaded').map(({ uri, size = 0, sha256 = '' }) => ({ uri: spelled(uri, task), size, sha256 }))
-  if (uploaded.length > 0) {
-    const known = new Set(await noteUploads(tx, { ...held, ...task }, uploaded))
-    const unknown = uploaded.find(({ uri }) => !known.has(uri))
-    if (unknown !== undefined) throw new Problem('ARTIFACT_UNKNOWN', { ...held, uri: unknown.uri })
-  }
+  await upload(tx, held, task, said('uploaded'))
   const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))
   if (failed.length > 0) await noteErrors(tx, { ...held, ...task }, failed)
+}
+
+/** One that was said before is as good. */
+async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly ArtifactReport[]): Promise<void> {
+  if (files.length === 0) return
+  const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
+  const { missed } = await noteUploads(tx, lease, uploads)
+  if (missed.length === 0) return
+  const known = await registeredOf(
+    tx,
+    lease,
+    missed.map(({ uri }) => uri),
+  )
+  const unknown = missed.find(({ uri }) => !known.has(uri))
+  if (unknown !== undefined) throw new Problem('ARTIFACT_UNKNOWN', { ...lease, uri: unknown.uri })
 }
 
 async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly NewArtifact[]): Promise<void> {

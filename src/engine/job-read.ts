@@ -102,6 +102,7 @@ export function toStageView(stage: StageReadRow): StageView {
     seq,
     task: plan.task,
     queue,
+    files: filesOf(plan),
     needs: plan.needs,
     open,
     progress: progressOf([stage]),
@@ -116,6 +117,12 @@ export function toStageView(stage: StageReadRow): StageView {
     changedAt: stage.changedAt.toISOString(),
     endedAt: iso(stage.endedAt),
   }
+}
+
+function filesOf({ files }: StageReadRow['plan']): StageView['files'] {
+  if (files === undefined) return null
+  const { inputs, outputs, runner } = files
+  return { datums: inputs !== null, outputs, runner: runner?.kind ?? null }
 }
 
 function progressOf(stages: readonly StageReadRow[]): Progress {

@@ -2,7 +2,8 @@
 import { artifactLifecycle } from '../kernel/artifact.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import type { ArtifactView, Lineage, Making, StageFile } from './artifacts.ts'
-import { at, id, list, orNull, ref, text, view, whole, words } from './shapes.ts'
+import type { StageFiles } from './jobs.ts'
+import { at, flag, id, list, orNull, ref, text, view, whole, words } from './shapes.ts'
 
 const artifact = view<ArtifactView>({
   id,
@@ -33,6 +34,12 @@ const making = view<Making>({
   jobId: orNull(id),
   inputs: list(input),
   outputs: list(ref('Artifact')),
+})
+
+export const stageFiles = view<StageFiles>({
+  datums: flag,
+  outputs: orNull(text),
+  runner: orNull(words('local', 'kubernetes')),
 })
 
 export const artifactViews = {

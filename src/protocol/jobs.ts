@@ -26,6 +26,8 @@ export interface StageView {
   readonly seq: number
   readonly task: string | null
   readonly queue: string
+  /** What it has to do with files; null: nothing. */
+  readonly files: StageFiles | null
   readonly needs: readonly string[]
   readonly open: Openness
   readonly progress: Progress
@@ -40,6 +42,15 @@ export interface StageView {
   readonly createdAt: string
   readonly changedAt: string
   readonly endedAt: string | null
+}
+
+export interface StageFiles {
+  /** Each of its tasks is a datum: it has files that were found when the stage opened. */
+  readonly datums: boolean
+  /** The folder that its files go to. */
+  readonly outputs: string | null
+  /** Who starts its workers; null: whoever does. */
+  readonly runner: 'local' | 'kubernetes' | null
 }
 
 export interface JobView {

@@ -7,7 +7,7 @@ import { statesOf } from '../kernel/lifecycle.ts'
 import { problems, type Refused } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { artifactViews } from './artifact-views.ts'
+import { artifactViews, stageFiles } from './artifact-views.ts'
 import type { JobView, Progress, StageView } from './jobs.ts'
 import { type LogLineView, logLevels } from './logs.ts'
 import { operationViews } from './operation-views.ts'
@@ -132,6 +132,7 @@ export const views = {
     seq: whole,
     task: orNull(text),
     queue: text,
+    files: orNull(stageFiles),
     needs: list(text),
     open: words('sealed', 'open', 'untilDone'),
     progress,

@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RunnerPlan, RunPlan } from '../kernel/datum.ts'
 import type { JobPlan } from '../kernel/plan.ts'
+import type { StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { manifestsFor, stagesToRun } from './stages-to-run.ts'
 
-const run: RunPlan = { command: ['true'], env: {}, secrets: {}, permanentExitCodes: [], mount: null }
-const runner: RunnerPlan = { kind: 'kubernetes', image: 'debian:12' }
+const run = { command: ['true'] }
+const runner = { kubernetes: { image: 'debian:12' } }
 
 /** A job of a stage for each of these. */
-function planWith(...stages: readonly object[]): JobPlan {
-  const written = stages.map((_, index) => ({ name: `stage-${index}`, task: 'command' }))
-  const plan = parseJobSpec({ name: 'texts', stages: written })
-  return { ...plan, stages: plan.stages.map((stage, index) => ({ ...stage, ...stages[index] })) }
+function planWith(...stages: readonly Partial<StageSpec>[]): JobPlan {
+  return parseJobSpec({ name: 'texts', stages: stages.map((stage, index) => ({ name: `stage-${index}`, ...stage })) })
 }
 
 test('of a job, Kubernetes is given the stages that run a command there, and no others', () => {
-  const plan = planWith({}, { run, runner }, { run, runner: { kind: 'local' } }, { run: null, runner: null })
+  const plan = planWith({ task: 't' }, { run, runner }, { run, runner: 'local' }, { run })
   assert.deepEqual(
     stagesToRun(plan).map(({ jobName, stageName, round }) => [jobName, stageName, round]),
     [['texts', 'stage-1', 1]],
@@ -33,7 +31,7 @@ test('a stage has as many pods as it may have tasks at once, and a queue of its 
 })
 
 test('the Jobs of a spec are made for the namespace, server, image and key that the settings name', () => {
-  const away: RunnerPlan = { kind: 'kubernetes', image: 'debian:12', namespace: 'away' }
+  const away = { kubernetes: { image: 'debian:12', namespace: 'away' } }
   const [here, there] = manifestsFor(planWith({ run, runner }, { run, runner: away }), {
     namespace: 'jobs',
     serverUrl: 'https://pawl.example',

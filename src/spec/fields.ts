@@ -13,7 +13,7 @@ export interface List extends Field {
   readonly items: Field
 }
 
-function listOf(items: Field, most: number, more: object = {}): List {
+export function listOf(items: Field, most: number, more: object = {}): List {
   const schema = { type: 'array', items: items.schema ?? {}, maxItems: most, ...more }
   const check = field(schema, value => {
     if (!Array.isArray(value)) return 'be a list'

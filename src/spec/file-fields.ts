@@ -1,5 +1,6 @@
 /** What may be written of commands and files in a job spec. */
 import { type Field, field, isObject, nested, number, oneOf, text } from '../kernel/check.ts'
+import { relativeUri } from './absolute-uris.ts'
 
 const word = text(10_000)
 
@@ -13,7 +14,7 @@ function listOf(item: Field, most: number, least = 0): Field {
   })
 }
 
-function mapOf(names: RegExp, called: string, item: Field): Field {
+export function mapOf(names: RegExp, called: string, item: Field): Field {
   const schema = { type: 'object', propertyNames: { pattern: names.source }, additionalProperties: item.schema ?? {} }
   return field(schema, value => {
     if (!isObject(value)) return 'be an object'
@@ -26,8 +27,8 @@ function mapOf(names: RegExp, called: string, item: Field): Field {
   })
 }
 
-const variable = /^[A-Za-z_][A-Za-z0-9_]*$/
-const anyText = field({ type: 'string' }, value =>
+export const variable = /^[A-Za-z_][A-Za-z0-9_]*$/
+export const anyText = field({ type: 'string' }, value =>
   typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL',
 )
 
@@ -49,28 +50,30 @@ export const runField = nested(
 )
 
 const dnsName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
-const words = mapOf(/^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$/, 'a label', anyText)
-const quantity = field({ type: 'string' }, value =>
+export const labelWords = mapOf(/^[A-Za-z0-9]([-A-Za-z0-9._/]*[A-Za-z0-9])?$/, 'a label', anyText)
+export const quantity = field({ type: 'string' }, value =>
   typeof value === 'string' && /^[0-9.]+([EPTGMk]i?|m)?$/.test(value)
     ? undefined
     : 'be a quantity, such as 500m or 2Gi',
 )
-const dns = field({ type: 'string', pattern: dnsName.source, maxLength: 253 }, value =>
+export const dns = field({ type: 'string', pattern: dnsName.source, maxLength: 253 }, value =>
   typeof value === 'string' && value.length <= 253 && dnsName.test(value) ? undefined : 'be a name of Kubernetes',
 )
 const seconds = number({ from: 1, to: 31_536_000, whole: true })
 
+export const imagePullPolicy = oneOf(['Always', 'IfNotPresent', 'Never'])
+
 const kubernetes = nested(
   {
     image: text(500),
-    imagePullPolicy: oneOf(['Always', 'IfNotPresent', 'Never']),
+    imagePullPolicy,
     resources: nested({ cpu: quantity, memory: quantity, limits: mapOf(/^[a-z0-9./-]+$/, 'a resource', quantity) }),
-    nodeSelector: words,
+    nodeSelector: labelWords,
     serviceAccount: dns,
     activeDeadlineSeconds: seconds,
     ttlSeconds: number({ from: 0, to: 31_536_000, whole: true }),
     namespace: dns,
-    labels: words,
+    labels: labelWords,
   },
   ['image'],
 )
@@ -80,10 +83,14 @@ export const runnerField = field({ anyOf: [{ const: 'local' }, withKubernetes.sc
   value === 'local' ? undefined : isObject(value) ? withKubernetes(value) : 'be "local" or { kubernetes: … }',
 )
 
-const uri = /^(file:\/\/\/|file:\/\/\.\/?|s3:\/\/[^/?#\s]+)/
+/** What an editor allows, for it looks at the file that a relative URI is read from. */
+const uri = /^(file:\/\/\/|file:\/\/\.{1,2}(\/|$)|s3:\/\/[^/?#\s]+)/
 
 export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.source }, value => {
   if (typeof value !== 'string' || value.length > 4000) return 'be a URI of at most 4000 characters'
+  if (relativeUri.test(value)) {
+    return `be absolute: ${value} is meant from the file of a spec, which \`pawl job run FILE\` knows, and nobody here`
+  }
   return uri.test(value) ? undefined : 'begin with file:/// or s3://bucket, or, in a file of its own, with file://./'
 })
 
@@ -128,10 +135,16 @@ export const inputSchema = {
   ],
 }
 
+/** Why no folder of inputs can be called so. */
+export function folderNameFault(name: string): string | undefined {
+  if (!folderName.test(name)) return 'a name has letters, digits, and _ . - inside'
+  return name === 'out' ? 'that is where outputs go' : undefined
+}
+
 function foldersFault(folders: Record<string, unknown>): string | undefined {
   for (const [name, said] of Object.entries(folders)) {
-    if (!folderName.test(name)) return `not have "${name}": a name has letters, digits, and _ . - inside`
-    if (name === 'out') return 'not have "out": that is where outputs go'
+    const unfit = folderNameFault(name)
+    if (unfit !== undefined) return `not have "${name}": ${unfit}`
     const fault = folder(said)
     if (fault !== undefined) return `have a "${name}" that must ${fault}`
     const { uri, stage } = said as Record<string, unknown>

@@ -149,3 +149,32 @@ function deepFreeze(value: unknown): void {
   Object.freeze(value)
   for (const inner of Object.values(value)) deepFreeze(inner)
 }
+
+const command = (more: Partial<StageSpec> = {}): StageSpec => ({ name: 'a', run: { command: ['x'] }, ...more })
+
+test('a URI that is relative to a file is refused where no file is known, and it is said who would know', () => {
+  const inputs = { cross: [{ doc: { uri: 'file:///docs' } }, { model: { uri: 'file://./model' } }] }
+  const issues = issuesOf(job(command({ inputs, outputs: 'file://../out' })))
+  assert.deepEqual(
+    issues.map(({ at }) => at),
+    ['stages[0].inputs', 'stages[0].outputs'],
+  )
+  assert.match(issues[0]!.why, /"model" that must have a "uri" that must be absolute: file:\/\/\.\/model is meant from/)
+  assert.match(issues[1]!.why, /must be absolute: file:\/\/\.\.\/out .*`pawl job run FILE` knows/)
+})
+
+test('files can be taken only from a stage that is before and says where it puts them out', () => {
+  const taking = (stage: string, more: object = {}) =>
+    command({ name: 'b', inputs: { union: [{ part: { stage } }, { again: { stage } }] }, ...more })
+  const first = command({ outputs: 's3://bucket/a' })
+  assert.deepEqual(issuesOf(job(first, taking('a'))), [])
+  const at = 'stages[1].inputs'
+  assert.deepEqual(issuesOf(job(command(), taking('a'))), [
+    { at, why: "'a' puts out no files: its `outputs` would say where" },
+  ])
+  assert.deepEqual(issuesOf(job(first, taking('a', { needs: [] }))), [
+    { at, why: "'a' is not among the stages before it" },
+  ])
+  const odd = issuesOf(job({ ...first, name: 'first' }, taking('frist')))
+  assert.deepEqual(odd, [{ at, why: "no stage is called 'frist'; did you mean 'first'?", didYouMean: 'first' }])
+})

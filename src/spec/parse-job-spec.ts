@@ -31,7 +31,8 @@ function faultsInSpec(spec: unknown): Fault[] {
   // Only in a sound graph is there an above and a below.
   const isSound = graph.faults.length === 0
   const ofConditions = isSound ? stages.flatMap((stage, index) => foreign(stage, index, graph)) : []
-  return [...ofJob, ...ofStages, ...graph.faults, ...ofConditions]
+  const ofInputs = isSound ? inputFaults(stages, graph) : []
+  return [...ofJob, ...ofStages, ...graph.faults, ...ofConditions, ...ofInputs]
 }
 
 function broken(written: Record<string, unknown>, rules: readonly Rule[], before: string): Fault[] {
@@ -48,10 +49,7 @@ function outline({ name, needs, join }: Record<string, unknown>): Node {
 
 /** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
-  const ofInputs = stagesOfInputs(stage.inputs)
-    .filter(name => !graph.isAbove(index, name))
-    .map(name => ({ at: `stages[${index}].inputs`, why: `'${name}' is not among the stages before it` }))
-  const ofTexts = ['when', 'forEach'].flatMap(field => {
+  return ['when', 'forEach'].flatMap(field => {
     const text = stage[field]
     if (!isText(text) || checkCondition(text) !== undefined) return []
     return stagesNamedIn(text)
@@ -61,7 +59,20 @@ function foreign(stage: Record<string, unknown>, index: number, graph: Graph): F
         why: `it looks at '${name}', which is not among the stages before it`,
       }))
   })
-  return [...ofInputs, ...ofTexts]
+}
+
+/** Files can be taken only from a stage that is before this one and puts some out. */
+function inputFaults(stages: readonly Record<string, unknown>[], graph: Graph): Fault[] {
+  const putsOut = new Map(stages.map(({ name, outputs }) => [name, outputs !== undefined]))
+  const known = [...putsOut.keys()].filter(isText)
+  return stages.flatMap(({ inputs }, index) => {
+    const at = `stages[${index}].inputs`
+    return [...new Set(stagesOfInputs(inputs))].flatMap((name): Fault[] => {
+      if (!putsOut.has(name)) return [{ at, why: `no stage is called '${name}'`, unknown: { word: name, known } }]
+      if (!graph.isAbove(index, name)) return [{ at, why: `'${name}' is not among the stages before it` }]
+      return putsOut.get(name) ? [] : [{ at, why: `'${name}' puts out no files: its \`outputs\` would say where` }]
+    })
+  })
 }
 
 /** The stages whose files it takes, wherever they are named. */

@@ -45,6 +45,8 @@ const good: unknown[] = [
   stage({ retry: { attempts: 1, losses: 1, delaySeconds: 0, factor: 1, maxSeconds: 0, jitter: false } }),
   stage({ leaseSeconds: 5, heartbeatSeconds: null, timeoutSeconds: 1, graceSeconds: 0, expireInSeconds: null }),
   stage({ keepSeconds: 0, deadLetter: 'never' }),
+  stage({ inputs: { doc: { uri: 'file:///docs', glob: '/*' }, 'model.v2': { uri: 's3://bucket' } } }),
+  stage({ inputs: { cross: [{ a: { uri: 'file:///a' } }, { union: [{ b: { uri: 's3://b/c/' } }] }] } }),
 ]
 
 const bad: unknown[] = [
@@ -90,6 +92,16 @@ const bad: unknown[] = [
   stage({ leaseSeconds: null }),
   stage({ parallelism: '4' }),
   stage({ run: {} }),
+  stage({ inputs: {} }),
+  stage({ inputs: { doc: { uri: 'docs' } } }),
+  stage({ inputs: { doc: { uri: 'file:///docs', stage: 'a' } } }),
+  stage({ inputs: { doc: { glob: '/*' } } }),
+  stage({ inputs: { doc: { uri: 'file:///docs', globb: '/*' } } }),
+  stage({ inputs: { out: { uri: 'file:///docs' } } }),
+  stage({ inputs: { 'a b': { uri: 'file:///docs' } } }),
+  stage({ inputs: { cross: [] } }),
+  stage({ inputs: { cross: { a: { uri: 'file:///a' } } } }),
+  stage({ inputs: { cross: [{ a: { uri: 'file:///a' } }], b: { uri: 'file:///b' } } }),
 ]
 
 test('what the schema allows parseJobSpec takes, and what it forbids is refused', () => {

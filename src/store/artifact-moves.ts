@@ -13,7 +13,8 @@ export interface MovedArtifact {
 const finals = among(statesOf(artifactLifecycle, 'final'))
 
 /**
- * Moves artifacts, each with its event; answers with those that it moved. One that has moved on meanwhile is passed over,
+ * Moves artifacts, each with its event; answers with those that it moved. A stage that may have waited for one gets an
+ * empty row of counts: should whoever moves it die before it drives the job, the babysitter finds that. One that has moved on meanwhile is passed over,
  * and so is one whose attempt has won, if it is to be discarded: the lock looks at each again. Rows are locked in the
  * order of their ids, as every batch does.
  */
@@ -39,7 +40,10 @@ export async function moveArtifacts(
                                          'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
         from locked
        where a.id = any(array[locked.id])
-      returning a.id, a.seq, a.task_id, a.stage_id, a.uri, a.staged_uri
+      returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
+    ), told as (
+      insert into pawl.tally (job_id, stage_id)
+      select distinct job_id, stage_id from moved where won and stage_id is not null and ${to}::text in ('stored', 'error')
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0

@@ -82,23 +82,46 @@ export interface Upload {
   readonly sha256: string
 }
 
-/** Notes that files are kept under their attempt's prefix; answers with the URIs that it has registered. */
-export async function noteUploads(sql: Sql, task: Held & HeldFiles, files: readonly Upload[]): Promise<string[]> {
-  await sql`
-    update pawl.artifact a
-       set size = f.size, sha256 = f.sha256
-      from unnest(${files.map(({ uri }) => uri)}::text[], ${list(files.map(({ size }) => size))}::bigint[],
-                  ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
-     where a.task_id = ${task.id}::uuid and a.epoch = ${task.epoch}::int and a.uri = f.uri and a.state = 'registered'`
-  const chosen = await sql<{ id: string }>`
-    select id from pawl.artifact
-     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])
-       and state = 'registered'`
-  await moveArtifacts(sql, idsOf(chosen), { to: 'uploaded', actor: `worker:${task.owner}`, cause: 'reported_upload' })
-  const known = await sql<{ uri: string }>`
-    select uri from pawl.artifact
-     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])`
-  return known.map(({ uri }) => uri)
+/**
+ * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind.
+ * Returns those that it did not find waiting: all, if the task is not held under this epoch.
+ */
+export async function noteUploads(
+  sql: Sql,
+  { id, epoch }: Held,
+  files: readonly Upload[],
+): Promise<{ missed: Upload[] }> {
+  const [row] = await sql<{ uris: string[] | null }>`
+    with mine as materialized (
+      select id, owner from pawl.task where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held}) for update
+    ), moved as (
+      update pawl.artifact a
+         set state   = 'uploaded',
+             seq     = a.seq + 1,
+             at      = pawl.clock(),
+             size    = f.size,
+             sha256  = f.sha256,
+             history = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, 'uploaded', 'artifact.uploaded',
+                                        'worker:' || mine.owner, 'reported_upload', null)::pawl.step
+        from mine,
+             unnest(${files.map(({ uri }) => uri)}::text[], ${list(files.map(({ size }) => size))}::bigint[],
+                    ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
+       where a.task_id = mine.id and a.epoch = ${epoch}::int and a.uri = f.uri and a.state = 'registered'
+      returning a.id, a.seq, a.uri
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select array_agg(uri) as uris from moved`
+  const moved = new Set(row!.uris)
+  return { missed: files.filter(({ uri }) => !moved.has(uri)) }
+}
+
+/** Of these files, those that the attempt has registered, whatever has become of them. */
+export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ uri: string }>`
+    select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
+  return new Set(rows.map(({ uri }) => uri))
 }
 
 /** Files that could not be made. Their places are free again. */
@@ -134,25 +157,23 @@ export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise
  * they were put there directly; those of any other attempt never will.
  */
 export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
-  if (won.length > 0) {
-    await sql`
-      update pawl.artifact a
-         set won = true, at = pawl.clock()
-        from unnest(${list(won.map(({ id }) => id))}::uuid[], ${list(won.map(({ epoch }) => epoch))}::int[]) as t (id, epoch)
-       where a.task_id = t.id and a.epoch = t.epoch and a.state = 'uploaded'`
-    const chosen = await sql<{ id: string }>`
-      select a.id
-        from unnest(${list(won.map(({ id }) => id))}::uuid[]) as t (id)
-        join pawl.artifact a on a.task_id = t.id and a.won and a.state = 'uploaded' and a.staged_uri is null`
-    await moveArtifacts(sql, idsOf(chosen), { to: 'stored', actor: 'engine', cause: 'put_in_place' })
-  }
   const all = [...won, ...lost]
   if (all.length === 0) return
-  const chosen = await sql<{ id: string }>`
-    select a.id
-      from unnest(${list(all.map(({ id }) => id))}::uuid[]) as t (id)
-      join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won`
-  await moveArtifacts(sql, idsOf(chosen), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
+  const rows = await sql<{ id: string; won: boolean; isThere: boolean }>`
+    with mine as materialized (
+      select a.id, coalesce(a.epoch = t.epoch and t.won and a.state = 'uploaded', false) as won
+        from unnest(${list(all.map(({ id }) => id))}::uuid[], ${list(all.map(({ epoch }) => epoch))}::int[],
+                    ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
+        join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
+    ), counted as (
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = mine.id and mine.won
+      returning a.id, a.staged_uri is null as is_there
+    )
+    select mine.id, mine.won, coalesce(counted.is_there, false) as is_there from mine left join counted using (id)`
+  const placed = rows.filter(({ isThere }) => isThere)
+  await moveArtifacts(sql, idsOf(placed), { to: 'stored', actor: 'engine', cause: 'put_in_place' })
+  const over = rows.filter(file => !file.won)
+  await moveArtifacts(sql, idsOf(over), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
 }
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)

@@ -30,15 +30,15 @@ export function listArtifacts(
   sql: Sql,
   ask: { of: 'job' | 'stage' | 'task'; id: string; states: readonly string[]; after: string | null; limit: number },
 ): Promise<ArtifactRow[]> {
-  const tasks = {
-    job: `select t.id from pawl.stage s join pawl.task t on t.stage_id = s.id where s.job_id =`,
-    stage: `select id from pawl.task where stage_id =`,
-    task: `select id from pawl.task where id =`,
+  const owner = {
+    job: 'a.job_id = i.id',
+    stage: 'a.stage_id = i.id and a.job_id = (select job_id from pawl.stage where id = i.id)',
+    task: 'a.task_id = i.id',
   }
   return sql<ArtifactRow>`
-    select ${columns} from pawl.artifact a
-     where a.task_id = any(array(${literal(tasks[ask.of])} ${ask.id}::uuid))
-       and a.id > coalesce(${ask.after}::uuid, '00000000-0000-0000-0000-000000000000')
+    select ${columns}
+      from (select ${ask.id}::uuid as id) as i join pawl.artifact a on ${literal(owner[ask.of])}
+     where a.id > coalesce(${ask.after}::uuid, '00000000-0000-0000-0000-000000000000')
        and (cardinality(${ask.states}::text[]) = 0 or a.state = any(${ask.states}::text[]))
      order by a.id limit ${ask.limit}::int`
 }

@@ -68,7 +68,7 @@ test(
     const { code, out } = await pawl.run(['job', 'describe', id], { env: { COLUMNS: '100' } })
     assert.equal(code, 0)
     assert.match(out, /only +failed +1\/1 +1/)
-    assert.match(out, /IN TROUBLE[\s\S]*fail +failed +1 +the disk is full/)
+    assert.match(out, /IN TROUBLE[\s\S]*fail +failed +\S+ +1 +the disk is full/)
   },
 )
 

@@ -38,7 +38,7 @@ async function liveAndDie(t: TestContext, folder: string, enough: number): Promi
   const ask: EmbeddedProgram = { folder }
   const program = startProgram(t, 'faults/programs/embedded.js', ask, readLine)
   const isProgress = ({ word }: Said) => word === 'queued' || word === 'settled'
-  await program.said(`${enough} lines of progress`, () => program.lines.filter(isProgress).length >= enough)
+  await program.said(`${enough} lines of progress`, () => program.lines.filter(isProgress).length >= enough, 120)
   program.signal('SIGKILL')
   await program.ended
   return program.lines

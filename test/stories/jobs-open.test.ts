@@ -237,3 +237,23 @@ test('a condition or a list that cannot be worked out fails its stage, and says 
     assert.match(error!.message, why)
   }
 })
+
+test('a stage that is added may take the files of one that is there, if that one puts some out', async t => {
+  const f = await fresh(t)
+  const run = { command: ['true'] }
+  const { id } = await f.engine.submit({
+    name: 'files',
+    open: true,
+    stages: [
+      { name: 'made', run, outputs: 'file:///tmp/made' },
+      { name: 'kept', run, needs: [] },
+    ],
+  })
+  const taking = (stage: string) => [{ name: 'next', needs: [stage], run, inputs: { part: { stage } } }]
+  await assert.rejects(f.engine.addStages(id, taking('kept')), { code: 'SPEC_INVALID', message: /puts out no files/ })
+  const { stages } = await f.engine.addStages(id, taking('made'))
+  assert.deepEqual(
+    stages.map(({ name }) => name),
+    ['made', 'kept', 'next'],
+  )
+})

@@ -1,19 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { loadModule } from '../../config/load-module.ts'
-import { isObject } from '../../kernel/check.ts'
-import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView } from '../../protocol/jobs.ts'
-import { specInvalid } from '../../spec/faults.ts'
-import type { JobSpec } from '../../spec/job-spec.ts'
-import { readYaml } from '../../spec/read-yaml.ts'
 import { callFlags, callOf, onceFlag, said } from '../asking.ts'
 import { type Answer, type Ask, apiCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between } from '../moments.ts'
+import { localFlag, readJob, specHelp } from '../read-spec.ts'
 import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { watchJob } from '../watch.ts'
 
@@ -25,18 +18,22 @@ const waitFlags = {
 export const jobRun = apiCommand({
   name: 'job run',
   says: 'Submit a job.',
-  more: 'The spec is YAML, JSON, or a module (.ts, .js, .mjs) that exports one; "-" reads it from the standard input.',
+  more: `${specHelp}
+
+Only the spec is sent. Nothing is uploaded: inputs stay where they are, and workers fetch what they need of them.`,
   takes: { spec: 'the file of the job' },
   flags: {
     input: { kind: 'json', value: 'JSON', says: 'its input, in place of the one in the spec' },
     wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
+    ...localFlag,
     ...waitFlags,
     ...onceFlag,
     as: callFlags.as,
   },
   async run(ask) {
     const { api, args, flags } = ask
-    const spec = await readSpec(args.spec)
+    const { spec, fromPipeline } = await readJob(args.spec, { local: flags.local === true })
+    if (fromPipeline && !flags.local) ask.screen.note(inKubernetes)
     const { actor } = callOf(flags)
     const call = said({ actor, idempotencyKey: flags['idempotency-key'] })
     const submitted = await api.submit(flags.input === undefined ? spec : { ...spec, input: flags.input }, call)
@@ -54,6 +51,9 @@ export const jobWait = apiCommand({
   flags: waitFlags,
   run: async ask => waitFor(ask.api, await findJobId(ask.api, ask.args.id), ask),
 })
+
+const inKubernetes =
+  'A pipeline runs in Kubernetes, by a server with --kubernetes; --local has workers with --commands run it.'
 
 type WaitAsk = Pick<Ask, 'screen' | 'json' | 'untilTold'> & {
   readonly flags: { readonly strict?: true | undefined; readonly quiet?: true | undefined }
@@ -89,36 +89,4 @@ function outcome(job: JobView): Line[] {
     }),
     ...(bad === 0 ? [] : [styled('dim', `  pawl job describe ${job.id.slice(-8)} shows the errors.`)]),
   ]
-}
-
-async function readSpec(path: string): Promise<JobSpec> {
-  if (/\.[cm]?[jt]s$/.test(path)) return specIn(path, await loadModule(resolve(path)))
-  const read = readYaml(textOf(path))
-  if ('faults' in read) throw specInvalid(read.faults)
-  // What else is wrong with it, whoever takes it says.
-  if (!isObject(read.value)) throw specInvalid([{ at: 'spec', why: 'must be an object' }])
-  return read.value as unknown as JobSpec
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8')
-  } catch (error) {
-    throw new Problem('FILE_INVALID', { file: path, why: (error as Error).message }, error)
-  }
-}
-
-function specIn(file: string, module: Readonly<Record<string, unknown>>): JobSpec {
-  const isSpec = (value: unknown) => isObject(value) && typeof value.name === 'string' && !('run' in value)
-  const specs = Object.entries(module).filter(([, value]) => isSpec(value))
-  const found = specs.find(([name]) => name === 'default') ?? specs[0]
-  if (found === undefined) throw new Problem('FILE_INVALID', { file, why: 'it exports no job spec' })
-  if (specs.length > 1 && found[0] !== 'default') {
-    const names = specs.map(([name]) => name).join(', ')
-    throw new Problem('FILE_INVALID', {
-      file,
-      why: `it exports more than one job spec (${names}) and none as the default`,
-    })
-  }
-  return found[1] as JobSpec
 }

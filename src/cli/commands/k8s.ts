@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { Problem } from '../../kernel/problem.ts'
 import { serverManifests } from '../../runners/server-manifests.ts'
 import { manifestsFor } from '../../runners/stages-to-run.ts'
@@ -7,13 +6,16 @@ import { parseJobSpec } from '../../spec/parse-job-spec.ts'
 import { type Answer, command } from '../command.ts'
 import { kubernetesOf } from '../kubernetes-settings.ts'
 import { refused } from '../parse.ts'
+import { readJob, specHelp } from '../read-spec.ts'
 
 export const k8sRender = command({
   name: 'k8s render',
   says: 'Print the manifests that Kubernetes is given for the stages of a job, or with --server for Pawl itself.',
-  more: `It asks no cluster and no server. Ids are placeholders: a stage has its own when it runs.
+  more: `${specHelp}
+
+It asks no cluster and no server. Ids are placeholders: a stage has its own when it runs.
 The manifests of --server are those of deploy/base; kustomize makes them yours.`,
-  takes: { 'spec?': 'the file of the job, YAML or JSON; "-" reads it from the standard input' },
+  takes: { 'spec?': 'the file of the job' },
   flags: { server: { kind: 'switch', says: 'print the manifests of the server and its PostgreSQL' } },
   settings: ['k8sNamespace', 'k8sUrl', 'k8sImage', 'k8sKeySecret'],
   async run({ args: { spec }, flags, settled }) {
@@ -24,7 +26,7 @@ The manifests of --server are those of deploy/base; kustomize makes them yours.`
       const { text, items } = serverManifests()
       return answer(text, items)
     }
-    const items = manifestsFor(parseJobSpec(textOf(spec)), kubernetesOf(settled))
+    const items = manifestsFor(parseJobSpec((await readJob(spec)).spec), kubernetesOf(settled))
     if (items.length === 0)
       throw new Problem('FILE_INVALID', { file: spec, why: 'none of its stages runs in Kubernetes' })
     return answer(yamlOf(items), items)
@@ -33,12 +35,4 @@ The manifests of --server are those of deploy/base; kustomize makes them yours.`
 
 function answer(text: string, items: readonly object[]): Answer {
   return { data: { apiVersion: 'v1', kind: 'List', items }, show: () => text.trimEnd().split('\n') }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8')
-  } catch (error) {
-    throw new Problem('FILE_INVALID', { file: path, why: (error as Error).message }, error)
-  }
 }

@@ -13,6 +13,7 @@ import { readJson } from '../parse.ts'
 import { patiently, pause, type Waiting } from '../patience.ts'
 import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { type Column, facts, pageEnd, table } from '../table.ts'
+import { commandOf, fileLines, filesOf } from '../task-files.ts'
 import { harmlessJson } from '../text.ts'
 
 export const taskAdd = apiCommand({
@@ -124,12 +125,14 @@ export const taskDescribe = apiCommand({
   async run({ api, args }) {
     const id = await findTaskId(api, args.id)
     const [task, attempts] = await Promise.all([api.task(id), api.attempts(id)])
+    const files = await filesOf(api, task)
     const show = ({ width }: { width: number }): Line[] => [
       [styled('bold', task.type), '  ', stateOf('task', task.state)],
       ...taskFacts(task),
       ...(attempts.length === 0 ? [] : ['', ...table(attempts, attemptColumns, width)]),
+      ...fileLines(files, width),
     ]
-    return { data: { ...task, attempts }, show }
+    return { data: { ...task, attempts, ...files }, show }
   },
 })
 
@@ -149,12 +152,23 @@ function taskFacts(task: TaskView): Line[] {
     ['charged', `${task.failures} failures, ${task.losses} losses`],
     ['error', error?.message],
     ['dead letter', deadLetter && `${deadLetter.reasonCode}${deadLetter.step ? ` in ${deadLetter.step}` : ''}`],
-    ['payload', json(task.payload)],
+    ...payloadFacts(task),
     ['progress', json(task.progress)],
     ['checkpoint', json(task.checkpoint)],
     ['output', json(task.output)],
     ['correlation', task.correlationId],
   ])
+}
+
+/** Of a command, what it is; all of the payload is in the JSON. */
+function payloadFacts({ payload }: TaskView): [string, string | null][] {
+  const run = commandOf(payload)
+  return run === undefined
+    ? [['payload', json(payload)]]
+    : [
+        ['command', run.command],
+        ['outputs', run.outputs],
+      ]
 }
 
 export const taskEvents = apiCommand({

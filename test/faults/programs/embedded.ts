@@ -24,7 +24,9 @@ const port: SyncPort = {
   async sync(request, signal) {
     const answer = await engine.sync(request, signal)
     const refused = new Set(answer.refused.map(({ id }) => id))
-    for (const { id, epoch } of request.settled ?? []) if (!refused.has(id)) say('settled', id, epoch)
+    // What it gave back, because its lease ran out on a busy machine, was not done.
+    const done = (request.settled ?? []).filter(({ id, outcome }) => outcome === 'succeeded' && !refused.has(id))
+    for (const { id, epoch } of done) say('settled', id, epoch)
     return answer
   },
 }

@@ -1,0 +1,81 @@
+/** The files that jobs put out, and what became of files. */
+import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import type { PawlApi } from '../../protocol/api.ts'
+import type { ArtifactView, Making } from '../../protocol/artifacts.ts'
+import { absoluteUri } from '../../spec/absolute-uris.ts'
+import { apiCommand } from '../command.ts'
+import { findJobId } from '../find-id.ts'
+import { type Line, styled } from '../line.ts'
+import { fileUri, folderUri } from '../read-spec.ts'
+import { artifactTable } from '../task-files.ts'
+
+const allStates = statesOf(artifactLifecycle)
+
+export const jobOutputs = apiCommand({
+  name: 'job outputs',
+  says: 'List the files that a job has put out, all of them.',
+  more: `Without --state those of attempts that did not win are left out. With --uris only those that lie in their places
+are printed, one URI to a line and as they come, for scripts: pawl job outputs ID --uris | xargs …`,
+  takes: { id: 'the job, or the beginning or the end of its id' },
+  flags: {
+    state: { kind: 'list', value: 'STATE', says: 'only in this state, may be repeated', words: allStates },
+    uris: { kind: 'switch', says: 'print bare URIs' },
+  },
+  async run({ api, args, flags, screen, json }) {
+    const id = await findJobId(api, args.id)
+    const usual = flags.uris ? ['stored'] : allStates.filter(state => state !== 'discarded')
+    const state = (flags.state ?? usual) as readonly ArtifactState[]
+    const pages = artifactsOf(api, id, state)
+    if (flags.uris && !json) {
+      for await (const page of pages) for (const { uri } of page) screen.say(uri)
+      return { data: undefined }
+    }
+    const items: ArtifactView[] = []
+    for await (const page of pages) items.push(...page)
+    const show = ({ width }: { width: number }): Line[] =>
+      items.length === 0 ? ['There are no such files.'] : artifactTable(items, width)
+    return { data: flags.uris ? items.map(({ uri }) => uri) : items, show }
+  },
+})
+
+async function* artifactsOf(api: PawlApi, jobId: string, state: readonly ArtifactState[]) {
+  for (let cursor: string | undefined; ; ) {
+    const query = { state, limit: 1000, ...(cursor !== undefined && { cursor }) }
+    const { items, next } = await api.jobArtifacts(jobId, query)
+    yield items
+    if (next === null) return
+    cursor = next
+  }
+}
+
+export const lineage = apiCommand({
+  name: 'lineage',
+  says: 'Show which inputs made a file, and what was made of it.',
+  takes: { file: 'its URI, or its path on this machine' },
+  async run({ api, args }) {
+    const uri = args.file.includes('://') ? absoluteUri(args.file, folderUri('.')) : fileUri(args.file)
+    const found = await api.lineage({ uri })
+    const { madeBy, usedBy } = found
+    const show = (): Line[] => [
+      styled('bold', uri),
+      ...madeBy.flatMap(making => makingLines('made by', making, 'from', making.inputs)),
+      ...usedBy.flatMap(making => makingLines('used by', making, 'for', making.outputs)),
+      ...(madeBy.length + usedBy.length === 0 ? ['No task that is kept has made it or used it.'] : []),
+    ]
+    return { data: found, show }
+  },
+})
+
+function makingLines(
+  word: string,
+  { taskId, jobId }: Making,
+  direction: string,
+  files: readonly { readonly uri: string }[],
+): Line[] {
+  const job = jobId === null ? '' : ` of job ${jobId}`
+  return [
+    [styled('dim', `  ${word} `), `task ${taskId}${job}`],
+    ...files.map(({ uri }): Line => [styled('dim', `    ${direction} `), uri]),
+  ]
+}

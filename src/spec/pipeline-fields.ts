@@ -1,0 +1,117 @@
+/** What may be written in a pipeline spec, and everything that is wrong with one. */
+import { type Field, field, isObject, nested, number, oneOf, orNull, text } from '../kernel/check.ts'
+import { year } from '../kernel/fields.ts'
+import { relativeUri } from './absolute-uris.ts'
+import { readDuration } from './duration.ts'
+import { type Fault, faultsIn } from './faults.ts'
+import { listOf } from './fields.ts'
+import * as files from './file-fields.ts'
+import type { PipelineInput } from './pipeline.ts'
+
+const cpu = field({}, value => {
+  if (typeof value === 'string') return files.quantity(value)
+  return number({ from: 0.001, to: 100_000 })(value)
+})
+
+/** Long enough for a job, and short enough for its deadline. */
+const timeout = field({}, value => {
+  const seconds = typeof value === 'string' ? readDuration(value) : undefined
+  if (seconds === undefined) return 'be a time, such as "5m" or "1h30m"'
+  return seconds <= 0 || seconds > 10 * year ? 'be more than nothing, and at most ten years' : undefined
+})
+
+/** From the file of the spec is good here: it is made absolute later. */
+const uri = field({}, value =>
+  typeof value === 'string' && relativeUri.test(value) ? undefined : files.folderUri(value),
+)
+
+const repo = field({}, value => {
+  if (typeof value !== 'string') return 'be a text'
+  const unfit = files.folderNameFault(value)
+  return unfit === undefined ? undefined : `have another name: ${unfit}`
+})
+
+const atom = nested({ URI: uri, repo, glob: oneOf(['/', '/*']) }, ['URI', 'repo', 'glob'])
+
+const secret = nested({ name: text(253), key: text(253), env_var: text(253), mount_path: text(4000) }, ['name'])
+
+const pipelineField = nested(
+  {
+    pipeline: nested({ name: text(200) }, ['name']),
+    transform: nested(
+      {
+        cmd: listOf(files.anyText, 1000),
+        image: text(500),
+        image_pull_policy: orNull(files.imagePullPolicy),
+        env: files.mapOf(files.variable, 'a variable', files.anyText),
+        secrets: listOf(secret, 1000),
+        service_account: orNull(files.dns),
+      },
+      ['cmd', 'image'],
+    ),
+    parallelism_spec: nested({ constant: number({ from: 1, to: 1_000_000, whole: true }) }, ['constant']),
+    resource_requests: nested({ memory: files.quantity, cpu }),
+    datum_tries: number({ from: 1, to: 1000, whole: true }),
+    job_timeout: orNull(timeout),
+    node_selector: files.labelWords,
+    // Looked at by inputFaults, which can say more.
+    input: field({}, () => undefined) as Field,
+    egress: nested({ URI: uri }, ['URI']),
+  },
+  ['pipeline', 'transform', 'input', 'egress'],
+)
+
+export function faultsInPipeline(spec: Record<string, unknown>): Fault[] {
+  const { transform, input } = spec
+  return [
+    ...faultsIn(spec, pipelineField, ''),
+    ...(isObject(transform) ? transformFaults(transform) : []),
+    ...(input === undefined ? [] : inputFaults(input, 'input', 0)),
+  ]
+}
+
+function transformFaults({ cmd, secrets }: Record<string, unknown>): Fault[] {
+  const empty = Array.isArray(cmd) && cmd.length === 0 ? [{ at: 'transform.cmd', why: 'must name a program' }] : []
+  if (!Array.isArray(secrets)) return empty
+  return [...empty, ...secrets.flatMap((one, index) => secretFaults(one, `transform.secrets[${index}]`))]
+}
+
+/** A secret is a variable here; there are no files of secrets for a command. */
+function secretFaults(secret: unknown, at: string): Fault[] {
+  if (!isObject(secret)) return []
+  const { name, key, env_var, mount_path } = secret
+  if (mount_path !== undefined) {
+    const instead = 'name its keys one by one, with `key` and `env_var`'
+    return [{ at: `${at}.mount_path`, why: `secrets are handed over as variables, not as files: ${instead} (${name})` }]
+  }
+  const missing = Object.entries({ key, env_var }).filter(([, value]) => value === undefined)
+  const wrong = typeof env_var === 'string' && !files.variable.test(env_var)
+  return [
+    ...missing.map(([field]) => ({ at: `${at}.${field}`, why: 'must be there' })),
+    ...(wrong ? [{ at: `${at}.env_var`, why: 'must be the name of a variable' }] : []),
+  ]
+}
+
+const kinds = ['atom', 'pfs', 'cross', 'union'] satisfies (keyof PipelineInput)[]
+const deepest = 10
+
+function inputFaults(input: unknown, at: string, depth: number): Fault[] {
+  if (!isObject(input)) return [{ at, why: `must be an object with one of ${kinds.join(', ')}` }]
+  if (depth > deepest) return [{ at, why: `must not be deeper than ${deepest}` }]
+  const names = Object.keys(input)
+  const unknown = names.filter(name => !kinds.some(kind => kind === name))
+  if (unknown.length > 0) {
+    return unknown.map(word => ({
+      at: `${at}.${word}`,
+      why: 'there is no such input',
+      unknown: { word, known: kinds },
+    }))
+  }
+  const [kind] = names
+  if (kind === undefined || names.length > 1) return [{ at, why: `must have one of ${kinds.join(', ')}` }]
+  const inner = input[kind]
+  const place = `${at}.${kind}`
+  if (kind === 'atom' || kind === 'pfs') return faultsIn(inner, atom, place)
+  if (!Array.isArray(inner) || inner.length === 0) return [{ at: place, why: 'must be a list of inputs' }]
+  return inner.flatMap((one, index) => inputFaults(one, `${place}[${index}]`, depth + 1))
+}
