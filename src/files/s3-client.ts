@@ -53,6 +53,8 @@ function makeClient(settings: S3Settings): S3Client {
     ...(region !== undefined && { region }),
     // A copy: the client writes into what it is given.
     ...(settings.credentials && { credentials: { ...settings.credentials } }),
+    // Handed on to the search for credentials: without it a profile's file is read once per process.
+    ...({ ignoreCache: true } as object),
     forcePathStyle: settings.forcePathStyle ?? endpoint !== undefined,
     followRegionRedirects: true,
     retryMode: 'standard',

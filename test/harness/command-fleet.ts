@@ -30,6 +30,16 @@ export interface Fleet extends Fresh {
 export const hurried = { leaseSeconds: 5, heartbeatSeconds: 1, graceSeconds: 1 } as const
 
 export async function commandFleet(t: TestContext, { keepsBytes = true } = {}): Promise<Fleet> {
+  const programs: Program<string>[] = []
+  const started = (program: Program<string>) => {
+    programs.push(program)
+    return program
+  }
+  // Before the store under them is taken away.
+  t.after(async () => {
+    for (const program of programs) program.signal('SIGKILL')
+    await Promise.all(programs.map(({ ended }) => ended))
+  })
   const s3 = await startSmallS3({ keepsBytes })
   const credentials = { accessKeyId: 'test', secretAccessKey: 'secret' }
   const f = await fresh(t, 'postgres 18', { files: { s3: { endpoint: s3.endpoint, credentials } } })
@@ -50,9 +60,16 @@ export async function commandFleet(t: TestContext, { keepsBytes = true } = {}): 
     bucket: s3.buckets.get('bucket')!,
     folder: join(own.folder, 'attempts'),
     startServer: () =>
-      startProcess(t, [server, JSON.stringify(ask)], { env: { ...process.env, ...signedBy('server') } }, line => line),
+      started(
+        startProcess(
+          t,
+          [server, JSON.stringify(ask)],
+          { env: { ...process.env, ...signedBy('server') } },
+          line => line,
+        ),
+      ),
     startWorker: (name, { args = [], env = {} } = {}) =>
-      startWorker(own, name, port, args, { ...signedBy(name), ...env }),
+      started(startWorker(own, name, port, args, { ...signedBy(name), ...env })),
     jobEnds: (id, withinSeconds = 120) =>
       eventually(
         `job ${id} has ended`,
