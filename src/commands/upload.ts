@@ -17,7 +17,7 @@ export interface Uploading {
   readonly artifacts: ArtifactPort
   readonly outputs: string
   readonly atOnce: number
-  readonly ctx: Pick<TaskContext, 'id' | 'epoch' | 'hardSignal'>
+  readonly ctx: Pick<TaskContext, 'id' | 'epoch' | 'hardSignal' | 'step'>
 }
 
 /** Files told of in one call. */
@@ -50,6 +50,7 @@ export async function upload(left: readonly LeftFile[], uploading: Uploading): P
     uploaded.set(name, { name, uri, size, sha256 })
   })
   const inOrder = all.map(({ name }) => uploaded.get(name)!)
+  ctx.step('commit')
   for (const some of batches(inOrder)) {
     await tried('Telling that the outputs are there', ctx.hardSignal, () => artifacts.uploaded(some))
   }

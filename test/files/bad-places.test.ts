@@ -104,7 +104,7 @@ for (const [step, isTheMoment] of [
   ['output', isPut],
 ] as const) {
   test(
-    `a bucket that vanishes at the step ${step}: the task says so; when the bucket is back, the job succeeds`,
+    `a bucket that vanishes at the step ${step}: the task fails and says so; when the bucket is back, a retry goes on`,
     bounded,
     async t => {
       const fleet = await commandFleet(t)
@@ -116,11 +116,13 @@ for (const [step, isTheMoment] of [
       }
       const id = await submit(fleet, patient)
       fleet.startWorker('w1')
+      assert.equal((await fleet.jobEnds(id)).state, 'failed')
       const { step: at, message } = await failed(fleet, id)
       assert.equal(at, step, message)
       assert.match(message, /NoSuchBucket/)
       s3.fault = () => undefined
       s3.buckets.set('bucket', bucket)
+      await fleet.engine.retryJob(id)
       assert.equal((await fleet.jobEnds(id)).state, 'succeeded')
       const texts = Object.entries(await textsIn(bucket, 'out/')).filter(([path]) => !path.startsWith('.pawl'))
       assert.deepEqual(Object.fromEntries(texts), { a: 'A', b: 'B' })

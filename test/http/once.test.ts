@@ -57,6 +57,7 @@ const reports: Partial<Record<Operation, (id: string) => object>> = {
   skip: () => ({ epoch: 1 }),
   release: () => ({ epoch: 1 }),
   cancelled: () => ({ epoch: 1 }),
+  reportArtifacts: () => ({ epoch: 1, artifacts: [{ name: 'x', uri: 's3://bucket/x', state: 'registered' }] }),
 }
 
 /** Read off the document that people and programs are told by. */
