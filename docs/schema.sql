@@ -574,6 +574,7 @@ alter table pawl.artifact
 create unique index artifact_one_per_uri on pawl.artifact (coalesce(job_id, task_id), md5(uri))
  where state in ('registered', 'uploaded', 'stored');
 create index artifact_of_job on pawl.artifact (job_id, id);
+create index artifact_open on pawl.artifact (job_id) where ended_at is null;
 create index artifact_of_task on pawl.artifact (task_id, epoch);
 create index artifact_of_stage on pawl.artifact (stage_id, name) where state = 'stored';
 create index artifact_unstored on pawl.artifact (stage_id) where won and state in ('uploaded', 'error');

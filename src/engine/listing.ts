@@ -19,7 +19,7 @@ import { isFinal } from '../kernel/lifecycle.ts'
 import { isWorthRetry, Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
-import { endListing, keepOn, type Listing, listLater, noteInputs, takeListing } from '../store/listings.ts'
+import { endListing, keepOn, type Listing, listLater, noteInputs, takeListing, wasListed } from '../store/listings.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
 import { checkedJson } from './check.ts'
@@ -27,6 +27,7 @@ import type { Context } from './context.ts'
 import { driveJob } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { ledgerLister } from './ledger-lister.ts'
+import { unlisted } from './listed-before.ts'
 import { type Reused, reusable, skipReused } from './reuse.ts'
 
 const datumsPerBatch = 1000
@@ -69,18 +70,22 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   if (stage === undefined || !plan?.inputs) return endListing(context.sql, stageId)
   checkInputs(plan.inputs)
   const listerOf = (leaf: FilesInput) => listerFor(context, leaf, stages)
+  const isAgain = await wasListed(context.sql, stageId)
   let at = (stage.listAt ?? null) as Position | null
   for await (const datums of batches(datumsOf(plan.inputs, listerOf, at ?? undefined))) {
     const named = datums.map(({ inputs, position }) => ({
       inputs: inputs.map(input => byStage(plan, stages, input)),
       position,
     }))
-    if (!(await addDatums(context, stage, plan, named, at))) return
-    at = datums.at(-1)!.position
+    // Nobody else makes tasks of this batch: he who would has gone on from the same place, and only one of us can.
+    const fresh = isAgain ? await unlisted(context.sql, stageId, named) : named
+    const next = datums.at(-1)!.position
+    if (!(await addDatums(context, stage, plan, fresh, { at, next }))) return
+    at = next
     await keepOn(context.sql, stageId)
   }
   await driveJob(context, jobId, 'engine', async (book, tx) => {
-    const open = openAt(book, stageId, at)
+    const open = openAt(book, stage, at)
     if (open !== undefined) book.setStage(open, { listing: 'done' })
     if (open !== undefined || isOver(book, stageId)) await endListing(tx, stageId)
   })
@@ -132,20 +137,22 @@ function every(seconds: number, work: () => Promise<void>): () => Promise<void> 
 /** False: somebody else has gone on from here, or the stage is not to have more. */
 async function addDatums(
   context: Context,
-  { id: stageId, jobId, name }: StageRow,
+  listed: StageRow,
   plan: FilesPlan,
   datums: readonly Datum[],
-  at: unknown,
+  { at, next }: { at: unknown; next: Position },
 ): Promise<boolean> {
+  const { id: stageId, jobId, name } = listed
   const made = datums.map(({ inputs }, index) => {
     const payload = payloadOf(plan, inputs)
     const where = `stages.${name}.inputs[${index}]`
     return { id: newId(), inputs, payload: checkedJson(payload, context.maxPayloadBytes, where) }
   })
   const goOn = every(keepOnSeconds, () => keepOn(context.sql, stageId))
-  const reuse = plan.reuse ? await reusable(context, jobId, plan, made, goOn) : { digests: [], reused: [] }
+  const isToReuse = plan.reuse && made.length > 0
+  const reuse = isToReuse ? await reusable(context, jobId, plan, made, goOn) : { digests: [], reused: [] }
   return driveJob(context, jobId, 'engine', async (book, tx) => {
-    const stage = openAt(book, stageId, at)
+    const stage = openAt(book, listed, at)
     if (stage === undefined) {
       if (isOver(book, stageId)) await endListing(tx, stageId)
       return false
@@ -156,7 +163,7 @@ async function addDatums(
       made.flatMap(({ id, inputs }) => inputs.map(({ uri }) => ({ taskId: id, uri }))),
       reuse.digests,
     )
-    book.setStage(stage, { listAt: datums.at(-1)!.position })
+    book.setStage(stage, { listAt: next })
     return true
   })
 }
@@ -186,10 +193,10 @@ async function write(
   await book.recount(tx)
 }
 
-/** The stage, if it still takes tasks and nobody has gone on from here. */
-function openAt(book: JobBook, stageId: string, at: unknown): StageRow | undefined {
+/** The stage, if it still takes tasks and nobody has gone on from here, nor begun anew in a later round. */
+function openAt(book: JobBook, { id: stageId, round }: StageRow, at: unknown): StageRow | undefined {
   const stage = book.stages.find(({ id }) => id === stageId)
-  if (stage === undefined || isOver(book, stageId)) return undefined
+  if (stage === undefined || stage.round !== round || isOver(book, stageId)) return undefined
   return isDeepStrictEqual(stage.listAt ?? null, at) ? stage : undefined
 }
 

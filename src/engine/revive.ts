@@ -1,4 +1,5 @@
 /** The next round: of a task, of a stage, of a whole job. What succeeded is never opened again. */
+import { takenBy } from '../kernel/datum.ts'
 import { revivalOf, revive } from '../kernel/decide.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, mayMove } from '../kernel/lifecycle.ts'
@@ -8,12 +9,13 @@ import { type Batch, tasksAfter } from '../store/errands.ts'
 import type { StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
-import type { JobBook } from './job-book.ts'
+import type { JobBook, StagePatch } from './job-book.ts'
 import { deadlineOf } from './submit.ts'
 
 /** Brings back stages that ended badly, those that were called off or skipped because of it, and the job. */
 export function reviveStages(book: JobBook, stages: readonly StageRow[], cause: string): void {
   const others = because(book, stages)
+  demandFiles([...stages, ...others])
   reviveJob(book, cause)
   for (const stage of [...stages, ...others]) bringBack(book, stage, cause, errandOf(stage))
 }
@@ -21,9 +23,16 @@ export function reviveStages(book: JobBook, stages: readonly StageRow[], cause: 
 /** A stage whose one task comes back: of its other tasks, none does. */
 export function reviveStageOf(book: JobBook, stage: StageRow, cause: string): void {
   const others = because(book, [stage])
+  demandFiles([stage, ...others])
   reviveJob(book, cause)
   bringBack(book, stage, cause, null)
   for (const other of others) bringBack(book, other, cause, errandOf(other))
+}
+
+/** A task that succeeded is never done again, so what it had put out and was lost would fail its stage in every round. */
+function demandFiles(stages: readonly StageRow[]): void {
+  const lost = stages.find(({ outputLost }) => outputLost)
+  if (lost !== undefined) throw new Problem('OUTPUT_LOST', { job: lost.jobId, stage: lost.name })
 }
 
 function reviveJob(book: JobBook, cause: string): void {
@@ -72,10 +81,19 @@ function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'reviv
       badBefore: stage.bad,
       total: stage.total + stage.unfanned,
       opening: stage.opening === 'yes' && hasTasks ? 'yes' : null,
-      // Inputs that had not been found are looked for again, from where it stopped.
-      ...(stage.listing === 'under way' && { listing: 'wanted' as const }),
+      ...listingOf(stage),
     },
   )
+}
+
+/**
+ * Inputs that had not been found are looked for again, from where it stopped. What another stage puts out may have become
+ * more in any place since it was looked at, so that is looked at from the start; what is a task already stays the one.
+ */
+function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'listAt'> {
+  if (!listing || !plan.files?.inputs) return {}
+  if (takenBy(plan.files).length > 0) return { listing: 'wanted', listAt: null }
+  return listing === 'under way' ? { listing: 'wanted' } : {}
 }
 
 /** All stages that need one of these, near or far. */

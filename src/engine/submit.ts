@@ -11,6 +11,7 @@ import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/stage-tasks.ts'
+import { type Carried, carryOver } from './carry-over.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
@@ -49,9 +50,13 @@ export async function submitJob(context: Context, spec: JobSpec | string, call: 
 }
 
 export interface StageToWrite {
+  /** Default: a new one. */
+  readonly id?: string
   readonly plan: StagePlan
   /** JSON texts. */
   readonly payloads: readonly string[]
+  /** Of a clone: what it has, and need not do. */
+  readonly carried?: readonly Carried[]
 }
 
 /** Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. */
@@ -66,17 +71,23 @@ export async function writeJob(
   const actor = call.actor ?? 'producer'
   const sql = context.within(call.tx)
   const id = newId()
-  const size = stages.reduce((sum, { payloads }) => sum + payloads.length, 0)
+  const size = stages.reduce((sum, { payloads, carried = [] }) => sum + payloads.length + carried.length, 0)
   const write = async (tx: Sql) => {
     await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor)
-    const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.payloads.length, plan.start))
+    const made = stages.map((stage, ordinal) =>
+      newStage(stage.plan, ordinal, stage.payloads.length, plan.start, stage.id),
+    )
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
-    return made.map((stage, index) => ({ ...stage, payloads: stages[index]!.payloads }))
+    return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
+  }
+  const fill = async (sql: Sql, made: Awaited<ReturnType<typeof write>>) => {
+    await writeTasks(sql, { ...plan, id }, made, actor)
+    if (clonedFrom !== null) await carryOver(sql, clonedFrom, { ...plan, id }, made, actor)
   }
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined) {
     const { view, queues } = await once(sql, call, request, outer =>
       outer.begin(async tx => {
-        await writeTasks(tx, { ...plan, id }, await write(tx), actor)
+        await fill(tx, await write(tx))
         const { queues } = await driveOnce(tx, id, actor, book => show(book, plan))
         return { view: await readJob({ ...context, sql: tx }, id), queues }
       }),
@@ -89,8 +100,7 @@ export async function writeJob(
     }
     return view
   }
-  const made = await sql.begin(write)
-  await writeTasks(sql, { ...plan, id }, made, actor)
+  await fill(sql, await sql.begin(write))
   await driveJob(context, id, actor, book => show(book, plan))
   return readJob(context, id)
 }
@@ -140,10 +150,15 @@ export async function writeTasks(
 }
 
 /** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
-export function newStage(plan: StagePlan, ordinal: number, tasks: number, startsNow: boolean): NewStage {
+export function newStage(
+  plan: StagePlan,
+  ordinal: number,
+  tasks: number,
+  startsNow: boolean,
+  id: string = newId(),
+): NewStage {
   const isReady = startsNow && plan.needs.length === 0 && plan.when === null && plan.gate === null
   const counts = { total: tasks, blocked: isReady ? 0 : tasks }
-  const id = newId()
   const own = plan.files?.runner?.kind === 'kubernetes' && plan.queue === null ? { queue: ownQueueOf(id) } : {}
   return { id, ordinal, kind: 'work', undoes: null, plan: { ...plan, ...own }, open: plan.open, fan: null, ...counts }
 }

@@ -90,6 +90,11 @@ export function leavesOf(plan: InputPlan): FilesInput[] {
   return plan.kind === 'files' ? [plan] : plan.of.flatMap(leavesOf)
 }
 
+/** The stages whose files a stage takes as its inputs. */
+export function takenBy({ inputs }: FilesPlan): string[] {
+  return inputs === null ? [] : leavesOf(inputs).flatMap(({ from }) => ('stage' in from ? [from.stage] : []))
+}
+
 /** Which datum of a plan, by the paths of its files and never by a count: others may come and go meanwhile. JSON. */
 export type Position = string | readonly Position[] | { readonly branch: number; readonly at: Position }
 

@@ -15,6 +15,12 @@ export const fileProblems = {
     means: 'Another task of the job is just making this file.',
     hint: 'Have each write its own path; the details name both tasks. Should the other one fail, a retry gets it.',
   },
+  OUTPUT_LOST: {
+    status: 409,
+    means:
+      'A file of a task that succeeded was lost before it was in its place, so the stage cannot end well any more.',
+    hint: 'Clone the job: a new one makes the files again. The details name the stage.',
+  },
   ARTIFACT_UNKNOWN: {
     status: 404,
     means: 'The attempt has not registered this file.',

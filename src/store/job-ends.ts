@@ -1,33 +1,48 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
 import { moveArtifacts } from './artifact-moves.ts'
-import type { Sql } from './sql.ts'
+import { list, type Sql } from './sql.ts'
+
+export interface Redo {
+  readonly stageId: string
+  /** JSON text. */
+  readonly payload: string
+  /** The task that did it, and whose files are all in their places; null: it is to be done. */
+  readonly doneBy: string | null
+}
 
 /**
- * Payloads, as JSON texts, of the tasks of each stage that did not end well, or of all, where what was done is undone;
- * and then what is left of a list that was looked at and had not become tasks.
+ * What a clone of a job is made of: the tasks of each stage that did not end well or whose files are not in their places,
+ * or all as if none had, where what was done is undone; then what is left of a list that was looked at and had not become
+ * tasks. Of the stages in `whole`, what was done as well.
  */
-export async function unfinishedPayloads(sql: Sql, jobId: string, all: boolean): Promise<Map<string, string[]>> {
-  const rows = await sql<{ stageId: string; payload: string }>`
-    select stage_id, payload
-      from (select t.stage_id, t.id, 0 as n, t.payload::text as payload
-              from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
-             where s.job_id = ${jobId}::uuid and s.kind = 'work'
-               and (${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped')
+export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<Redo[]> {
+  return sql<Redo>`
+    select stage_id, payload, done_by
+      from (select t.stage_id, t.id, 0 as n, t.payload::text as payload, case when not o.is_open then t.id end as done_by
+              from pawl.stage s
+              join pawl.task t on t.stage_id = any(array[s.id])
+             cross join lateral (
+                     select ${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped'
+                            or (t.files and exists (select from pawl.artifact a
+                                                     where a.task_id = t.id and a.won and a.state <> 'stored')) as is_open) as o
+             where s.job_id = ${jobId}::uuid and s.kind = 'work' and (o.is_open or s.id = any(${list(whole)}::uuid[]))
              union all
-            select s.id, null, element.n, element.payload::text
+            select s.id, null, element.n, element.payload::text, null
               from pawl.stage s cross join json_array_elements(s.fan) with ordinality as element (payload, n)
              where s.job_id = ${jobId}::uuid and s.kind = 'work' and element.n > s.fanned) as unfinished
      order by id, n`
-  const found = new Map<string, string[]>()
-  for (const { stageId, payload } of rows) found.set(stageId, [...(found.get(stageId) ?? []), payload])
-  return found
+}
+
+/** Nobody deletes it until the transaction ends. */
+export async function keepJob(sql: Sql, id: string): Promise<void> {
+  await sql`select id from pawl.job where id = ${id}::uuid for share`
 }
 
 /** Removes some of an ended job's tasks; when there are none left, the job. True: it is gone. */
 export async function removeJob(sql: Sql, id: string, limit: number): Promise<boolean> {
   const [job] = await sql`select id from pawl.job where id = ${id}::uuid and ended_at is not null for update`
   if (job === undefined) return true
-  await giveUpFiles(sql, id)
+  if ((await giveUpFiles(sql, id, limit)) === limit) return false
   const [row] = await sql<{ gone: number }>`
     with chosen as materialized (
       select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
@@ -56,13 +71,15 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
   return true
 }
 
-/** Files that are not in their places yet will not get there: nobody would know whose they are. */
-async function giveUpFiles(sql: Sql, jobId: string): Promise<void> {
+/**
+ * Files that are not in their places yet will not get there: nobody would know whose they are. Gives up some of them,
+ * which an index holds: however many tasks the job has, none is read. Answers with how many there were.
+ */
+async function giveUpFiles(sql: Sql, jobId: string, limit: number): Promise<number> {
   const open = await sql<{ id: string; won: boolean }>`
-    select a.id, a.won
-      from pawl.stage s join pawl.task t on t.stage_id = s.id join pawl.artifact a on a.task_id = t.id
-     where s.job_id = ${jobId}::uuid and t.files and a.ended_at is null`
+    select id, won from pawl.artifact where job_id = ${jobId}::uuid and ended_at is null limit ${limit}::int`
   const idsOf = (won: boolean) => open.flatMap(file => (file.won === won ? [file.id] : []))
   await moveArtifacts(sql, idsOf(true), { to: 'error', actor: 'engine', cause: 'job_deleted' })
   await moveArtifacts(sql, idsOf(false), { to: 'discarded', actor: 'engine', cause: 'job_deleted' })
+  return open.length
 }

@@ -1,4 +1,5 @@
 /** Stages whose inputs are being found. */
+import type { DatumInput } from '../kernel/datum.ts'
 import type { Sql } from './sql.ts'
 
 /** So that somebody finds them. */
@@ -39,6 +40,44 @@ export async function listLater(sql: Sql, stageId: string, error: string, second
 
 export async function endListing(sql: Sql, stageId: string): Promise<void> {
   await sql`delete from pawl.listing where stage_id = ${stageId}::uuid`
+}
+
+/** It may have tasks of an earlier listing: it was brought back, or its job is a clone. */
+export async function wasListed(sql: Sql, stageId: string): Promise<boolean> {
+  const [row] = await sql<{ was: boolean }>`
+    select s.round > 1 or j.cloned_from is not null as was
+      from pawl.stage s join pawl.job j on j.id = s.job_id where s.id = ${stageId}::uuid`
+  return row?.was ?? false
+}
+
+/** What those tasks of a stage were given that were given one of these files or folders. */
+export async function inputsOfTasks(
+  sql: Sql,
+  stageId: string,
+  uris: readonly string[],
+): Promise<(readonly DatumInput[])[]> {
+  const rows = await sql<{ inputs: readonly DatumInput[] }>`
+    select t.payload->'inputs' as inputs
+      from (select distinct i.task_id
+              from unnest(${uris}::text[]) as f (uri)
+              join pawl.input i on md5(i.uri) = md5(f.uri) and i.uri = f.uri) as given
+      join pawl.task t on t.id = given.task_id
+     where t.stage_id = ${stageId}::uuid`
+  return rows.map(({ inputs }) => inputs)
+}
+
+/** Notes what the tasks of a new job were given that were not found but written with it. */
+export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
+  await sql`
+    insert into pawl.input (task_id, uri)
+    select t.id, given->>'uri'
+      from pawl.stage s
+      join pawl.task t on t.stage_id = s.id
+     cross join lateral json_array_elements(
+             case when json_typeof(t.payload) = 'object' and json_typeof(t.payload->'inputs') = 'array'
+                  then t.payload->'inputs' else '[]' end) as given
+     where s.job_id = ${jobId}::uuid and s.plan->'files' is not null
+       and json_typeof(given) = 'object' and given->>'uri' is not null`
 }
 
 /** What tasks were given, to be found by what it is, and what makes each the same as one done before. */

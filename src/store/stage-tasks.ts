@@ -59,3 +59,14 @@ export async function insertStageTasks(
     insert into pawl.change (entity, ids, seqs)
     select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from input`
 }
+
+/** Appends tasks that were written as blocked to the counts of their stage. */
+export async function countBlocked(
+  sql: Sql,
+  { id, jobId }: { readonly id: string; readonly jobId: string },
+  tasks: number,
+): Promise<void> {
+  await sql`
+    insert into pawl.tally (job_id, stage_id, total, blocked)
+    values (${jobId}::uuid, ${id}::uuid, ${tasks}::int, ${tasks}::int)`
+}
