@@ -6,8 +6,9 @@
 import type { Context } from '../engine/context.ts'
 import { driveJob } from '../engine/drive.ts'
 import { loseLease } from '../kernel/decide.ts'
-import { compare, type Findings, type RunningStage, vanishedReason } from '../runners/compare.ts'
-import { isHopeless, type Runner, type Seen, type StageToRun } from '../runners/runner.ts'
+import { compare, type Findings, type HeldWorker, type RunningStage, vanishedReason } from '../runners/compare.ts'
+import { isJobName, jobNameOf, podOf } from '../runners/names.ts'
+import { isHopeless, type Runner, type Seen, type SeenJob, type StageToRun } from '../runners/runner.ts'
 import { podsOf } from '../runners/stages-to-run.ts'
 import { clockMs } from '../store/clock.ts'
 import {
@@ -16,6 +17,8 @@ import {
   noteRuns,
   noteStopped,
   openCommandStages,
+  roundsThatAreOver,
+  runsOf,
   runsToEnd,
   type StageOfRunner,
 } from '../store/runs.ts'
@@ -25,29 +28,38 @@ import { judge } from './judge.ts'
 type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
 
+/** How long the runner's own namespace goes without a look, though nothing is known to run there. */
+const ownLookSeconds = 60
+
+/** No bell: whatever rings for files rings with every task that ends, and each look lists all that there is. */
 export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
+  let ownLookAt = 0
   return {
     name: 'kubernetes',
     everySeconds,
-    bell: ({ fileBell }) => fileBell,
     async run(context) {
       const stages = (await openCommandStages(context.sql)).filter(({ files }) => files.runner?.kind === 'kubernetes')
       const started = await start(context, runner, stages)
       // What is compared was read before the look: what began between the two is in neither.
       const holders = await holdersIn(context.sql, idsOf(stages))
       const running = stages.map(stage => toRunning(stage, runner.namespace))
+      const workers = await placed(context, holders)
       const ended = await runsToEnd(context.sql)
-      if (running.length + ended.length === 0) return {}
-      const seen = await runner.look([...running, ...ended].map(({ namespace }) => namespace))
+      const now = await clockMs(context.sql)
+      const spaces = [...running, ...workers, ...ended].map(({ namespace }) => namespace)
+      if (now >= ownLookAt) spaces.push(runner.namespace)
+      if (spaces.length === 0) return {}
+      // One look early, so that the next is not late.
+      if (spaces.includes(runner.namespace)) ownLookAt = now + (ownLookSeconds - everySeconds) * 1000
+      const seen = await runner.look(spaces)
       for (const { namespace, problem } of seen.blind) {
         context.log('kubernetes.unseen', { namespace, error: problem.message })
       }
-      const spaceOf = new Map(running.map(({ stageId, namespace }) => [stageId, namespace]))
-      const workers = holders.map(({ worker, stageId }) => ({ worker, namespace: spaceOf.get(stageId)! }))
-      const findings = compare({ now: new Date(await clockMs(context.sql)), stages: running, workers, seen })
+      const findings = compare({ now: new Date(now), stages: running, workers, seen })
       const lost = await heed(context, stages, findings, holders)
       await stopEnded(context, runner, ended, seen)
-      return { started, lost, failed: findings.vanishedFor15Min.length + findings.ended.length }
+      const strays = await stopStrays(context, runner, findings.strays, ended)
+      return { started, lost, strays, failed: findings.vanishedFor15Min.length + findings.ended.length }
     },
   }
 }
@@ -84,6 +96,20 @@ function toRun(stage: StageOfRunner): StageToRun[] {
 }
 
 type Holders = Awaited<ReturnType<typeof holdersIn>>
+
+/**
+ * Where the pods of these workers are. A queue may be shared, so that is not where the stages of their tasks run: a pod
+ * is in the namespace of the Job that it was made for. Of one whose Job nobody noted nothing is known.
+ */
+async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]> {
+  const workers = [...new Set(holders.map(({ worker }) => worker))]
+  const runs = await runsOf(sql, [...new Set(workers.flatMap(worker => podOf(worker)?.stageId ?? []))])
+  const spaces = new Map(runs.map(run => [jobNameOf(run), run.namespace]))
+  return workers.flatMap(worker => {
+    const namespace = spaces.get(podOf(worker)?.job ?? '')
+    return namespace === undefined ? [] : [{ worker, namespace }]
+  })
+}
 
 async function heed(
   context: Context,
@@ -133,4 +159,23 @@ async function stopEnded(context: Context, runner: Runner, ended: readonly Ended
   for (const run of ended.filter(isActive)) await runner.stop(run)
   const gone = ended.filter(run => seen.namespaces.includes(run.namespace) && !isActive(run))
   await noteStopped(context.sql, gone)
+}
+
+/**
+ * Lets go what runs for a round that is over, though nobody noted that it was started: whoever made it was killed, or
+ * late. Whether it is over is read after the look: what was seen had begun by then. A Job of a stage that this store
+ * does not know may be another's, with a store of its own, and is left alone.
+ */
+async function stopStrays(
+  { sql }: Context,
+  runner: Runner,
+  strays: readonly SeenJob[],
+  ended: readonly EndedRun[],
+): Promise<number> {
+  const seenTo = new Set(ended.map(jobNameOf))
+  const ours = strays.filter(job => isJobName(job.name) && job.name === jobNameOf(job) && !seenTo.has(job.name))
+  const over = new Set((await roundsThatAreOver(sql, ours)).map(jobNameOf))
+  const loose = ours.filter(({ name }) => over.has(name))
+  for (const { stageId, round, namespace } of loose) await runner.stop({ stageId, round, namespace })
+  return loose.length
 }

@@ -8,6 +8,7 @@ import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
 import { kubernetesOf } from './kubernetes-settings.ts'
 import { logOf } from './log.ts'
+import { revokeLeftKeys, workersKeyName } from './workers-key.ts'
 
 export interface Runners extends AsyncDisposable {
   readonly chores: readonly Chore[]
@@ -30,10 +31,11 @@ export async function openRunners(engine: Pawl, settled: Settled, url: string, f
   }
 }
 
-/** Where the server wants keys, its own workers have one that ends with it. */
+/** Where the server wants keys, its own workers have one. It ends with the server, or when the next one starts here. */
 async function openPool(engine: Pawl, settled: Settled, url: string, most: number): Promise<LocalPool> {
+  await revokeLeftKeys(engine)
   const wantsKeys = settled.values.keysOnly === true || (await engine.anyKeys())
-  const key = wantsKeys ? await engine.createKey({ name: `workers of ${process.pid}`, role: 'worker' }) : undefined
+  const key = wantsKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const { PAWL_KEY: _own, ...env } = process.env
   const pool = localPool({

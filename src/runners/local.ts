@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export interface LocalPoolOptions {
-  /** The program and its first arguments; the queue is appended. */
+  /** The program and its first arguments; the queue is appended, and how long it may take to end. */
   readonly command: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   /** All of them together. */
@@ -13,13 +13,21 @@ export interface LocalPoolOptions {
   readonly log: (word: string, facts: Record<string, unknown>) => void
   /** How long after it died one is replaced. Default 1. */
   readonly restartSeconds?: number
+  /** How long they may take to end when the pool is closed, before they are killed. Default 30. */
+  readonly closeSeconds?: number
 }
 
+/** A worker that is let go finishes its command, however long that is: what it did would be done again. */
+const drainSeconds = 86_400
+
 export interface LocalPool {
-  /** How many workers there are to be on each queue; what is not named is to have none. */
+  /**
+   * How many workers there are to be on each queue; what is not named is to have none. One too many takes no more work,
+   * finishes what it has and ends; until then it counts.
+   */
   resize(wanted: ReadonlyMap<string, number>): void
   workers(): readonly { readonly queue: string; readonly pid: number }[]
-  /** Tells all of them to end, and waits until they have. */
+  /** Tells all of them to end, and waits until they have; those that take too long are killed. */
   close(): Promise<void>
 }
 
@@ -30,15 +38,17 @@ interface Worker {
   isLeaving: boolean
 }
 
-export function localPool({ command, env, most, log, restartSeconds = 1 }: LocalPoolOptions): LocalPool {
+export function localPool(options: LocalPoolOptions): LocalPool {
+  const { command, env, most, log, restartSeconds = 1, closeSeconds = 30 } = options
   const workers = new Set<Worker>()
   const notBefore = new Map<string, number>()
   let isClosed = false
 
   function hire(queue: string): void {
     const [program, ...args] = command
-    // It ends when its standard input does: so it does not outlive this process, however that ends.
-    const child = spawn(program!, [...args, '--queue', queue], { env, stdio: ['pipe', 'inherit', 'inherit'] })
+    const all = [...args, '--queue', queue, '--drain-seconds', String(drainSeconds)]
+    // It ends, and soon, when its standard input does: so it does not long outlive this process, however that ends.
+    const child = spawn(program!, all, { env, stdio: ['pipe', 'inherit', 'inherit'] })
     child.stdin!.on('error', () => {})
     const ended = new Promise<void>(resolve => {
       child.once('error', error => {
@@ -59,31 +69,63 @@ export function localPool({ command, env, most, log, restartSeconds = 1 }: Local
   }
 
   function dismiss(worker: Worker): void {
+    if (!worker.isLeaving) worker.child.kill('SIGTERM')
     worker.isLeaving = true
-    worker.child.stdin?.end()
-    worker.child.kill('SIGTERM')
+  }
+
+  const staying = (queue: string) => [...workers].filter(worker => worker.queue === queue && !worker.isLeaving)
+
+  /** Where there is not room for all, the queue with the fewest is first. */
+  function fill(targets: ReadonlyMap<string, number>): void {
+    const now = performance.now()
+    const open = [...targets].filter(([queue]) => (notBefore.get(queue) ?? 0) <= now)
+    while (workers.size < most) {
+      const short = open.flatMap(([queue, target]) => {
+        const here = staying(queue).length
+        return here < target ? [{ queue, here }] : []
+      })
+      if (short.length === 0) return
+      hire(short.reduce((least, one) => (one.here < least.here ? one : least)).queue)
+    }
   }
 
   return {
     resize(wanted) {
       if (isClosed) return
-      let room = most
-      const queues = new Set([...wanted.keys(), ...[...workers].map(({ queue }) => queue)])
-      for (const queue of queues) {
-        const here = [...workers].filter(worker => worker.queue === queue && !worker.isLeaving)
-        const target = Math.min(wanted.get(queue) ?? 0, room)
-        room -= target
-        for (const worker of here.slice(target)) dismiss(worker)
-        if ((notBefore.get(queue) ?? 0) > performance.now()) continue
-        for (let missing = target - here.length; missing > 0; missing--) hire(queue)
+      const targets = shares(wanted, most)
+      for (const queue of new Set([...workers].map(({ queue }) => queue))) {
+        for (const worker of staying(queue).slice(targets.get(queue) ?? 0)) dismiss(worker)
       }
+      fill(targets)
     },
     workers: () =>
       [...workers].flatMap(({ queue, child }) => (child.pid === undefined ? [] : [{ queue, pid: child.pid }])),
     async close() {
       isClosed = true
-      for (const worker of workers) dismiss(worker)
+      for (const worker of workers) {
+        dismiss(worker)
+        // That hurries one that is leaving already, too.
+        worker.child.stdin?.end()
+      }
+      // Their commands end with them: each has a guard that sees to that.
+      const late = setTimeout(() => {
+        for (const { child } of workers) child.kill('SIGKILL')
+      }, closeSeconds * 1000)
       await Promise.all([...workers].map(({ ended }) => ended))
+      clearTimeout(late)
     },
   }
+}
+
+/** One for each in turn, until there is no room or none wants more: so none has two while another has none. */
+function shares(wanted: ReadonlyMap<string, number>, most: number): Map<string, number> {
+  const targets = new Map<string, number>()
+  let room = most
+  for (let each = 1; room > 0; each++) {
+    const still = [...wanted].filter(([, workers]) => workers >= each)
+    if (still.length === 0) break
+    for (const [queue] of still.slice(0, room)) targets.set(queue, each)
+    room -= still.length
+  }
+  return targets
 }

@@ -16,10 +16,28 @@ export function workerNameOf({ node, name }: { readonly node: string; readonly n
   return `${node}/${name}`
 }
 
+const jobName = /^pawl-[0-9a-f]{32}-[0-9]{1,9}$/
+
+/** Whether a Job of ours may be called so. */
+export function isJobName(name: string): boolean {
+  return jobName.test(name)
+}
+
+export interface PodName {
+  readonly node: string
+  readonly name: string
+  /** The Job that made it. */
+  readonly job: string
+  /** Of that Job: not necessarily the stage of the task that its worker holds. */
+  readonly stageId: string
+}
+
 /** The pod of a worker; undefined: no pod of ours was ever called so, it is a worker that somebody started by hand. */
-export function podOf(worker: string): { readonly node: string; readonly name: string } | undefined {
-  const [, node, name] = /^([^/]+)\/(pawl-[0-9a-f]{32}-\d+-[a-z0-9]+)$/.exec(worker) ?? []
-  return node === undefined || name === undefined ? undefined : { node, name }
+export function podOf(worker: string): PodName | undefined {
+  const { node, name, job, hex } =
+    /^(?<node>[^/]+)\/(?<name>(?<job>pawl-(?<hex>[0-9a-f]{32})-[0-9]{1,9})-[a-z0-9]+)$/.exec(worker)?.groups ?? {}
+  if (node === undefined || name === undefined || job === undefined || hex === undefined) return undefined
+  return { node, name, job, stageId: hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') }
 }
 
 export const labels = {

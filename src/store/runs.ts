@@ -77,13 +77,40 @@ export async function noteMissing(sql: Sql, missing: readonly string[], back: re
      where s.id = r.stage_id and s.round = r.round and r.stage_id = any(${list([...missing, ...back])}::uuid[])`
 }
 
-/** Who holds tasks of these stages, and which. */
+/** What was started for these stages, in all their rounds. */
+export function runsOf(
+  sql: Sql,
+  stageIds: readonly string[],
+): Promise<{ stageId: string; round: number; namespace: string }[]> {
+  return sql`select stage_id, round, namespace from pawl.run where stage_id = any(${list(stageIds)}::uuid[])`
+}
+
+/** Those of these rounds that are over. One that is held or paused is not, and of one that is unknown nothing is said. */
+export function roundsThatAreOver(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number }[],
+): Promise<{ stageId: string; round: number }[]> {
+  return sql`
+    select d.stage_id, d.round
+      from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+        as d (stage_id, round)
+      join pawl.stage s on s.id = d.stage_id
+     where s.ended_at is not null or s.round > d.round`
+}
+
+/**
+ * Who holds tasks of these stages, and which: found through the claims, so that it costs what is held by anybody. The
+ * CTE is a fence: otherwise it might read every task of the stages, to find the few that are held.
+ */
 export function holdersIn(
   sql: Sql,
   stageIds: readonly string[],
-): Promise<{ worker: string; stageId: string; id: string; epoch: number }[]> {
+): Promise<{ worker: string; id: string; epoch: number }[]> {
   return sql`
-    select t.owner as worker, t.stage_id, t.id, t.epoch
-      from unnest(${list(stageIds)}::uuid[]) as s (id)
-      join pawl.task t on t.stage_id = any(array[s.id]) and t.state in (${held})`
+    with holding as materialized (
+      select t.owner, t.stage_id, t.id, t.epoch
+        from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+    )
+    select owner as worker, id, epoch from holding where stage_id = any(${list(stageIds)}::uuid[])`
 }

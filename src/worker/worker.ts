@@ -64,17 +64,24 @@ export class Worker {
     return this.#hands.held.size
   }
 
-  /** Claims no more, gives back what was not started, waits for the rest; at the deadline that is given back too. */
-  async stop(): Promise<void> {
-    if (this.#deadline === undefined) {
-      this.#deadline = performance.now() + this.#settings.drainSeconds * 1000
+  /**
+   * Claims no more, gives back what was not started, waits for the rest; at the deadline that is given back too. Said
+   * again, it can bring the deadline nearer.
+   */
+  async stop(withinSeconds = this.#settings.drainSeconds): Promise<void> {
+    const deadline = performance.now() + withinSeconds * 1000
+    const isFirst = this.#deadline === undefined
+    if (this.#deadline === undefined || deadline < this.#deadline) {
+      this.#deadline = deadline
+      // A store that is away must not keep it from stopping.
+      setTimeout(this.#line.hangUp, withinSeconds * 1000 + timings.lastWordMs).unref()
+    }
+    if (isFirst) {
       this.#settings.log('worker.stopping', { worker: this.name, inHand: this.inHand() })
       for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#giveBack(one)
       this.#fetching.abort()
-      this.#bell.ring()
-      // A store that is away must not keep it from stopping.
-      setTimeout(this.#line.hangUp, this.#settings.drainSeconds * 1000 + timings.lastWordMs).unref()
     }
+    this.#bell.ring()
     await this.stopped
   }
 
@@ -209,9 +216,8 @@ export class Worker {
 
   /** Waits for what is in hand; at the deadline handlers are told to stop, and what does not is given back. */
   async #drain(): Promise<void> {
-    const deadline = this.#deadline!
     const { held } = this.#hands
-    while (held.size > 0 && performance.now() < deadline) await this.#bell.wait(timings.tickMs)
+    while (held.size > 0 && performance.now() < this.#deadline!) await this.#bell.wait(timings.tickMs)
     for (const one of held) interrupt(one, 'shutdown')
     await this.#bell.wait(held.size > 0 ? timings.tickMs : 0)
     for (const one of held) this.#giveBack(one)

@@ -32,7 +32,7 @@ then run anything here. Without it, it never does.`,
       value: 'NAME',
       says: 'what it is called; default: NODE_NAME/POD_NAME where both are set, else host and process',
     },
-    'with-input': { kind: 'switch', says: 'end when the standard input does: for whoever starts workers' },
+    'with-input': { kind: 'switch', says: 'end when the standard input does, within 20 s: for whoever starts workers' },
     commands: { kind: 'switch', says: 'run command tasks, too; the module may then be left out' },
     folder: {
       kind: 'text',
@@ -54,7 +54,8 @@ then run anything here. Without it, it never does.`,
     const tasks = [...own, ...(commands?.tasks ?? [])]
     const log = logOf(settled.values)
     await using port = await open(settled, log)
-    const told = flags['with-input'] === true ? AbortSignal.any([untilTold(), inputEnds()]) : untilTold()
+    const orphaned = flags['with-input'] === true ? inputEnds() : new AbortController().signal
+    const told = AbortSignal.any([untilTold(), orphaned])
     const works = startWorker(port.engine, tasks, {
       concurrency,
       drainSeconds,
@@ -67,10 +68,16 @@ then run anything here. Without it, it never does.`,
     else screen.say(`${works.name} works on ${on.join(', ')}, ${concurrency} at once, ${port.where}.`)
     await new Promise<void>(end => (told.aborted ? end() : told.addEventListener('abort', () => end(), { once: true })))
     if (!json) screen.say(`Ending: ${works.inHand()} in hand …`)
+    const hurry = () => works.stop(Math.min(drainSeconds, orphanSeconds))
+    if (orphaned.aborted) await hurry()
+    orphaned.addEventListener('abort', () => void hurry(), { once: true })
     await works.stop()
     return { data: undefined }
   },
 })
+
+/** Nobody waits any longer for one whose starter is gone, or is about to go. */
+const orphanSeconds = 20
 
 /** Whoever started it holds the other end: if that dies, however it does, this ends too. */
 function inputEnds(): AbortSignal {
