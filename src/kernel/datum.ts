@@ -54,7 +54,7 @@ export interface FilesPlan {
   readonly outputs: string | null
   /** A datum that was done before, by the same command with the same inputs, is passed over. */
   readonly reuse: boolean
-  /** Who starts its workers; null: nobody, or whoever started them. */
+  /** Who starts its workers; null: as local. */
   readonly runner: RunnerPlan | null
   /** What handlers are given besides their inputs. */
   readonly payload?: unknown
@@ -122,7 +122,7 @@ export const stagingFolder = '.pawl/'
 /** Who starts the workers of a stage's commands. */
 export type RunnerPlan = LocalPlan | KubernetesPlan
 
-/** Whatever workers there are. */
+/** The server's own processes, if it was started with `--commands`; else whatever workers there are on its queue. */
 export interface LocalPlan {
   readonly kind: 'local'
 }

@@ -213,7 +213,8 @@ test('the names of a Job and of its pods are such as Kubernetes takes, and lead 
   const name = jobNameOf({ ...stage, round: 1_000_000 })
   assert.match(name, /^[a-z]([a-z0-9-]*[a-z0-9])?$/)
   assert.ok(`${name}-x7k2p`.length <= 63)
-  assert.deepEqual(podOf(`node-1/${name}-x7k2p`), { node: 'node-1', name: `${name}-x7k2p` })
+  const pod = { node: 'node-1', name: `${name}-x7k2p`, job: name, stageId: stage.stageId }
+  assert.deepEqual(podOf(`node-1/${name}-x7k2p`), pod)
   assert.equal(podOf('laptop-4711-beef'), undefined)
 })
 

@@ -60,7 +60,10 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly outputs?: string
   /** True: what was done before, by the same command with the same inputs and settings, is passed over. Default false. */
   readonly reuse?: boolean
-  /** Who starts the workers of its command: `local`, the server's own processes; or Kubernetes. Default local. */
+  /**
+   * Who starts the workers of its command: `local`, a server with `--commands`, else whoever starts some on its queue; or
+   * Kubernetes. Default local.
+   */
   readonly runner?: 'local' | { readonly kubernetes: Omit<KubernetesPlan, 'kind'> }
   /** The payload of its only task. Default null. */
   readonly payload?: unknown

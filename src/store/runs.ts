@@ -25,12 +25,15 @@ export interface StageOfRunner {
 export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
   return sql<StageOfRunner>`
     select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
-           (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad, 0)::int as left,
+           (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad + t.left, 0)::int as left,
            s.plan->'files' as files, r.made_at, r.missing_since
       from pawl.stage s
       join pawl.job j on j.id = s.job_id
       join pawl.lane l on l.id = s.lane_id
       left join pawl.run r on r.stage_id = s.id and r.round = s.round
+     -- What has been counted and not yet been added up.
+     cross join lateral (select coalesce(sum(total - good - bad), 0) as left from pawl.tally
+                          where job_id = s.job_id and stage_id = s.id) as t
      where s.ended_at is null and s.plan->'files' is not null and s.plan->'files'->'run' <> 'null'
        and s.state in ('pending', 'running') and j.state in ('pending', 'running')
      order by s.id`

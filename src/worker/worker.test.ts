@@ -150,6 +150,25 @@ test(
   },
 )
 
+test('a worker that has a day to stop can be told to hurry, and gives back what it holds', bounded, async t => {
+  const story = await fresh(t)
+  const begun = latch()
+  const handler = () => {
+    begun.open()
+    return new Promise<never>(() => {})
+  }
+  await story.engine.enqueueMany(items(2))
+  const options = { drainSeconds: 86_400, concurrency: 1, buffer: 1 }
+  const worker = startWorker(story.engine, [defineTask({ type: 'work', handler })], options)
+  await begun.opened
+  await eventually('it has both', () => worker.inHand() === 2)
+  const stopping = worker.stop()
+  await eventually('it has given back the one that had not begun', () => worker.inHand() === 1)
+  await worker.stop(0)
+  await stopping
+  assert.equal(worker.inHand(), 0)
+})
+
 test('what a claim wins while the worker is being stopped is given back', bounded, async t => {
   const story = await fresh(t)
   const { engine } = story

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
 import { runLocally } from '../../src/babysitter/run-locally.ts'
 import { localPool } from '../../src/runners/local.ts'
 import { ended, eventually } from '../harness/eventually.ts'
@@ -37,7 +36,6 @@ async function five(t: TestContext, idleSeconds: number) {
   const finish = async (count: number) => {
     const { claimed } = await engine.sync({ worker: 'w', queues: ['command'], claim: count })
     for (const { id, epoch } of claimed) await engine.succeed(id, epoch)
-    await driveOn().run(engine.context)
   }
   const look = async () => {
     await chore.run(engine.context)
