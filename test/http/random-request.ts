@@ -50,6 +50,8 @@ const oddBodies: readonly (string | Uint8Array<ArrayBuffer>)[] = [
   new Uint8Array([0xff, 0xfe, 0x7b, 0x7d]), new Uint8Array([0x22, 0xc0, 0x80, 0x22]), new Uint8Array([0x1f, 0x8b, 8, 0, 0]),
 ] // biome-ignore format: a list to be read, not a column
 
+const deepest = 20
+
 /** `ids` are some that were seen in answers, so that not every request is about nothing. */
 export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest {
   const chance = (share: number) => dice.throw() < share
@@ -57,9 +59,14 @@ export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest
   const { method, path, parameters, body } = one(operations)
   // Large bodies are wrong somewhere unless they are left alone.
   const sloppiness = one([0, 0.01, 0.15])
+  let depth = 0
   const value = (schema: Schema): unknown => {
-    if (chance(sloppiness)) return one(odd)
-    return fromSchema(schema)
+    // A schema may name itself.
+    if (chance(sloppiness) || depth > deepest) return one(odd)
+    depth += 1
+    const made = fromSchema(schema)
+    depth -= 1
+    return made
   }
 
   function fromSchema(said: Schema): unknown {
