@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import { whileLocked } from '../../test/harness/open-transaction.ts'
 import { everyState, storyOf, taskIn } from '../../test/harness/task-in.ts'
 import { expireTasks } from '../babysitter/chores.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -198,4 +199,20 @@ test('of an operator and a worker who end a task at once, one wins and the other
     assert.equal((await run.engine.task(id)).state, cancelled ? 'cancelled' : 'succeeded')
     assert.equal(settled, !cancelled)
   }
+})
+
+test('a task that was called off while a claim had its place, and came back, is claimed by its own place', async t => {
+  const { engine, sql, sync, advance } = await fresh(t)
+  const [{ id }] = (await engine.enqueueMany([{ type: 'a' }, { type: 'a' }])) as [{ id: string }]
+  // A place that a claim holds is left to it; this one lets go of it without having claimed.
+  await whileLocked(
+    sql,
+    tx => tx`select from pawl.due for update`,
+    () => engine.cancel(id),
+  )
+  await advance(1)
+  await engine.resume(id)
+  await advance(1)
+  const { claimed } = await sync({ queues: ['a'], claim: 2 })
+  assert.deepEqual(await engine.brokenRules(), [], `${claimed.length} claimed`)
 })

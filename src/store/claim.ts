@@ -38,7 +38,7 @@ const lanesAtLeast = 200
  * Two workers never get the same task: SKIP LOCKED hands them different rows of `due`, and taking a row out of it and
  * moving its tasks is one statement. Rows are pulled lane by lane, and only as far as the limit, so nothing is locked
  * in vain; what the last one holds beyond the limit is put back. Of tasks to be handled with care it gives out one at
- * a time. A task in `due` that is not open any more, or not yet again, is a leftover: it goes, and wins nothing.
+ * a time. A task in `due` that is not open any more, or has another place by now, is a leftover: it goes, and wins nothing.
  *
  * A place that another wrote to just before it was locked is one that this statement can lock but not delete: then it
  * is all undone and tried again, for its tasks would be claimed and still have a place.
@@ -80,7 +80,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                 limit greatest(${ask.limit}::int, ${lanesAtLeast}::int)) as l
        order by l.rank desc, l.id
     ), found as materialized (
-      select t.place, t.careful, t.typed, t.id, slots.lane_id as limited
+      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -90,8 +90,8 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                         where id = l.id and l.parallelism is not null and open
                           for update skip locked) as locked) as slots on true
        cross join lateral (
-               select d.place, d.careful, tt.settings as typed, unnest(d.ids) as id
-                 from (select ctid as place, careful, type, ids
+               select d.place, d.run_at, d.careful, tt.settings as typed, unnest(d.ids) as id
+                 from (select ctid as place, run_at, careful, type, ids
                          from pawl.due
                         where lane_id = l.id
                           and run_at <= pawl.clock()
@@ -129,7 +129,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                                             null, ${`worker:${ask.worker}`}, null, null)::pawl.step
         from found
        where (not found.careful or found.place in (select place from used))
-         and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at <= pawl.clock()
+         and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at = found.run_at
       returning ${wonColumns('found.typed')}, t.seq, found.limited
     ), won as materialized (
       select ${gathered}, array_agg(seq) as seqs from moved
