@@ -142,8 +142,8 @@ export function addStages(context: Context, id: string, specs: readonly StageSpe
 /** As much of a stage that is there as those that are added may refer to. */
 function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec {
   const { outputs = null } = files ?? {}
-  const does = outputs === null ? { task: task ?? name } : { run: { command: ['true'] }, outputs }
-  return { name, needs: [...needs], ...does }
+  const does = files === undefined ? { task: task ?? name } : { run: { command: ['true'] } }
+  return { name, needs: [...needs], ...does, ...(outputs !== null && { outputs }) }
 }
 
 /** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */
