@@ -203,7 +203,8 @@ test('of an operator and a worker who end a task at once, one wins and the other
 
 test('a task that was called off while a claim had its place, and came back, is claimed by its own place', async t => {
   const { engine, sql, sync, advance } = await fresh(t)
-  const [{ id }] = (await engine.enqueueMany([{ type: 'a' }, { type: 'a' }])) as [{ id: string }]
+  const [first] = await engine.enqueueMany([{ type: 'a' }, { type: 'a' }])
+  const { id } = first!
   // A place that a claim holds is left to it; this one lets go of it without having claimed.
   await whileLocked(
     sql,
