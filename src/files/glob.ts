@@ -64,7 +64,8 @@ function partFault(part: string): string | undefined {
     if (open < 0) break
   }
   if (open !== 0) return 'a { or } in a part has no other there; for the character itself write \\{'
-  return /\{[^}]*\.\./.test(part) ? 'ranges like {1..9} are not known; name each' : undefined
+  const special = tokens.map(one => (one.startsWith('\\') ? 'x' : one)).join('')
+  return /\{[^}]*\.\./.test(special) ? 'ranges like {1..9} are not known; name each' : undefined
 }
 
 function levelOf(part: string): Level {
