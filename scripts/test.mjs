@@ -17,11 +17,13 @@ const build = process.env.PAWL_TEST_BUILD ?? 'build'
 rmSync(build, { recursive: true, force: true })
 step('tsc', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json', '--outDir', build])
 
+/** Begun last, it would be the only one at work for minutes. */
+const isLongest = file => file.endsWith('pages.test.js')
 const files = readdirSync(build, { recursive: true, withFileTypes: true })
   .filter(entry => entry.isFile() && entry.name.endsWith('.test.js'))
   .map(entry => join(entry.parentPath ?? entry.path, entry.name))
   .filter(file => wanted.length === 0 || wanted.some(word => relative(build, file).includes(word)))
-  .sort()
+  .sort((one, other) => isLongest(other) - isLongest(one) || (one < other ? -1 : 1))
 if (files.length === 0) {
   console.error(`No test file's path holds ${wanted.join(' or ')}.`)
   process.exit(1)
