@@ -1,6 +1,7 @@
 /** The key of a server's own workers: it is named after the process, so that one that was left behind is known by it. */
 import { hostname } from 'node:os'
 import type { Pawl } from '../engine/engine.ts'
+import { beganAt } from '../machine/began-at.ts'
 
 const prefix = 'workers of '
 
@@ -25,13 +26,4 @@ export async function revokeLeftKeys(engine: Pick<Pawl, 'keys' | 'revokeKey'>): 
 }
 
 /** A process of our own number was an earlier one: this one has no key yet. */
-function isGone(pid: number): boolean {
-  if (pid === process.pid) return true
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    // Another user's is there, too: EPERM.
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
-}
+const isGone = (pid: number) => pid === process.pid || beganAt(pid) === ''

@@ -8,7 +8,7 @@
  */
 import { revive } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
-import { Problem } from '../kernel/problem.ts'
+import { Problem, type Refused } from '../kernel/problem.ts'
 import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
 import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/tasks.ts'
 import {
@@ -19,7 +19,6 @@ import {
   lockRedrive,
   nextLetter,
   noteRedriven,
-  type Refused,
 } from '../store/redrive.ts'
 import type { Sql } from '../store/sql.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'

@@ -25,8 +25,6 @@ import { rollUp } from './roll-up.ts'
 import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
 
-export { leaseOf }
-
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
  * kernel decides. One that was settled before with the same outcome is as good as settled now: its answer was lost.

@@ -1,6 +1,13 @@
 import { Problem } from '../kernel/problem.ts'
 import { artifactFields, beatFields, settledFields, startedFields, syncFields } from '../protocol/fields.ts'
-import type { HeldTask, Refusal, SettledTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import {
+  type HeldTask,
+  leaseOf,
+  type Refusal,
+  type SettledTask,
+  type SyncAnswer,
+  type SyncRequest,
+} from '../protocol/sync.ts'
 import type { NewLine } from '../store/logs.ts'
 import { seeSession } from '../store/sessions.ts'
 import { cancelsFor } from '../store/settle.ts'
@@ -9,7 +16,6 @@ import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import { claimOrWait } from './claim.ts'
 import type { Context } from './context.ts'
 import { keepLines, linesOf } from './logs.ts'
-import { leaseOf } from './report.ts'
 import { directReports, type Reports } from './reports.ts'
 
 export interface SyncMeans {

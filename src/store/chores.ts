@@ -4,7 +4,7 @@
  */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { among, type Sql } from './sql.ts'
+import { among, list, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
@@ -104,21 +104,29 @@ export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<str
       select id from pawl.task t where id = any(${ids}::uuid[]) and ended_at is not null
          and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
        order by id for update skip locked
-    ), gone as (
-      delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id
+    )
+    delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id`
+  const removed = gone.map(({ id }) => id)
+  await removeBeside(sql, removed)
+  return removed
+}
+
+/** What lies in other tables of tasks that were removed; in the same transaction. */
+export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promise<void> {
+  if (taskIds.length === 0) return
+  await sql`
+    with gone as materialized (
+      select unnest(${list(taskIds)}::uuid[]) as id
     ), mended as (
-      delete from pawl.trouble using gone where task_id = gone.id
+      delete from pawl.trouble using gone where task_id = any(array[gone.id])
     ), silenced as (
       delete from pawl.log using gone where task_id = any(array[gone.id])
     ), unfiled as (
       delete from pawl.artifact using gone where task_id = any(array[gone.id])
     ), unread as (
       delete from pawl.input using gone where task_id = any(array[gone.id])
-    ), unlike as (
-      delete from pawl.datum using gone where task_id = any(array[gone.id])
     )
-    select id from gone`
-  return gone.map(({ id }) => id)
+    delete from pawl.datum using gone where task_id = any(array[gone.id])`
 }
 
 /** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, empty changes. */

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
+import { beganAt } from '../machine/began-at.ts'
 
 const mine = new Set<string>()
 const tries = 10
@@ -56,20 +57,4 @@ function livingOther(place: string): number | undefined {
     rmSync(join(place, name), { force: true })
   }
   return undefined
-}
-
-/** When a process began, as the kernel tells it; where it does not, whether the process is there. '' is: it is dead. */
-function beganAt(pid: number): string {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return ''
-  }
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' ? '' : fields[19]!
-  } catch {
-    return 'alive'
-  }
 }

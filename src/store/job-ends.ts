@@ -1,5 +1,6 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
 import { moveArtifacts } from './artifact-moves.ts'
+import { removeBeside } from './chores.ts'
 import { list, type Sql } from './sql.ts'
 
 export interface Redo {
@@ -43,25 +44,17 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
   const [job] = await sql`select id from pawl.job where id = ${id}::uuid and ended_at is not null for update`
   if (job === undefined) return true
   if ((await giveUpFiles(sql, id, limit)) === limit) return false
-  const [row] = await sql<{ gone: number }>`
+  const gone = await sql<{ id: string }>`
     with chosen as materialized (
       select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
        where s.job_id = ${id}::uuid limit ${limit}::int
-    ), gone as (
-      delete from pawl.task t using chosen where t.id = any(array[chosen.id]) returning t.id
-    ), mended as (
-      delete from pawl.trouble using gone where task_id = any(array[gone.id])
-    ), silenced as (
-      delete from pawl.log using gone where task_id = any(array[gone.id])
-    ), unfiled as (
-      delete from pawl.artifact using gone where task_id = any(array[gone.id])
-    ), unread as (
-      delete from pawl.input using gone where task_id = any(array[gone.id])
-    ), unlike as (
-      delete from pawl.datum using gone where task_id = any(array[gone.id])
     )
-    select count(*)::int as gone from gone`
-  if (row!.gone === limit) return false
+    delete from pawl.task t using chosen where t.id = any(array[chosen.id]) returning t.id`
+  await removeBeside(
+    sql,
+    gone.map(task => task.id),
+  )
+  if (gone.length === limit) return false
   await sql`delete from pawl.tally where job_id = ${id}::uuid`
   await sql`delete from pawl.lane where job_id = ${id}::uuid`
   await sql`delete from pawl.stage where job_id = ${id}::uuid`

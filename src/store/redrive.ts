@@ -2,8 +2,6 @@
 import type { Refused } from '../kernel/problem.ts'
 import type { Sql } from './sql.ts'
 
-export type { Refused }
-
 export interface LetterFilter {
   readonly queue: string | null
   readonly type: string | null

@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { localPool } from '../../src/runners/local.ts'
 import { eventually } from '../harness/eventually.ts'
 
@@ -56,7 +55,6 @@ test('when the pool is closed no process of it is left', async t => {
   await close()
   for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
   resize(new Map([['a', 2]]))
-  await sleep(0)
   assert.deepEqual(workers(), [])
 })
 
