@@ -20,7 +20,8 @@ import { splitting } from './split.ts'
 const together = 32
 /** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
 const placesAtOnce = 4
-const longestWaitSeconds = 300
+/** Short: when a bucket is back, so is the job that waited for it. */
+const longestWaitSeconds = 30
 
 /** Answers with how many are in their places now, and how many could not be brought there. */
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
