@@ -6,11 +6,13 @@ import { lifecycles } from '../src/kernel/lifecycles.ts'
 import { problems } from '../src/kernel/problem.ts'
 import { openApi } from '../src/server/open-api.ts'
 import { guardsSql, migrations } from '../src/store/migrate.ts'
+import { dialectsPage } from './dialects-page.ts'
 import { findRoot, jobSchemaPage } from './job-schema-page.ts'
 
 export function generatedDocs(): Record<string, string> {
   return {
     'docs/concepts.md': conceptsPage(),
+    'docs/dialects.md': dialectsPage(),
     'docs/job.schema.json': jobSchemaPage(),
     'docs/lifecycles.md': lifecyclesPage(),
     'docs/openapi.json': `${JSON.stringify(openApi(), null, 2)}\n`,

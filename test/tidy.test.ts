@@ -23,7 +23,8 @@ const mayImport: Record<string, readonly string[]> = {
   engine: ['kernel', 'spec', 'protocol', 'store', 'files'],
   babysitter: ['kernel', 'store', 'engine', 'runners'],
   runners: ['kernel', 'protocol'],
-  server: ['kernel', 'spec', 'protocol', 'engine'],
+  dialects: ['kernel', 'spec', 'protocol', 'engine'],
+  server: ['kernel', 'spec', 'protocol', 'engine', 'dialects'],
   config: ['kernel', 'protocol', 'server'],
   conformance: ['kernel', 'protocol', 'engine', 'babysitter', 'server'],
   cli: [
@@ -39,6 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
     'machine',
     'runners',
     'server',
+    'dialects',
     'conformance',
     'files',
     'commands',

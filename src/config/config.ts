@@ -1,3 +1,4 @@
+import type { DialectName } from '../protocol/dialects.ts'
 import type { LogLevel } from '../protocol/logs.ts'
 import type { TaskTypeOptions } from '../protocol/tasks.ts'
 
@@ -11,6 +12,10 @@ export interface PawlConfig {
   readonly keysOnly?: boolean
   /** Folders of this machine whose files jobs may use. Default: any, and none where keys are wanted. */
   readonly fileRoots?: readonly string[]
+  /** The other systems whose words are spoken, under `/dialects/<name>`; ["none"]: none of them. Default: all. */
+  readonly dialects?: readonly (DialectName | 'none')[]
+  /** Serve the one dialect that is named at `/`, and Pawl's own routes under `/pawl`. Default false. */
+  readonly dialectAtRoot?: boolean
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
   readonly data?: string
   /** A PostgreSQL server in place of the embedded store. */

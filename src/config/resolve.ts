@@ -1,6 +1,7 @@
 /** Puts the settings together: a flag goes before the environment, that before the file, that before the default. */
 import { resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
+import { ownRoot, type ServerOptions } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { type ConfigFile, checkSetting } from './config-file.ts'
 import { flagOf, type Setting, type SettingName, settings } from './settings.ts'
@@ -26,6 +27,7 @@ const defaults = {
   host: settings.host.default as string,
   port: settings.port.default as number,
   keysOnly: settings.keysOnly.default as boolean,
+  dialectAtRoot: settings.dialectAtRoot.default as boolean,
   data: settings.data.default as string,
   schema: settings.schema.default as string,
   connections: settings.connections.default as number,
@@ -80,9 +82,19 @@ export function storeOf({ values, sources }: Settled) {
 
 /** The server that commands speak to: the one that is named, else the one that `pawl up` would start with the same settings. */
 export function serverOf({ values }: Settled): string {
-  const { server, host, port } = values
+  const { server, host, port, dialectAtRoot } = values
   if (server !== undefined) return server
   const everywhere = host === '0.0.0.0' || host === '::'
   const name = everywhere ? '127.0.0.1' : host
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}${dialectAtRoot ? ownRoot : ''}`
+}
+
+/** What the server speaks besides its own words. */
+export function dialectsOf({ values, sources }: Settled): Pick<ServerOptions, 'dialects' | 'rootDialect'> {
+  const { dialects, dialectAtRoot } = values
+  const named = dialects?.filter(name => name !== 'none')
+  if (!dialectAtRoot) return named === undefined ? {} : { dialects: named }
+  if (named?.length === 1) return { dialects: named, rootDialect: named[0]! }
+  const { name } = sources.dialectAtRoot
+  throw new Problem('COMMAND_INVALID', { why: `${name} goes with one dialect: name it with --dialect` })
 }

@@ -1,9 +1,10 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
 import { name, schemaName, serverUrl } from '../kernel/fields.ts'
+import { dialectNames } from '../protocol/dialects.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
-import { defaultPort } from '../server/options.ts'
+import { defaultPort, dialectList } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 
 export interface Setting {
@@ -32,6 +33,10 @@ const queues = field({ type: 'array' }, value =>
 
 const folders = field({ type: 'array' }, value =>
   Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
+)
+
+const dialectsOrNone = field({ type: 'array' }, value =>
+  JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),
 )
 
 const taskTypes = field({ type: 'object' }, value => {
@@ -84,6 +89,20 @@ export const settings = {
     value: 'FOLDER',
     env: 'PAWL_FILE_ROOTS',
     says: 'a folder whose files jobs may use, may be repeated; default: any, and none where keys are wanted',
+  },
+  dialects: {
+    check: dialectsOrNone,
+    kind: 'list',
+    value: 'NAME',
+    env: 'PAWL_DIALECTS',
+    says: `a system whose words are spoken under /dialects/, may be repeated: ${dialectNames.join(', ')} or none; default: all`,
+  },
+  dialectAtRoot: {
+    check: oneOf([true, false]),
+    kind: 'switch',
+    env: 'PAWL_DIALECT_AT_ROOT',
+    default: false,
+    says: 'serve the one --dialect at /, and Pawl’s own routes under /pawl',
   },
   data: {
     check: text(2000),
@@ -207,8 +226,8 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
-/** Names that a flag does not spell as the file does: one queue is given at a time. */
-const flagNames: Partial<Record<SettingName, string>> = { queues: 'queue' }
+/** Names that a flag does not spell as the file does: one queue or dialect is given at a time. */
+const flagNames: Partial<Record<SettingName, string>> = { queues: 'queue', dialects: 'dialect', dialectAtRoot: 'root' }
 
 export function flagOf(setting: SettingName): string {
   return flagNames[setting] ?? setting.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)

@@ -227,6 +227,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     anyKeys: () => keys.anyKeys(context),
     /** The queues that these tasks are in. */
     queuesOf: (ids: readonly unknown[]) => read.readQueuesOf(context, ids),
+    /** The one clock that counts, in milliseconds. */
+    clock: () => clockMs(context.sql),
     /** Resolves if the store answers. */
     ready: async () => void (await clockMs(context.sql)),
     brokenRules: () => brokenRules(context.sql),

@@ -108,6 +108,7 @@ export function toStageView(stage: StageReadRow): StageView {
     progress: progressOf([stage]),
     endsAs,
     cause: stage.endsCause,
+    calledOffFrom: stage.calledOffFrom,
     error,
     held,
     gate: gate === null ? null : { approvers: gate.approvers, ask: gate.ask, until: iso(stage.gateUntil) },

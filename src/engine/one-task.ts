@@ -17,6 +17,7 @@ import type {
   SettledTask,
   SyncRequest,
 } from '../protocol/sync.ts'
+import { leaseOf } from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
 import { checkId, checkOptions } from './check.ts'
 import { claimOrWait } from './claim.ts'
@@ -41,9 +42,19 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const asked = { claim: 1, ...request }
+  const { start: begins = false, ...wanted } = request
+  const asked = { claim: 1, ...wanted }
   if (asked.claim === 0) return []
-  return (await claimOrWait(context, asked, { signal, key: call })).tasks
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call })
+  return begins ? begin(context, asked.worker, tasks) : tasks
+}
+
+/** Whoever dies between the two leaves a lease that was never started: it is found like any other that is lost. */
+async function begin(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
+  const started = tasks.map(({ id, epoch }) => ({ id, epoch }))
+  const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
+  const lost = new Set(refused.map(leaseOf))
+  return tasks.filter(task => !lost.has(leaseOf(task)))
 }
 
 /** Says that the task has begun. */

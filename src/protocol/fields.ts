@@ -175,8 +175,7 @@ const batchOf = (fields: Fields): Field =>
       : `be a list of at most ${mostReports} objects`,
   )
 
-/** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = {
+const askFields: Fields = {
   worker: name,
   session: field({ type: 'string', format: 'uuid' }, value => (isId(value) ? undefined : 'be a UUID')),
   syncId: name,
@@ -185,8 +184,11 @@ export const claimFields: Fields = {
   waitSeconds: number({ from: 0, to: 60 }),
 }
 
+/** A claim alone, as a shell script asks for it. */
+export const claimFields: Fields = { ...askFields, start: oneOf([true, false]) }
+
 export const syncFields: Fields = {
-  ...claimFields,
+  ...askFields,
   started: batchOf(startedFields),
   beats: batchOf(beatFields),
   artifacts: batchOf(artifactFields),

@@ -34,6 +34,8 @@ export interface StageView {
   /** How it will end, once that is decided, and why; after its end, why it ended so. */
   readonly endsAs: string | null
   readonly cause: string | null
+  /** The state in which the bad end of its job found it; null: it ended by itself, or has not. */
+  readonly calledOffFrom: StageState | null
   readonly error: { readonly message: string } | null
   readonly held: boolean
   readonly gate: { readonly approvers: number; readonly ask: string | null; readonly until: string | null } | null

@@ -115,7 +115,11 @@ export type OneOutcome = keyof typeof settleParts
 export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
 
 /** A claim alone, for a worker that does one task at a time. */
-export type ClaimsRequest = Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'>
+export interface ClaimsRequest
+  extends Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
+  /** They begin at once: each is started before it is answered with. */
+  readonly start?: boolean
+}
 
 /** What a heartbeat of one task is answered with. */
 export interface HeartbeatAnswer {

@@ -138,6 +138,7 @@ export const views = {
     progress,
     endsAs: orNull(text),
     cause: orNull(text),
+    calledOffFrom: orNull(words(...statesOf(stageLifecycle))),
     error: orNull({ type: 'object', required: ['message'], properties: { message: text } }),
     held: flag,
     gate: orNull({ type: 'object', properties: { approvers: whole, ask: orNull(text), until: orNull(at) } }),

@@ -24,10 +24,12 @@ export interface Door {
   readonly keysOnly: boolean
 }
 
-export async function admit(door: Door, request: FastifyRequest): Promise<Asker> {
+const bearer = (authorization: string) => /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+
+export async function admit(door: Door, request: FastifyRequest, secretIn = bearer): Promise<Asker> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
-    const [, secret] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
+    const secret = secretIn(authorization)
     const key = secret === undefined ? undefined : await door.keyOf(secret)
     if (key === undefined) throw new Problem('KEY_MISSING')
     return { name: key.name, role: key.role, queues: key.queues, holder: key.id }
@@ -37,10 +39,13 @@ export async function admit(door: Door, request: FastifyRequest): Promise<Asker>
   return { name: undefined, role: 'admin', queues: null, holder: '' }
 }
 
-export function demand({ role }: Asker, permission: Permission): void {
-  if (may(role, permission)) return
-  const able = (Object.keys(roles) as Role[]).filter(other => may(other, permission))
-  throw new Problem('KEY_REFUSED', { role, lacks: permission, able })
+/** One of these permissions is enough. */
+export function demand({ role }: Asker, permission: Permission | readonly Permission[]): void {
+  const wanted = [permission].flat()
+  const suffices = (other: Role) => wanted.some(each => may(other, each))
+  if (suffices(role)) return
+  const able = (Object.keys(roles) as Role[]).filter(suffices)
+  throw new Problem('KEY_REFUSED', { role, lacks: wanted.join(' or '), able })
 }
 
 /** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */

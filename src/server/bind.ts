@@ -1,15 +1,17 @@
 /** Binds a route of the table to the operation that it is named for: who asks, what it says, the answer. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Call } from '../dialects/dialect.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { traceparent } from '../kernel/fields.ts'
 import { type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import type { Calls } from './calls.ts'
-import { streamEvents } from './event-stream.ts'
+import { type StreamSource, streamEvents } from './event-stream.ts'
 import type { FeedWatch } from './feed-watch.ts'
 import { demandQueues } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
+import { vocabularyOf } from './vocabulary.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,10 +44,11 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
     handler: (request, reply) =>
       calls.answer(reply, async signal => {
         const asker = request.asker!
-        const args = argumentsOf(operation, request as Came, callOf(request, asker))
+        const { came, translate } = vocabularyOf(engine, operation, request as Came)
+        const args = argumentsOf(operation, came, callOf(request, asker))
         await demandQueues(asker, engine, operation, args)
         if (operation === 'events' && wantsStream(request)) {
-          return stream(served, request, reply, args[0] as FeedQuery, signal)
+          return stream({ ...served, translate }, request, reply, args[0] as FeedQuery, signal)
         }
         // What a client that has gone would claim is better left to another.
         if (operation === 'sync' || operation === 'claims') args.push(signal)
@@ -53,13 +56,14 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         if (operation === 'sync' || operation === 'succeed') args.push(asker.queues)
         const answer = await call(...args)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
-        return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)
+        const said = isSingle ? (answer as unknown[])[0] : answer
+        return reply.status(route.status).send(translate === undefined ? said : await translate(said))
       }),
   })
 }
 
 /** Who asks, and the key under which the request may be repeated: both from headers, so that no body can forge them. */
-function callOf({ headers }: FastifyRequest, { name, holder }: Asker): object {
+export function callOf({ headers }: FastifyRequest, { name, holder }: Asker): Call {
   const key = textIn(headers['idempotency-key'])
   const said = textIn(headers['pawl-actor'])
   const actor = [name, said].filter(Boolean).join('/')
@@ -69,7 +73,7 @@ function callOf({ headers }: FastifyRequest, { name, holder }: Asker): object {
     ...(key !== undefined && { idempotencyKey: key }),
     ...(actor !== '' && { actor }),
     // One that is broken is as good as none, as W3C has it.
-    ...(traceparent(trace) === undefined && { traceparent: trace }),
+    ...(traceparent(trace) === undefined && { traceparent: trace as string }),
   }
 }
 
@@ -89,7 +93,7 @@ function wantsStream({ headers, method }: FastifyRequest): boolean {
 }
 
 async function stream(
-  served: Served,
+  served: Served & Pick<StreamSource, 'translate'>,
   request: FastifyRequest,
   reply: FastifyReply,
   ask: FeedQuery,

@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
 import type { FeedWatch } from './feed-watch.ts'
+import type { Translate } from './vocabulary.ts'
 
 const eventsPerPage = 500
 /** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
@@ -16,11 +17,13 @@ export interface StreamSource {
   readonly engine: Pick<Pawl, 'events'>
   readonly feed: FeedWatch
   readonly heartbeatSeconds: number
+  /** Puts events into another system's words. */
+  readonly translate?: Translate | undefined
 }
 
 /** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
 export async function streamEvents(
-  { engine, feed, heartbeatSeconds }: StreamSource,
+  { engine, feed, heartbeatSeconds, translate }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
   signal: AbortSignal,
@@ -40,7 +43,8 @@ export async function streamEvents(
     let saidAt = performance.now()
     while (!signal.aborted) {
       const silentMs = performance.now() - saidAt
-      if (page.items.length > 0) await say(to, page.items.map(frame).join(''), signal)
+      const items = (translate === undefined ? page.items : await translate(page.items)) as typeof page.items
+      if (items.length > 0) await say(to, items.map(frame).join(''), signal)
       else if (silentMs >= heartbeatMs) await say(to, ': still here\n\n', signal)
       else if (!page.more) await feed.more(page.next, heartbeatMs - silentMs, signal)
       if (page.items.length > 0 || silentMs >= heartbeatMs) saidAt = performance.now()
@@ -69,5 +73,6 @@ async function say(to: ServerResponse, text: string, signal: AbortSignal): Promi
 }
 
 function frame({ cursor, ...event }: FeedEvent): string {
-  return `id: ${cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+  const { type } = event
+  return `id: ${cursor}\n${type === null ? '' : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`
 }

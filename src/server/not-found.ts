@@ -12,13 +12,16 @@ const known = [
   pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
 }))
 
-/** An address that knows other methods says so. */
-export function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const [path = ''] = request.url.split('?')
-  const methods = known.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods)
-  if (methods.length === 0) return sendProblem(reply, new Problem('ROUTE_NOT_FOUND', { path }))
-  return sendProblem(
-    reply.header('allow', methods.join(', ')),
-    new Problem('METHOD_REFUSED', { method: request.method, methods }),
-  )
+/** An address that knows other methods says so. `root`: what all of them begin with. */
+export function notFound(root: string) {
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const [path = ''] = request.url.split('?')
+    const within = path.slice(root.length)
+    const methods = known.filter(({ pattern }) => pattern.test(within)).flatMap(({ methods }) => methods)
+    if (methods.length === 0) return sendProblem(reply, new Problem('ROUTE_NOT_FOUND', { path }))
+    return sendProblem(
+      reply.header('allow', methods.join(', ')),
+      new Problem('METHOD_REFUSED', { method: request.method, methods }),
+    )
+  }
 }

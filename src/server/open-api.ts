@@ -3,10 +3,12 @@ import { nested, type Schema } from '../kernel/check.ts'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
+import { spokenBy } from '../protocol/dialects.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import { views } from '../protocol/views.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
+import { vocabularyFields } from './vocabulary.ts'
 
 export function openApi(): Schema {
   const { $schema: _, $defs, ...job } = jobSpecSchema()
@@ -54,7 +56,8 @@ function operationOf(operation: Operation, route: Route): Schema {
   }
 }
 
-function parametersOf(operation: Operation, route: Route, { query = {} }: Request): Schema[] {
+function parametersOf(operation: Operation, route: Route, request: Request): Schema[] {
+  const query = { ...request.query, ...(operation in spokenBy && vocabularyFields) }
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',

@@ -1,5 +1,6 @@
 import type { Log } from '../engine/context.ts'
-import { checkOptions, number, oneOf, text } from '../kernel/check.ts'
+import { checkOptions, field, number, oneOf, orNull, text } from '../kernel/check.ts'
+import { type DialectName, dialectNames } from '../protocol/dialects.ts'
 import { isLoopback } from './admit.ts'
 
 export interface ServerOptions {
@@ -15,10 +16,22 @@ export interface ServerOptions {
   readonly requestSeconds?: number
   /** How often a stream of events says that it is still there. Default 10. */
   readonly heartbeatSeconds?: number
+  /** The other systems whose words are spoken, under `/dialects/<name>`. Default: all of them. */
+  readonly dialects?: readonly DialectName[]
+  /** The dialect that is served at `/`, for clients that take no prefix. Pawl's own routes are then under `/pawl`. */
+  readonly rootDialect?: DialectName | null
   readonly log?: Log
 }
 
 export const defaultPort = 7295
+/** Where Pawl's own routes are while a dialect has the place at `/`. */
+export const ownRoot = '/pawl'
+
+export const dialectList = field({ type: 'array', items: { enum: dialectNames } }, value =>
+  Array.isArray(value) && value.every(item => dialectNames.includes(item))
+    ? undefined
+    : `be a list of ${dialectNames.join(', ')}`,
+)
 
 const fields = {
   host: text(255),
@@ -27,6 +40,8 @@ const fields = {
   maxBodyBytes: number({ from: 1000, to: 1_000_000_000, whole: true }),
   requestSeconds: number({ from: 1, to: 3600 }),
   heartbeatSeconds: number({ from: 0.1, to: 60 }),
+  dialects: dialectList,
+  rootDialect: orNull(oneOf(dialectNames)),
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -40,6 +55,8 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
     requestSeconds: options.requestSeconds ?? 30,
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
+    dialects: options.dialects ?? dialectNames,
+    rootDialect: options.rootDialect ?? null,
     log: options.log ?? (() => {}),
   }
 }

@@ -6,13 +6,16 @@ import { openApi } from './open-api.ts'
 
 export const plainPaths = ['/openapi.json', '/docs', '/healthz', '/readyz'] as const
 
-export function bindPlain(app: FastifyInstance, engine: Pick<Pawl, 'ready'>): void {
+export function bindDocs(app: FastifyInstance): void {
   const document = JSON.stringify(openApi())
   const page = docsPage()
   app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(document))
   app.get('/docs', (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('content-security-policy', docsPolicy).send(page),
   )
+}
+
+export function bindHealth(app: FastifyInstance, engine: Pick<Pawl, 'ready'>): void {
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async () => {
     await engine.ready()

@@ -18,20 +18,27 @@ export function bodyOf({ code, details, status }: Problem) {
 
 export function problemHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    if (error instanceof Problem) return sendProblem(reply, error)
-    const known = fromFastify(error)
-    if (known !== undefined) return sendProblem(reply, known)
-    const { traceparent } = request.headers
-    log('http.bug', {
-      ...(traceparent !== undefined && { traceparent }),
-      method: request.method,
-      url: request.url,
-      error: String(error),
-      stack: error.stack,
-    })
+    const problem = problemIn(error)
+    if (problem !== undefined) return sendProblem(reply, problem)
+    tellBug(log, error, request)
     const bug = { type: 'about:blank', title: 'A fault in Pawl.', status: 500, detail: 'The server’s log has it.' }
     return reply.status(500).type('application/problem+json').send(JSON.stringify(bug))
   }
+}
+
+export function tellBug(log: Log, error: Error, { headers: { traceparent }, method, url }: FastifyRequest): void {
+  log('http.bug', {
+    ...(traceparent !== undefined && { traceparent }),
+    method,
+    url,
+    error: String(error),
+    stack: error.stack,
+  })
+}
+
+/** What the asker may act on; undefined: a bug. */
+export function problemIn(error: FastifyError): Problem | undefined {
+  return error instanceof Problem ? error : fromFastify(error)
 }
 
 const codes: Record<string, ProblemCode> = {

@@ -2,23 +2,25 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
+import { dialects } from '../dialects/all.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
-import { bind } from './bind.ts'
+import { bind, type Served } from './bind.ts'
+import { bindDialect } from './bind-dialect.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
 import { watchFeed } from './feed-watch.ts'
 import { logRequests } from './log-requests.ts'
 import { notFound } from './not-found.ts'
-import { type ServerOptions, serverSettings } from './options.ts'
-import { bindPlain } from './plain.ts'
+import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
+import { bindDocs, bindHealth } from './plain.ts'
 import { problemHandler, sendProblem } from './problems.ts'
 import { refuseSocket } from './refuse-socket.ts'
 
 export interface Server {
-  /** Where it listens, with the port that it got. */
+  /** Where Pawl's own routes are, with the port that it got. */
   readonly url: string
   /** Takes no more requests, ends those that wait for work, and finishes what it answers. */
   close(): Promise<void>
@@ -27,23 +29,36 @@ export interface Server {
 /** Serves until it is closed. Closing it leaves the engine open. */
 export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
   const settings = serverSettings(options)
-  const { host, port, keysOnly, heartbeatSeconds, log } = settings
+  const { host, port, keysOnly, heartbeatSeconds, log, rootDialect } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
   const calls = openCalls()
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
-  app.setNotFoundHandler(notFound)
+  const root = rootDialect === null ? '' : ownRoot
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
   const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
   logRequests(app, log)
-  bindMetrics(app, engine, door)
-  for (const operation of Object.keys(routes) as Operation[]) bind(app, served, operation)
-  bindPlain(app, engine)
+  app.register(async own => bindOwn(app, own, served, root), { prefix: root })
+  for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)
+  if (rootDialect !== null) {
+    bindDialect(app, served, dialects[rootDialect], '', log)
+    // Whoever watches over the process looks where it always does.
+    bindHealth(app, engine)
+  }
   await app.listen({ host, port }).catch(portTaken(host, port))
   return {
-    url: urlOf(app.server.address() as AddressInfo),
+    url: urlOf(app.server.address() as AddressInfo) + root,
     close: () => close(app, calls),
   }
+}
+
+/** Pawl's own routes. */
+function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, root: string): void {
+  own.setNotFoundHandler(notFound(root))
+  bindMetrics(app, own, served.engine, served.door)
+  for (const operation of Object.keys(routes) as Operation[]) bind(own, served, operation)
+  bindHealth(own, served.engine)
+  bindDocs(own)
 }
 
 function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, calls: Calls): FastifyInstance {

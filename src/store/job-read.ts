@@ -1,4 +1,5 @@
 /** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
+import type { StageState } from '../kernel/stage.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
@@ -24,6 +25,7 @@ export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly queue: string
   readonly error: { message: string } | null
   readonly gateUntil: Date | null
+  readonly calledOffFrom: StageState | null
   readonly metadata: Record<string, unknown> | null
   readonly createdAt: Date
   readonly changedAt: Date
@@ -69,13 +71,19 @@ const stageColumns = literal(`
   s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
   s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
   s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
-  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at, s.ended_at`)
+  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at, s.ended_at,
+  case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
+             and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
+       then (select h.state from unnest(s.history) with ordinality as h
+              where h.state not in ('stopping', 'cancelled') order by h.ordinality desc limit 1)
+   end as called_off_from`)
 
 const counted = literal(`
   left join lateral (
     select sum(total) as total, sum(good) as good, sum(bad) as bad, sum(partial) as partial, sum(skipped) as skipped
       from pawl.tally where job_id = s.job_id and stage_id = s.id) as t on true
-  join pawl.lane l on l.id = s.lane_id`)
+  join pawl.lane l on l.id = s.lane_id
+  join pawl.job j on j.id = s.job_id`)
 
 export function stagesOf(sql: Sql, jobIds: readonly string[]): Promise<StageReadRow[]> {
   return sql<StageReadRow>`
@@ -85,8 +93,7 @@ export function stagesOf(sql: Sql, jobIds: readonly string[]): Promise<StageRead
 
 export async function getStage(sql: Sql, id: string): Promise<StageReadRow | undefined> {
   const [row] = await sql<StageReadRow>`
-    select ${stageColumns} from pawl.stage s ${counted}
-      join pawl.job j on j.id = s.job_id and j.visible where s.id = ${id}::uuid`
+    select ${stageColumns} from pawl.stage s ${counted} where j.visible and s.id = ${id}::uuid`
   return row
 }
 
@@ -101,8 +108,7 @@ export function listStages(
     sql,
     tx => tx<StageReadRow>`
       select ${stageColumns} from pawl.stage s ${counted}
-        join pawl.job j on j.id = s.job_id and j.visible
-       where s.state = any(${states}::text[]) and (${after}::uuid is null or s.id > ${after}::uuid)
+       where j.visible and s.state = any(${states}::text[]) and (${after}::uuid is null or s.id > ${after}::uuid)
        order by s.id limit ${limit}::int`,
   )
 }

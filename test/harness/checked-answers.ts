@@ -1,6 +1,7 @@
 /** Every answer that a test gets from a server of its own is held against the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { dialects } from '../../src/dialects/all.ts'
 import { type Route, routes } from '../../src/protocol/routes.ts'
 import { openApi } from '../../src/server/open-api.ts'
 
@@ -27,8 +28,9 @@ export function checkAnswersOf(server: string): void {
 
 async function checkedFetch(to: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await realFetch(to, init)
-  const { origin, pathname } = new URL(to instanceof Request ? to.url : to)
-  if (servers.has(origin)) await check(init?.method ?? 'GET', pathname, response)
+  const { origin, pathname, searchParams } = new URL(to instanceof Request ? to.url : to)
+  // In another's words the states are not ours.
+  if (servers.has(origin) && !searchParams.has('vocabulary')) await check(init?.method ?? 'GET', pathname, response)
   return response
 }
 
@@ -37,12 +39,36 @@ async function check(method: string, path: string, response: Response): Promise<
   if (kind.startsWith('application/problem+json')) {
     return checkAnswer(`${method} ${path}`, problemSchema(), await readJson(response))
   }
+  if (path.startsWith('/dialects/')) return checkDialect(method, path, response)
   const route = patterns.find(one => one.method === method && one.pattern.test(path))
   if (route === undefined || kind.startsWith('text/event-stream')) return
   assert.equal(response.status, route.status, `${method} ${path} answers ${response.status}`)
   if (route.status === 204) return
   const schema = ajv.getSchema(`${route.pointer}/content/application~1json/schema`)
   checkAnswer(`${method} ${path}`, schema!, await readJson(response))
+}
+
+const spoken = Object.values(dialects).flatMap(({ name, routes, faults }) =>
+  routes.map(({ method, path, answers }) => ({
+    method,
+    pattern: new RegExp(`^/dialects/${name}${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+    good: answers === null ? null : ajv.compile(answers),
+    bad: ajv.compile(faults),
+  })),
+)
+
+/** The same for a dialect: what it answers, and how it refuses. A route that names what another leaves open goes first. */
+async function checkDialect(method: string, path: string, response: Response): Promise<void> {
+  const route = spoken.find(one => one.method === method && one.pattern.test(path))
+  if (route === undefined || response.headers.get('content-type')?.startsWith('text/event-stream')) return
+  const schema = response.ok ? route.good : route.bad
+  const text = await response
+    .clone()
+    .text()
+    .catch(() => undefined)
+  if (schema === null) return assert.equal(text ?? '', '', `${method} ${path} answers with a body`)
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  if (text !== undefined) checkAnswer(`${method} ${path}`, schema, isJson ? JSON.parse(text) : text)
 }
 
 function problemSchema(): ValidateFunction {

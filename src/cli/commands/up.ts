@@ -1,10 +1,11 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
 import { resolve } from 'node:path'
 import { allChores, startBabysitter } from '../../babysitter/babysitter.ts'
-import { type Settled, storeOf } from '../../config/resolve.ts'
+import { dialectsOf, type Settled, storeOf } from '../../config/resolve.ts'
 import { type Pawl, pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/admit.ts'
+import { ownRoot } from '../../server/options.ts'
 import { startServer } from '../../server/server.ts'
 import { startWorker } from '../../worker/index.ts'
 import { type Ask, command } from '../command.ts'
@@ -34,6 +35,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'port',
     'keysOnly',
     'fileRoots',
+    'dialects',
+    'dialectAtRoot',
     'data',
     'database',
     'schema',
@@ -50,6 +53,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
+    const spoken = dialectsOf(settled)
     const store = storeOf(settled)
     const log = logOf(settled.values)
     await using engine = await pawl({
@@ -58,7 +62,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const server = await startServer(engine, { host, port, keysOnly, log }).catch(sayingWhere(settled))
+    const server = await startServer(engine, { host, port, keysOnly, log, ...spoken }).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
     await using runners = await openRunners(engine, settled, server.url, flags)
     await using _babysitter = startBabysitter(engine, [...allChores(engine.context), ...runners.chores])
@@ -66,6 +70,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
     else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}.`])
+    if (!json && spoken.rootDialect)
+      screen.say(`At ${server.url.slice(0, -ownRoot.length)}/ it speaks ${spoken.rootDialect}.`)
     if (flags.demo) await demonstrate(engine, server.url, { screen, json }, told).catch(tellIn(screen))
     if (!json && !told.aborted) screen.say('It serves until it is told to end (Ctrl-C).')
     await untilAborted(told)

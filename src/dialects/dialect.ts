@@ -1,0 +1,75 @@
+/** What a dialect is: the words, routes and shapes of another system, spoken over the engine. It decides nothing. */
+import type { Pawl } from '../engine/engine.ts'
+import type { Schema } from '../kernel/check.ts'
+import type { Permission, Role } from '../kernel/role.ts'
+import type { DialectName } from '../protocol/dialects.ts'
+import type { Words } from './words.ts'
+
+export interface Dialect {
+  readonly name: DialectName
+  /** The system that it is spoken by, for people. */
+  readonly of: string
+  readonly words: Words
+  readonly routes: readonly DialectRoute[]
+  /** What goes wrong, as its clients expect to be told. */
+  refuse(fault: Fault): Answer
+  /** The body of such an answer. */
+  readonly faults: Schema
+  /** The key in an Authorization header of its clients. Default: as a bearer. */
+  secretIn?(authorization: string): string | undefined
+  /** What it cannot say, and what of the original is done otherwise; for docs/dialects.md. */
+  readonly limits: readonly string[]
+}
+
+export interface DialectRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Under the dialect's own root, `{id}` for what varies. */
+  readonly path: string
+  /** What the asker's key must allow: one of these is enough. null: anyone may ask. */
+  readonly needs: Permission | readonly Permission[] | null
+  readonly says: string
+  /** The body of a good answer, with nothing missing and nothing more. */
+  readonly answers: Schema | null
+  handle(ask: Ask): Promise<Answer>
+}
+
+/** A request, as it came: what it holds the dialect checks. */
+export interface Ask {
+  readonly engine: Pawl
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string | readonly string[]>>
+  readonly body: unknown
+  /** Who asks, under which idempotency key, in which trace: passed on to what the engine does. */
+  readonly call: Call
+  readonly asker: { readonly role: Role; readonly queues: readonly string[] | null }
+  /** Where the dialect is served: what it links to begins with it. */
+  readonly root: string
+  /** Aborts when the client has gone or the server ends. */
+  readonly signal: AbortSignal
+}
+
+export interface Call {
+  readonly actor?: string
+  readonly holder?: string
+  readonly idempotencyKey?: string
+  readonly traceparent?: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A text is sent as it is, anything else as JSON; undefined: nothing is sent. */
+  readonly body?: unknown
+  /** In place of a body: sent piece by piece, until it ends or the client has gone. */
+  readonly stream?: AsyncIterable<string>
+}
+
+/** A problem of ours, or a bug (500), before it is put into a dialect's words. */
+export interface Fault {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+export const good = (body: unknown, status = 200): Answer => ({ status, body })

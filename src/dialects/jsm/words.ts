@@ -1,0 +1,39 @@
+import type { Words } from '../words.ts'
+
+export const words: Words = {
+  task: {
+    blocked: 'queued',
+    queued: 'queued',
+    retrying: 'queued',
+    assigned: 'assigned',
+    running: 'running',
+    succeeded: 'succeeded',
+    skipped: 'succeeded',
+    failed: 'failed',
+    cancelled: 'cancelled',
+    expired: 'failed',
+    dead_lettered: 'dead_lettered',
+  },
+  stage: null,
+  job: null,
+  artifact: null,
+  eventType: ({ type }) => eventTypes[type] ?? null,
+}
+
+/** Its events are of what it calls a job, which is our task. */
+export const eventTypes: Readonly<Record<string, string>> = {
+  'task.queued': 'job_queued',
+  'task.blocked': 'job_queued',
+  'task.retrying': 'job_queued',
+  'task.claimed': 'job_claimed',
+  'task.started': 'job_started',
+  'task.heartbeat': 'job_heartbeat',
+  'task.lease_renewed': 'job_lease_renewed',
+  'task.succeeded': 'job_succeeded',
+  'task.skipped': 'job_succeeded',
+  'task.failed': 'job_failed',
+  'task.expired': 'job_failed',
+  'task.cancelled': 'job_cancelled',
+  'task.dead_lettered': 'job_dead_lettered',
+  'job.compensated': 'job_compensated',
+}

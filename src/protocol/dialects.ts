@@ -1,0 +1,28 @@
+/** The systems whose words Pawl speaks: each one's routes under `/dialects/<name>`, and `?vocabulary=<name>` on ours. */
+import type { Operation } from './routes.ts'
+
+export const dialectNames = ['marie', 'jobnik', 'falconeri', 'pipeline', 'jsm'] as const
+export type DialectName = (typeof dialectNames)[number]
+
+export type Spoken = 'job' | 'stage' | 'task' | 'artifact' | 'event'
+
+/** The operations that can answer in another system's words, and what they answer with. */
+export const spokenBy: Partial<Readonly<Record<Operation, Spoken>>> = {
+  jobs: 'job',
+  job: 'job',
+  jobEvents: 'event',
+  jobStages: 'stage',
+  jobArtifacts: 'artifact',
+  jobTasks: 'task',
+  stages: 'stage',
+  stage: 'stage',
+  stageEvents: 'event',
+  stageArtifacts: 'artifact',
+  stageTasks: 'task',
+  tasks: 'task',
+  task: 'task',
+  taskEvents: 'event',
+  taskArtifacts: 'artifact',
+  deadLetters: 'task',
+  events: 'event',
+}

@@ -1,0 +1,63 @@
+/** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
+import { Readable } from 'node:stream'
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import type { Answer, Dialect, DialectRoute } from '../dialects/dialect.ts'
+import type { Log } from '../engine/context.ts'
+import { Problem } from '../kernel/problem.ts'
+import { admit, demand } from './admit.ts'
+import { callOf, type Served } from './bind.ts'
+import { problemIn, tellBug } from './problems.ts'
+import type { Came } from './read-request.ts'
+
+/** `root`: where it is served, without a slash at its end. */
+export function bindDialect(app: FastifyInstance, served: Served, dialect: Dialect, root: string, log: Log): void {
+  app.register(
+    async scope => {
+      scope.setErrorHandler((error: FastifyError, request, reply) => {
+        const problem = problemIn(error)
+        if (problem === undefined) tellBug(log, error, request)
+        return send(reply, dialect.refuse(problem === undefined ? bug : faultOf(problem)))
+      })
+      scope.setNotFoundHandler((request, reply) => {
+        const path = request.url.split('?')[0]
+        return send(reply, dialect.refuse(faultOf(new Problem('ROUTE_NOT_FOUND', { path }))))
+      })
+      for (const route of dialect.routes) bindRoute(scope, served, dialect, route, root)
+    },
+    { prefix: root },
+  )
+}
+
+function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
+  const { engine, door, calls } = served
+  scope.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    async onRequest(request) {
+      if (route.needs === null) return
+      request.asker = await admit(door, request, dialect.secretIn)
+      demand(request.asker, route.needs)
+    },
+    handler: (request, reply) =>
+      calls.answer(reply, async signal => {
+        const { params, query, body } = request as Came
+        const asker = request.asker ?? { name: undefined, role: 'viewer', queues: null, holder: '' }
+        const call = callOf(request, asker)
+        return send(reply, await route.handle({ engine, params, query, body, call, asker, root, signal }))
+      }),
+  })
+}
+
+function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answer): FastifyReply {
+  reply.status(status).headers(headers)
+  if (stream !== undefined) return reply.send(Readable.from(stream, { objectMode: false }))
+  if (body === undefined || typeof body === 'string') {
+    if (body !== undefined && headers['content-type'] === undefined) reply.type('text/plain; charset=utf-8')
+    return reply.send(body)
+  }
+  return reply.type(headers['content-type'] ?? 'application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+const bug = { status: 500, code: 'BUG', message: 'A fault in Pawl; the server’s log has it.', details: {} }
+
+const faultOf = ({ status, code, message, details }: Problem) => ({ status, code, message, details })

@@ -1,0 +1,94 @@
+/** What all dialects have in common: where they are served, and what they make of our own answers. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connect } from '../../src/client/client.ts'
+import { dialectNames } from '../../src/protocol/dialects.ts'
+import { served } from '../harness/served.ts'
+
+/** As much of an answer as is looked at here. */
+interface Answered {
+  readonly code: string
+  readonly state: string | null
+  readonly stages: readonly [Answered]
+  readonly items: readonly [Answered & { readonly type: string; readonly from: string | null; readonly to: string }]
+}
+
+const get = async (url: string) => {
+  const response = await fetch(url)
+  const body = (await response.json().catch(() => undefined)) as Answered
+  return { status: response.status, body }
+}
+
+test('an address that a dialect does not know is refused in its own words, not in ours', async t => {
+  const { server } = await served(t)
+  for (const name of dialectNames) {
+    const response = await fetch(`${server.url}/dialects/${name}/nothing/here`)
+    assert.equal(response.status, 404)
+    assert.notEqual(response.headers.get('content-type'), 'application/problem+json', name)
+  }
+})
+
+test('a dialect that is switched off is not there', async t => {
+  const { server } = await served(t, { server: { dialects: ['jsm'] } })
+  const { status, body } = await get(`${server.url}/dialects/jobnik/v1/jobs`)
+  assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND'])
+})
+
+test('with a dialect at the root, Pawl’s own routes, client and health are found under /pawl, and its health at / too', async t => {
+  const { server, engine } = await served(t, { server: { dialects: ['jobnik'], rootDialect: 'jobnik' } })
+  assert.match(server.url, /\/pawl$/)
+  const { id } = await engine.enqueue('mail', { to: 'Ada' })
+  await using client = connect({ server: server.url })
+  assert.equal((await client.task(id)).state, 'queued')
+  for (const url of [server.url, server.url.replace(/\/pawl$/, '')]) {
+    assert.deepEqual(await get(`${url}/readyz`), { status: 200, body: { ok: true } })
+  }
+  const { status, body } = await get(`${server.url}/v1/nothing`)
+  assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND'])
+})
+
+test('?vocabulary= shows jobs, stages, tasks and events in another system’s words', async t => {
+  const { server, engine } = await served(t)
+  const { id, stages } = await engine.submit({ name: 'invoices', stages: [{ name: 'extract', task: 'extract' }] })
+  const [task] = (await engine.jobTasks(id)).items
+  const said = async (path: string, vocabulary: string) =>
+    (await get(`${server.url}/v1/${path}?vocabulary=${vocabulary}`)).body
+  const states = async (vocabulary: string) => {
+    const job = await said(`jobs/${id}`, vocabulary)
+    const [one] = (await said(`jobs/${id}/tasks`, vocabulary)).items
+    const stage = await said(`stages/${stages[0]!.id}`, vocabulary)
+    return [job.state, job.stages[0].state, stage.state, one.state]
+  }
+  assert.deepEqual(await states('jobnik'), ['PENDING', 'PENDING', 'PENDING', 'PENDING'])
+  assert.deepEqual(await states('marie'), ['CREATED', null, null, 'CREATED'])
+  assert.deepEqual(await states('falconeri'), ['running', null, null, 'ready'])
+  assert.deepEqual(await states('pipeline'), ['pending', null, null, null])
+  assert.deepEqual(await states('jsm'), [null, null, null, 'queued'])
+  const [event] = (await said(`tasks/${task!.id}/events`, 'jsm')).items
+  assert.deepEqual([event.type, event.from, event.to], ['job_queued', null, 'queued'])
+  const refused = await get(`${server.url}/v1/jobs?vocabulary=klingon`)
+  assert.deepEqual([refused.status, refused.body.code], [400, 'OPTION_INVALID'])
+})
+
+test('the stages behind a failed one are, in Jobnik’s words, what they were before', async t => {
+  const { server, engine } = await served(t)
+  const { id } = await engine.submit({
+    name: 'invoices',
+    stages: [
+      { name: 'extract', task: 'extract' },
+      { name: 'classify', task: 'classify' },
+      { name: 'publish', task: 'publish', gate: true },
+    ],
+  })
+  const [claimed] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
+  await engine.fail(claimed!.id, claimed!.epoch, { error: { message: 'no', permanent: true } })
+  const { body: job } = await get(`${server.url}/v1/jobs/${id}?vocabulary=jobnik`)
+  assert.deepEqual([job.state, ...job.stages.map(({ state }) => state)], ['FAILED', 'FAILED', 'CREATED', 'WAITING'])
+})
+
+test('a claim that starts what it claims is answered with running tasks', async t => {
+  const { engine } = await served(t)
+  const { id } = await engine.enqueue('mail', {})
+  const [claimed] = await engine.claims({ worker: 'w', queues: ['mail'], start: true })
+  assert.deepEqual([claimed!.id, (await engine.task(id)).state], [id, 'running'])
+})
