@@ -14,7 +14,7 @@ import { eventually } from '../harness/eventually.ts'
 import type { Program } from '../harness/program.ts'
 import { type Dice, dice } from '../model/dice.ts'
 
-/** Each becomes two files. By hand: PAWL_CHAOS_FILES=10000 */
+/** Each becomes two files. By hand, in a quarter of an hour: PAWL_CHAOS_FILES=10000 */
 const count = Number(process.env.PAWL_CHAOS_FILES ?? 120)
 const seed = Number(process.env.PAWL_CHAOS_SEED ?? Date.now() % 1_000_000_007)
 const minutes = Math.max(5, count / 50)
