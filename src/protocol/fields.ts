@@ -185,7 +185,12 @@ const askFields: Fields = {
 }
 
 /** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = { ...askFields, start: oneOf([true, false]) }
+export const claimFields: Fields = {
+  ...askFields,
+  start: oneOf([true, false]),
+  leaseSeconds: settingFields.leaseSeconds,
+  heartbeatSeconds: settingFields.heartbeatSeconds,
+}
 
 export const syncFields: Fields = {
   ...askFields,
