@@ -57,6 +57,10 @@ function messageOf({ code, message, details }: Fault, state: State | null): stri
       return `A job that is ${state} does not take ${details.move}.`
     case 'OPTION_INVALID':
       return `"${details.option}" must ${details.must}.`
+    case 'PAYLOAD_INVALID':
+      return `What was sent cannot be kept: ${details.why}.`
+    case 'PAYLOAD_TOO_LARGE':
+      return `What was sent has ${details.bytes} bytes, and may have ${details.limit}.`
     default:
       return message
   }
