@@ -1,6 +1,6 @@
 /** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
-import type { SyncRequest } from '../protocol/sync.ts'
-import { claimTasks, nextDueSeconds } from '../store/claim.ts'
+import type { ClaimsRequest } from '../protocol/sync.ts'
+import { claimTasks, type LeaseTerms, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
@@ -21,7 +21,7 @@ export interface ClaimWait {
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 export async function claimOrWait(
   context: Context,
-  request: SyncRequest,
+  request: ClaimsRequest,
   { settling, signal, key = {} }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
@@ -47,7 +47,7 @@ export async function claimOrWait(
 }
 
 /** Undefined: there is nothing, yet. */
-async function look(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+async function look(context: Context, request: ClaimsRequest, key: Idempotency): Promise<Claimed[] | undefined> {
   const count = () => {
     context.figures.claimConflicts += 1
   }
@@ -61,7 +61,11 @@ async function look(context: Context, request: SyncRequest, key: Idempotency): P
  * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
  * again. Two at once: the second waits for the first one's transaction.
  */
-async function lookUnderKey(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+async function lookUnderKey(
+  context: Context,
+  request: ClaimsRequest,
+  key: Idempotency,
+): Promise<Claimed[] | undefined> {
   const nothing = new Error('nothing was won')
   let won: Claimed[] | undefined
   try {
@@ -77,11 +81,12 @@ async function lookUnderKey(context: Context, request: SyncRequest, key: Idempot
   }
 }
 
-async function claimOnce(context: Context, sql: Sql, request: SyncRequest): Promise<Claimed[]> {
+async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
-  const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, hints })
+  const terms = termsIn(request)
+  const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, terms, hints })
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, worker, queues)
@@ -90,4 +95,12 @@ async function claimOnce(context: Context, sql: Sql, request: SyncRequest): Prom
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (tasks.length > 0 || session === null || syncId === null) return tasks
   return wonBefore(sql, session, syncId)
+}
+
+function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms | null {
+  if (leaseSeconds === undefined && heartbeatSeconds === undefined) return null
+  return {
+    ...(leaseSeconds !== undefined && { leaseSeconds }),
+    ...(heartbeatSeconds !== undefined && { heartbeatSeconds }),
+  }
 }

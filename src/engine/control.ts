@@ -1,6 +1,8 @@
 import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../kernel/decide.ts'
 import { Problem } from '../kernel/problem.ts'
-import { cancelFields, controlFields, deadLetterFields } from '../protocol/fields.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import type { Fenced } from '../protocol/api.ts'
+import { cancelTaskFields, controlFields, deadLetterFields } from '../protocol/fields.ts'
 import type { TaskView } from '../protocol/tasks.ts'
 import { freeSlots, slotHolder, slotOf } from '../store/enqueue.ts'
 import { getTask } from '../store/read.ts'
@@ -23,8 +25,12 @@ export interface ControlCall extends Idempotency {
 }
 
 /** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
-export async function cancelTask(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
-  checkOptions(call, cancelFields, 'cancel')
+export async function cancelTask(
+  context: Context,
+  id: string,
+  call: ControlCall & Fenced & { mode?: 'soft' | 'hard' } = {},
+) {
+  checkOptions(call, cancelTaskFields, 'cancel')
   const { mode = 'soft', reason } = call
   return control(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
 }
@@ -41,7 +47,7 @@ export async function retryTask(context: Context, id: string, call: ControlCall 
   return control(context, id, call, ['retry'], task => revive(task, 'retry', why(call)))
 }
 
-export interface DeadLetterCall extends ControlCall {
+export interface DeadLetterCall extends ControlCall, Fenced {
   readonly reasonCode: ReasonCode
   readonly step?: Step
 }
@@ -52,7 +58,8 @@ export async function deadLetterTask(context: Context, id: string, call: DeadLet
   checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
   const { reasonCode, step, reason } = call
   const said = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
-  return control(context, id, call, ['dead-letter', said], task => deadLetter(task, said))
+  const by = call.epoch === undefined ? 'operator' : 'holder'
+  return control(context, id, call, ['dead-letter', said], task => deadLetter(task, said, by))
 }
 
 const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
@@ -61,19 +68,21 @@ const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason }
 async function control(
   context: Context,
   id: string,
-  call: ControlCall,
+  call: ControlCall & Fenced,
   request: unknown[],
   decide: (task: LockedTask) => Verdict,
 ): Promise<TaskView> {
   const taskId = checkId(id)
   const sql = context.within(call.tx)
   const actor = call.actor ?? 'operator'
+  const fence = call.epoch === undefined ? [] : [{ epoch: call.epoch }]
   const run = () =>
-    once(sql, call, ['task', taskId, ...request], outer =>
+    once(sql, call, ['task', taskId, ...request, ...fence], outer =>
       outer.begin(async tx => {
         await withItsJob(context, tx, taskId, actor, async book => {
           const [task] = await lockTasks(tx, [taskId])
           if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+          if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
           const ruling = await rule(tx, task, decide(task))
           await writeRulings(tx, [placed(book, ruling)], actor)
         })
@@ -87,6 +96,10 @@ async function control(
   }
   if (view.jobId !== null && !sql.isTransaction) await finishErrands(context, view.jobId)
   return view
+}
+
+function isHeldUnder(task: LockedTask, epoch: number): boolean {
+  return task.epoch === epoch && taskLifecycle.states[task.state].kind === 'held'
 }
 
 /** Another took the dedupe key between the look and the write. */

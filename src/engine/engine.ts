@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
-import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
+import type { Call, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifact, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
@@ -49,6 +49,7 @@ import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
+import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
 import { wakeBoard } from './wake.ts'
 
@@ -200,7 +201,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
-    taskEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'task', id, ask),
+    taskEvents: (id: string, query?: TaskEventQuery) => readTaskEvents(context, id, query),
     attempts: (id: string) => read.readAttempts(context, id),
     /** What the task's handler has logged, attempt by attempt. */
     logs: (id: string, query?: LogQuery) => readLogs(context, id, query),

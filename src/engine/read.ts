@@ -164,9 +164,9 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   return { items: events.map(toItem), next: cursorOf(next), more }
 }
 
-const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
+export const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
 /** A seq that leaves room for a page behind it. */
-const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
+export const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
 
 function position(cursor: string, of: string): Position {
   const at = decode<Position & { of: string }>(cursor, 'tx')

@@ -46,7 +46,7 @@ export function toTaskView(row: TaskRow): TaskView {
 
 export function toEventView(row: EventRow): EventView {
   return {
-    id: `${row.entityId}:${row.seq}`,
+    id: row.pulseUs === undefined ? `${row.entityId}:${row.seq}` : `${row.entityId}:${row.seq}@${row.pulseUs}`,
     entity: row.type.slice(0, row.type.indexOf('.')) as EventView['entity'],
     entityId: row.entityId,
     jobId: row.jobId,

@@ -29,6 +29,8 @@ export type ReportedOutcome = (typeof outcomes)[number]
 
 export interface TaskError {
   readonly message: string
+  /** What the handler's program calls errors of this kind. */
+  readonly name?: string
   readonly stack?: string
   readonly permanent?: boolean
   readonly retryInSeconds?: number
@@ -193,11 +195,14 @@ export function endGrace(facts: TaskFacts): Verdict {
   return ask(facts, 'cancel', () => verdict({ to: 'cancelled', cause: 'cancel_grace_passed' }, {}))
 }
 
-export function deadLetter(facts: TaskFacts, said: { reasonCode: ReasonCode; step?: Step; reason?: string }): Verdict {
+export function deadLetter(
+  facts: TaskFacts,
+  said: { reasonCode: ReasonCode; step?: Step; reason?: string },
+  by: 'operator' | 'holder' = 'operator',
+): Verdict {
   const { reasonCode, step, reason } = said
-  return ask(facts, 'deadLetter', () =>
-    deadLettered(reasonCode, { message: reason ?? 'Set aside by an operator.', ...(step && { step }) }, 'operator', {}),
-  )
+  const message = reason ?? (by === 'operator' ? 'Set aside by an operator.' : 'Set aside by its worker.')
+  return ask(facts, 'deadLetter', () => deadLettered(reasonCode, { message, ...(step && { step }) }, by, {}))
 }
 
 export type Revival = 'resume' | 'retry' | 'redrive' | 'reopen'

@@ -58,7 +58,12 @@ export interface CancelCall extends ControlCall {
   readonly mode?: 'soft' | 'hard'
 }
 
-export interface DeadLetterCall extends ControlCall {
+/** Who names an epoch speaks as the holder of that lease: once it is lost, nothing is done. */
+export interface Fenced {
+  readonly epoch?: number
+}
+
+export interface DeadLetterCall extends ControlCall, Fenced {
   readonly reasonCode: ReasonCode
   readonly step?: Step
 }
@@ -74,6 +79,11 @@ export interface PageQuery {
   readonly cursor?: string
 }
 
+export interface TaskEventQuery extends PageQuery {
+  /** Also heartbeats, where they belong among the events: they move nothing, have no seq of their own, and are kept for a day. */
+  readonly pulses?: boolean
+}
+
 export interface StageQuery extends PageQuery {
   readonly state: StageState | readonly StageState[]
 }
@@ -86,14 +96,14 @@ export interface PawlApi {
   enqueueMany(items: readonly NewTaskItem[], call?: Call): Promise<QueuedTask[]>
   task(id: string): Promise<TaskView>
   tasks(query?: TaskQuery): Promise<Page<TaskView>>
-  taskEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
+  taskEvents(id: string, query?: TaskEventQuery): Promise<Page<EventView>>
   attempts(id: string): Promise<AttemptView[]>
   logs(id: string, query?: LogQuery): Promise<LogPage>
   taskArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
   /** Which inputs made a file, and what was made of it. */
   lineage(query: { readonly uri: string }): Promise<Lineage>
   patchTask(id: string, patch: MetadataPatch, call?: Call): Promise<TaskView>
-  cancel(id: string, call?: CancelCall): Promise<TaskView>
+  cancel(id: string, call?: CancelCall & Fenced): Promise<TaskView>
   resume(id: string, call?: ControlCall): Promise<TaskView>
   retry(id: string, call?: ControlCall): Promise<TaskView>
   deadLetter(id: string, call: DeadLetterCall): Promise<TaskView>

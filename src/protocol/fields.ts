@@ -96,6 +96,7 @@ export const taskFields: Fields = {
 
 const errorFields: Fields = {
   message: anything,
+  name,
   stack: anything,
   permanent: flag,
   retryInSeconds: number({ from: 0, to: year }),
@@ -184,8 +185,9 @@ const askFields: Fields = {
   waitSeconds: number({ from: 0, to: 60 }),
 }
 
+const { leaseSeconds, heartbeatSeconds } = settingFields
 /** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = { ...askFields, start: oneOf([true, false]) }
+export const claimFields: Fields = { ...askFields, start: flag, leaseSeconds, heartbeatSeconds }
 
 export const syncFields: Fields = {
   ...askFields,
@@ -207,11 +209,13 @@ export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: n
 
 export const reasonFields: Fields = { reason: why }
 const mode = oneOf(['soft', 'hard'])
+export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
 const deadLetterWords = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) }
 
 export const controlFields: Fields = { ...callFields, ...reasonFields }
 export const cancelFields: Fields = { ...controlFields, mode }
-export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords }
+export const cancelTaskFields: Fields = { ...cancelFields, ...fence }
+export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords, ...fence }
 export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
 export const retryJobFields: Fields = { ...controlFields, clone: flag }
 
@@ -232,6 +236,7 @@ export const redriveFields: Fields = {
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields: Fields = { limit, cursor: text(500) }
+export const taskEventFields: Fields = { ...pageFields, pulses: flag }
 
 export const deadLetterQueryFields: Fields = { ...pageFields, queue: name, type: name, reasonCode: oneOf(reasonCodes) }
 

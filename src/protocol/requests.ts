@@ -1,5 +1,5 @@
 /** What a request to each route may hold: its query and its body, as tables. */
-import { type Field, type Fields, nested, number } from '../kernel/check.ts'
+import { type Field, type Fields, nested } from '../kernel/check.ts'
 import * as fields from './fields.ts'
 import type { Operation } from './routes.ts'
 import type { OneOutcome } from './sync.ts'
@@ -17,12 +17,11 @@ export interface Request {
   readonly required?: readonly string[]
 }
 
-const epoch = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
 const reason: Request = { body: fields.bodyOf(fields.controlFields) }
 const cancel: Request = { body: fields.bodyOf(fields.cancelFields) }
 const approval: Request = { body: fields.bodyOf(fields.approveFields) }
 const said = (outcome: OneOutcome): Request => ({
-  body: { ...epoch, ...fields.settleOneFields(outcome) },
+  body: { ...fields.fence, ...fields.settleOneFields(outcome) },
   required: ['epoch'],
 })
 const page: Request = { query: fields.pageFields }
@@ -61,13 +60,13 @@ export const requests: Readonly<Record<Operation, Request>> = {
   enqueueMany: { list: nested(fields.taskFields, ['type']), single: true },
   tasks: { query: fields.taskQueryFields },
   task: {},
-  taskEvents: page,
+  taskEvents: { query: fields.taskEventFields },
   attempts: {},
   logs: { query: fields.logQueryFields },
   taskArtifacts: { query: fields.artifactQueryFields },
   lineage: { query: fields.lineageFields },
   patchTask: { body: fields.metadataFields },
-  cancel,
+  cancel: { body: fields.bodyOf(fields.cancelTaskFields) },
   resume: reason,
   retry: reason,
   deadLetter: { body: fields.bodyOf(fields.deadLetterFields), required: ['reasonCode'] },
@@ -76,14 +75,14 @@ export const requests: Readonly<Record<Operation, Request>> = {
   redrive: { body: fields.redriveFields },
   sync: { body: fields.syncFields },
   claims: { body: fields.claimFields, required: ['worker', 'queues'] },
-  start: { body: epoch, required: ['epoch'] },
-  heartbeat: { body: { ...epoch, ...fields.heartbeatFields }, required: ['epoch'] },
+  start: { body: fields.fence, required: ['epoch'] },
+  heartbeat: { body: { ...fields.fence, ...fields.heartbeatFields }, required: ['epoch'] },
   succeed: said('succeeded'),
   fail: said('failed'),
   skip: said('skipped'),
   release: said('released'),
   cancelled: said('cancelled'),
-  reportArtifacts: { body: { ...epoch, ...fields.artifactsFields }, required: ['epoch', 'artifacts'] },
+  reportArtifacts: { body: { ...fields.fence, ...fields.artifactsFields }, required: ['epoch', 'artifacts'] },
   workers: { query: fields.workerQueryFields },
   putTaskType: { body: fields.taskTypeFields },
   taskType: {},

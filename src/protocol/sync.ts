@@ -119,6 +119,10 @@ export interface ClaimsRequest
   extends Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
   /** They begin at once: each is started before it is answered with. */
   readonly start?: boolean
+  /** How long these leases last, now and whenever they are renewed. Default: what the task says, else its type. */
+  readonly leaseSeconds?: number
+  /** Two missed ones end these leases; null: only the lease counts. Default: the same. */
+  readonly heartbeatSeconds?: number | null
 }
 
 /** What a heartbeat of one task is answered with. */

@@ -119,7 +119,7 @@ export interface DeadLetterView {
 }
 
 export interface EventView {
-  /** entityId:seq, which no other event has. */
+  /** entityId:seq, which no other event has; of a heartbeat also its moment. */
   readonly id: string
   readonly entity: 'job' | 'stage' | 'task' | 'artifact'
   readonly entityId: string

@@ -169,7 +169,7 @@ test('a claim that is told where the living part of a lane begins looks no furth
   const run = await fresh(t)
   const { queue, laneId, ids } = await laneWith(run, 3)
   await spreadOut(run, laneId)
-  const ask = { queues: [queue], limit: 1, worker: 'w', session: null, syncId: null }
+  const ask = { queues: [queue], limit: 1, worker: 'w', session: null, syncId: null, terms: null }
   const first = await claimTasks(run.sql, { ...ask, hints: [] })
   assert.deepEqual(idsOf(first.places), ids.slice(0, 1))
   const behind = first.places.map(place => ({ ...place, id: ids[1]! }))

@@ -1,6 +1,6 @@
 import { taskLifecycle } from '../kernel/task.ts'
-import { type Claimed, claimedFrom, gathered, sent, type Won, wonColumns } from './claimed.ts'
-import { among, type Sql } from './sql.ts'
+import { type Claimed, claimedFrom, gathered, leasedBy, sent, type Won, wonColumns } from './claimed.ts'
+import { among, json, type Sql } from './sql.ts'
 
 export interface ClaimAsk {
   readonly queues: readonly string[]
@@ -8,8 +8,15 @@ export interface ClaimAsk {
   readonly worker: string
   readonly session: string | null
   readonly syncId: string | null
+  /** What the claimer says of its leases, in place of the task and its type; it is kept in the claim's event. */
+  readonly terms: LeaseTerms | null
   /** Where the living part of a lane begins, as far as this process remembers. */
   readonly hints: readonly Place[]
+}
+
+export interface LeaseTerms {
+  readonly leaseSeconds?: number
+  readonly heartbeatSeconds?: number | null
 }
 
 /** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */
@@ -52,6 +59,7 @@ const lanesAtLeast = 200
  */
 export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
   const { hints } = ask
+  const terms = json(ask.terms)
   const [won] = await sql<Won & { places: Place[] | null; isOpen: boolean }>`
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
@@ -80,7 +88,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                 limit greatest(${ask.limit}::int, ${lanesAtLeast}::int)) as l
        order by l.rank desc, l.id
     ), found as materialized (
-      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited
+      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited, ${terms}::jsonb as terms
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -124,13 +132,13 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
              epoch       = t.epoch + 1,
              owner       = ${ask.worker},
              started_at  = null,
-             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(t.settings, found.typed)),
+             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('found.terms')}, found.typed)),
              history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
-                                            null, ${`worker:${ask.worker}`}, null, null)::pawl.step
+                                            null, ${`worker:${ask.worker}`}, null, found.terms)::pawl.step
         from found
        where (not found.careful or found.place in (select place from used))
          and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at = found.run_at
-      returning ${wonColumns('found.typed')}, t.seq, found.limited
+      returning ${wonColumns('found.terms', 'found.typed')}, t.seq, found.limited
     ), won as materialized (
       select ${gathered}, array_agg(seq) as seqs from moved
     ), noted as (

@@ -2,7 +2,7 @@
  * What a claim won, on its way to the worker. It travels by columns, one array for each: a thousand tasks as rows of
  * their own cost the database and this process more than the claim itself.
  */
-import { literal } from './sql.ts'
+import { type Literal, literal } from './sql.ts'
 
 export interface Claimed {
   readonly id: string
@@ -35,11 +35,20 @@ export interface Won {
   readonly nowMs: number
 }
 
+/** The settings of a task `t` that is leased on these terms; null: on its own. */
+export function leasedBy(terms: string): Literal {
+  return literal(`coalesce(t.settings || ${terms}, t.settings, ${terms})`)
+}
+
+/** The terms on which a task `t` is held: those that were said when it was claimed. */
+export const termsOfLease = `(select h.payload from unnest(t.history) as h
+                  where h.epoch = t.epoch and h.state = 'assigned' and h.type is null)`
+
 /** What `gathered` needs of each task `t`; `typed` are the settings of its type. */
-export function wonColumns(typed: string) {
+export function wonColumns(terms: string, typed: string) {
   return literal(`t.id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
                 t.correlation_id, t.traceparent, t.lease_until,
-                pawl.setting(t.settings, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
+                pawl.setting(${leasedBy(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
                 pawl.setting(t.settings, ${typed}, 'timeoutSeconds') as timeout_seconds`)
 }
 

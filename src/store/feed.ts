@@ -25,6 +25,8 @@ export interface EventRow {
   readonly payload: Record<string, unknown> | null
   readonly correlationId: string | null
   readonly traceparent: string | null
+  /** Of a heartbeat: its moment. */
+  readonly pulseUs?: number
 }
 
 /** An event where it lies in the feed. */

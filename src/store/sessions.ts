@@ -1,6 +1,6 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { type Claimed, claimedFrom, gathered, sent, type Won, wonColumns } from './claimed.ts'
+import { type Claimed, claimedFrom, gathered, sent, termsOfLease, type Won, wonColumns } from './claimed.ts'
 import { widely } from './plans.ts'
 import { among, type Sql } from './sql.ts'
 
@@ -27,7 +27,7 @@ export async function seeSession(sql: Sql, session: string): Promise<void> {
 export async function wonBefore(sql: Sql, session: string, syncId: string): Promise<Claimed[]> {
   const [won] = await sql<Won>`
     with mine as (
-      select ${wonColumns('tt.settings')}
+      select ${wonColumns(termsOfLease, 'tt.settings')}
         from pawl.session
         join pawl.claim on claim.id = session.claim_id
        cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
@@ -48,7 +48,7 @@ export async function stillHeld(
 ): Promise<Claimed[]> {
   const [won] = await sql<Won>`
     with mine as (
-      select ${wonColumns('tt.settings')}
+      select ${wonColumns(termsOfLease, 'tt.settings')}
         from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ epoch }) => epoch)}::int[]) as won (id, epoch)
         join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type

@@ -4,7 +4,8 @@
  */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { among, json, list, type Sql } from './sql.ts'
+import { leasedBy, termsOfLease } from './claimed.ts'
+import { among, json, list, literal, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
@@ -121,13 +122,13 @@ export async function beatTasks(
                            ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
     ), mine as materialized (
-      select t.id, t.settings, t.type, said.progress, said.checkpoint
+      select t.id, t.type, said.progress, said.checkpoint, ${literal(termsOfLease)} as terms
         from said join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
     ), renewed as (
       update pawl.task t
-         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(mine.settings, tt.settings)),
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('mine.terms')}, tt.settings)),
              progress    = coalesce(mine.progress, t.progress),
              checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
         from mine left join pawl.task_type tt on tt.type = mine.type

@@ -1,12 +1,15 @@
 import type { Dialect } from '../dialect.ts'
+import { limits } from './limits.ts'
+import { refusalSchema, refuse } from './refuse.ts'
+import { routes } from './routes.ts'
 import { words } from './words.ts'
 
 export const jsm: Dialect = {
   name: 'jsm',
   of: 'Job State Machine v1',
   words,
-  routes: [],
-  refuse: ({ status, code, message }) => ({ status, body: { code, message } }),
-  faults: {},
-  limits: [],
+  routes,
+  refuse,
+  faults: refusalSchema,
+  limits,
 }

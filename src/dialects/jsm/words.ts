@@ -28,6 +28,7 @@ export const eventTypes: Readonly<Record<string, string>> = {
   'task.claimed': 'job_claimed',
   'task.started': 'job_started',
   'task.heartbeat': 'job_heartbeat',
+  'task.progress': 'job_heartbeat',
   'task.lease_renewed': 'job_lease_renewed',
   'task.succeeded': 'job_succeeded',
   'task.skipped': 'job_succeeded',
