@@ -16,21 +16,24 @@ export interface ClaimWait {
   readonly signal?: AbortSignal | undefined
   /** The key under which the same claim may be asked for again. */
   readonly key?: Idempotency
+  /** What the session's last claim still holds stands for a claim. */
+  readonly unlessHolding?: boolean
 }
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 export async function claimOrWait(
   context: Context,
   request: SyncRequest,
-  { settling, signal, key = {} }: ClaimWait,
+  { settling, signal, key = {}, unlessHolding = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
+  const claim = unlessHolding ? claimUnlessHolding : claimOnce
   const until = performance.now() + (request.waitSeconds ?? 0) * 1000
   let pauseSeconds = lookAgainSeconds
   for (;;) {
     const at = performance.now()
     const heard = context.wake.heard()
-    const tasks = await look(context, request, key)
+    const tasks = await look(context, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
     if (tasks?.length === request.claim) context.wake.rouse(queues)
@@ -46,13 +49,20 @@ export async function claimOrWait(
   }
 }
 
+type Claim = typeof claimOnce
+
 /** Undefined: there is nothing, yet. */
-async function look(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+async function look(
+  context: Context,
+  request: SyncRequest,
+  key: Idempotency,
+  claim: Claim,
+): Promise<Claimed[] | undefined> {
   const count = () => {
     context.figures.claimConflicts += 1
   }
-  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key), count)
-  const tasks = await again(() => claimOnce(context, context.sql, request), count)
+  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
+  const tasks = await again(() => claim(context, context.sql, request), count)
   return tasks.length > 0 ? tasks : undefined
 }
 
@@ -61,12 +71,17 @@ async function look(context: Context, request: SyncRequest, key: Idempotency): P
  * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
  * again. Two at once: the second waits for the first one's transaction.
  */
-async function lookUnderKey(context: Context, request: SyncRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+async function lookUnderKey(
+  context: Context,
+  request: SyncRequest,
+  key: Idempotency,
+  claim: Claim,
+): Promise<Claimed[] | undefined> {
   const nothing = new Error('nothing was won')
   let won: Claimed[] | undefined
   try {
     const leases = await once(context.sql, key, ['claims', request], async tx => {
-      won = await claimOnce(context, tx, request)
+      won = await claim(context, tx, request)
       if (won.length === 0) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
@@ -90,4 +105,17 @@ async function claimOnce(context: Context, sql: Sql, request: SyncRequest): Prom
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (tasks.length > 0 || session === null || syncId === null) return tasks
   return wonBefore(sql, session, syncId)
+}
+
+/**
+ * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
+ * for it sees what there was when it began.
+ */
+function claimUnlessHolding(context: Context, sql: Sql, request: SyncRequest): Promise<Claimed[]> {
+  const { session, queues = [], worker } = request
+  return sql.begin(async tx => {
+    await openSession(tx, session!, worker, queues)
+    const holding = await wonBefore(tx, session!)
+    return holding.length > 0 ? holding : claimOnce(context, tx, request)
+  })
 }

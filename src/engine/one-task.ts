@@ -42,10 +42,13 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const { start: begins = false, ...wanted } = request
+  const { start: begins = false, unlessHolding = false, ...wanted } = request
+  if (unlessHolding && wanted.session === undefined) {
+    throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
+  }
   const asked = { claim: 1, ...wanted }
   if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call })
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding })
   return begins ? begin(context, asked.worker, tasks) : tasks
 }
 

@@ -185,7 +185,7 @@ const askFields: Fields = {
 }
 
 /** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = { ...askFields, start: oneOf([true, false]) }
+export const claimFields: Fields = { ...askFields, start: flag, unlessHolding: flag }
 
 export const syncFields: Fields = {
   ...askFields,

@@ -119,6 +119,11 @@ export interface ClaimsRequest
   extends Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
   /** They begin at once: each is started before it is answered with. */
   readonly start?: boolean
+  /**
+   * What the session's last claim won and still holds is answered with, and nothing more is claimed; only when that is
+   * nothing, it is a claim. So it may be asked again when an answer was lost, also twice at once. Needs a `session`.
+   */
+  readonly unlessHolding?: boolean
 }
 
 /** What a heartbeat of one task is answered with. */
