@@ -131,7 +131,9 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
   if (error.permanent === true && !facts.undoes) {
     return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
   }
-  if (failures < settings.attempts && error.permanent !== true) {
+  const isSpent =
+    settings.losses === null ? failures + facts.losses >= settings.attempts : failures >= settings.attempts
+  if (!isSpent && error.permanent !== true) {
     const runInSeconds = error.retryInSeconds ?? backoffSeconds(settings, facts.failures, random)
     return verdict({ to: 'retrying', cause, payload: { error } }, { failures, error, runInSeconds, careful: false })
   }
@@ -151,8 +153,10 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
   const error = { message: why ?? 'The worker stopped renewing its lease.' }
   const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
   if (facts.cancelling) return calledOff(error, cause, { losses })
-  if (losses > facts.losses && losses >= facts.settings.losses) {
-    if (facts.settings.deadLetter === 'never' && !facts.undoes) {
+  const { settings } = facts
+  const isSpent = settings.losses === null ? facts.failures + losses >= settings.attempts : losses >= settings.losses
+  if (losses > facts.losses && isSpent) {
+    if (settings.deadLetter === 'never' && !facts.undoes) {
       return verdict({ to: 'failed', cause, payload: { error } }, { losses, error })
     }
     return deadLettered(facts.undoes ? 'compensation_failed' : 'infrastructure_failure', error, cause, { losses })
