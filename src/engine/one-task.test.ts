@@ -34,6 +34,14 @@ for (const database of bothKinds) {
     assert.equal((await engine.succeed(id, epoch, { output: 'again' })).state, 'succeeded', 'its answer was lost')
   })
 
+  test(`what an attempt had written before it failed is kept with its error (${database})`, async t => {
+    const run = await fresh(t, database)
+    const { id, epoch } = await taskIn(run, 'running')
+    const error = { message: 'exit code 1', stack: 'at main.rs:7', output: 'reading a.txt\nno such word\n' }
+    assert.deepEqual((await run.engine.fail(id, epoch, { error })).error, error)
+    assert.deepEqual((await run.engine.attempts(id))[0]!.error, error)
+  })
+
   test(`a task and what its handler wrote are there together, or not at all (${database})`, async t => {
     const run = await fresh(t, database)
     const { engine, sql } = run

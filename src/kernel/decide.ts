@@ -30,6 +30,8 @@ export type ReportedOutcome = (typeof outcomes)[number]
 export interface TaskError {
   readonly message: string
   readonly stack?: string
+  /** What the attempt had written until then, or the end of it: it has no result that could hold it. */
+  readonly output?: string
   readonly permanent?: boolean
   readonly retryInSeconds?: number
   readonly reasonCode?: ReasonCode

@@ -97,6 +97,7 @@ export const taskFields: Fields = {
 const errorFields: Fields = {
   message: anything,
   stack: anything,
+  output: anything,
   permanent: flag,
   retryInSeconds: number({ from: 0, to: year }),
   reasonCode: oneOf(reasonCodes),

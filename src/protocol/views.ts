@@ -27,7 +27,15 @@ import type {
 const error = {
   type: 'object',
   required: ['message'],
-  properties: { message: text, stack: text, permanent: flag, retryInSeconds: figure, reasonCode: text, step: text },
+  properties: {
+    message: text,
+    stack: text,
+    output: text,
+    permanent: flag,
+    retryInSeconds: figure,
+    reasonCode: text,
+    step: text,
+  },
 }
 
 const progress = view<Progress>({
