@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
-import type { ArtifactQuery, SaidArtifact, StageFilesQuery } from '../protocol/artifacts.ts'
+import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
@@ -138,8 +138,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.settleOne(context, 'released', id, epoch, said),
     cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
-    reportArtifacts: (id: string, epoch: number, said: { readonly artifacts: readonly SaidArtifact[] }) =>
-      oneTask.artifacts(context, id, epoch, said),
+    reportArtifacts: (id: string, epoch: number, said: SaidArtifacts) => oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
     /** A sync for a server: what many workers report at once, it writes together. `queues`: those of the asker's key. */

@@ -4,8 +4,15 @@
  */
 import { Problem, problems } from '../kernel/problem.ts'
 import type { Call } from '../protocol/api.ts'
-import type { ArtifactView, SaidArtifact } from '../protocol/artifacts.ts'
-import { artifactsFields, callFields, claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
+import type { ArtifactView, SaidArtifact, SaidArtifacts } from '../protocol/artifacts.ts'
+import {
+  artifactFields,
+  artifactsFields,
+  callFields,
+  claimFields,
+  heartbeatFields,
+  settleOneFields,
+} from '../protocol/fields.ts'
 import type {
   ClaimedTask,
   ClaimsRequest,
@@ -19,13 +26,14 @@ import type {
 } from '../protocol/sync.ts'
 import { leaseOf } from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
+import { registerWhole } from './artifacts.ts'
 import { checkId, checkOptions } from './check.ts'
 import { claimOrWait } from './claim.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
 import { findArtifacts } from './read-artifacts.ts'
 import { settleIn } from './report.ts'
-import { checkSettled, sync } from './sync.ts'
+import { checkEpoch, checkSettled, sync } from './sync.ts'
 
 /** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
 const { tx: _, ...claimCallFields } = callFields
@@ -87,10 +95,11 @@ export async function artifacts(
   context: Context,
   id: string,
   epoch: number,
-  said: { readonly artifacts: readonly SaidArtifact[] },
+  said: SaidArtifacts,
 ): Promise<ArtifactView[]> {
   checkOptions({ ...said, artifacts: said.artifacts ?? null }, artifactsFields, 'artifacts')
-  await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
+  if (said.whole === true) await registerWhole(context, checkedLease(id, epoch), said.artifacts.map(checkedNew))
+  else await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
   const found: ArtifactView[] = []
   for (let cursor: string | undefined; ; ) {
     const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
@@ -98,6 +107,18 @@ export async function artifacts(
     if (page.next === null) return found
     cursor = page.next
   }
+}
+
+function checkedLease(id: string, epoch: number): HeldTask {
+  checkEpoch({ id, epoch })
+  return { id: checkId(id), epoch }
+}
+
+/** What is not there yet is not uploaded either. */
+function checkedNew(file: SaidArtifact): SaidArtifact {
+  checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
+  if (file.state === 'registered') return file
+  throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, of all or of none' })
 }
 
 /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */

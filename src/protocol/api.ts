@@ -3,7 +3,7 @@
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
-import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact, StageFile, StageFilesQuery } from './artifacts.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
@@ -144,11 +144,7 @@ export interface PawlApi {
   release(id: string, epoch: number, said?: SaidOf<'released'>): Promise<TaskView>
   cancelled(id: string, epoch: number, said?: SaidOf<'cancelled'>): Promise<TaskView>
   /** What became of files that a task puts out; answers with all that its attempt has registered. */
-  reportArtifacts(
-    id: string,
-    epoch: number,
-    said: { readonly artifacts: readonly SaidArtifact[] },
-  ): Promise<readonly ArtifactView[]>
+  reportArtifacts(id: string, epoch: number, said: SaidArtifacts): Promise<readonly ArtifactView[]>
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeOptions): Promise<void>
   taskType(type: string): Promise<TaskTypeOptions>

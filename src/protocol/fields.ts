@@ -166,6 +166,7 @@ export const artifactFields: Fields = { ...held, ...saidArtifact }
 /** The files of one task. */
 export const artifactsFields: Fields = {
   artifacts: listOf(nested(saidArtifact, ['name', 'uri', 'state']), mostReports),
+  whole: oneOf([true]),
 }
 
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
