@@ -58,6 +58,13 @@ export interface CancelCall extends ControlCall {
   readonly mode?: 'soft' | 'hard'
 }
 
+export interface RetryJobCall extends ControlCall {
+  /** Not in place, but as a new job with just the tasks that did not succeed. */
+  readonly clone?: boolean
+  /** Of the clone. Default: that of the job. */
+  readonly name?: string
+}
+
 export interface DeadLetterCall extends ControlCall {
   readonly reasonCode: ReasonCode
   readonly step?: Step
@@ -113,7 +120,7 @@ export interface PawlApi {
   pauseJob(id: string, call?: ControlCall): Promise<JobView>
   resumeJob(id: string, call?: ControlCall): Promise<JobView>
   cancelJob(id: string, call?: CancelCall): Promise<JobView>
-  retryJob(id: string, call?: ControlCall & { readonly clone?: boolean }): Promise<JobView>
+  retryJob(id: string, call?: RetryJobCall): Promise<JobView>
   sealJob(id: string, call?: ControlCall): Promise<JobView>
   addStages(id: string, stages: readonly StageSpec[], call?: Call): Promise<JobView>
   deleteJob(id: string, call?: ControlCall): Promise<void>

@@ -215,7 +215,7 @@ export const controlFields: Fields = { ...callFields, ...reasonFields }
 export const cancelFields: Fields = { ...controlFields, mode }
 export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords }
 export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
-export const retryJobFields: Fields = { ...controlFields, clone: flag }
+export const retryJobFields: Fields = { ...controlFields, clone: flag, name }
 
 /** Most dead letters of one redrive. */
 export const mostRedriven = 1_000_000
