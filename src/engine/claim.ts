@@ -1,6 +1,7 @@
 /** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SyncRequest } from '../protocol/sync.ts'
-import { claimTasks, nextDueSeconds } from '../store/claim.ts'
+import { claimTasks, dueByQueue, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
@@ -10,6 +11,10 @@ import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
 
+/** Tasks that were queued together lie together, and while one is taken out nobody else sees the others. */
+const sureSeconds = 2
+const meetAgainMs = 20
+
 export interface ClaimWait {
   /** What this worker reports at the same time: it may free a slot. */
   readonly settling?: Promise<unknown>
@@ -18,13 +23,15 @@ export interface ClaimWait {
   readonly key?: Idempotency
   /** What the session's last claim still holds stands for a claim. */
   readonly unlessHolding?: boolean
+  /** Nothing is said to be there only if nothing is: not because others were claiming it just then. */
+  readonly sure?: boolean
 }
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 export async function claimOrWait(
   context: Context,
   request: SyncRequest,
-  { settling, signal, key = {}, unlessHolding = false }: ClaimWait,
+  { settling, signal, key = {}, unlessHolding = false, sure = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
@@ -37,7 +44,12 @@ export async function claimOrWait(
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
     if (tasks?.length === request.claim) context.wake.rouse(queues)
-    if (tasks !== undefined || leftSeconds <= 0 || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (leftSeconds <= 0) {
+      if (!sure || leftSeconds < -sureSeconds || !(await hasDue(context.sql, queues))) return { tasks: [], at }
+      await sleep(Math.random() * meetAgainMs)
+      continue
+    }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
@@ -47,6 +59,10 @@ export async function claimOrWait(
     pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
+}
+
+async function hasDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
+  return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
 }
 
 type Claim = typeof claimOnce

@@ -197,3 +197,12 @@ test('tasks that are spawned with a settle in a transaction are there when it co
     { code: 'SPAWN_REFUSED' },
   )
 })
+
+test('of many who claim one task each at once, none is told that there is nothing while there is', async t => {
+  const { engine } = await fresh(t)
+  await engine.enqueueMany(Array.from({ length: 40 }, () => ({ type: 'a' })))
+  const claims = Array.from({ length: 40 }, (_, n) => engine.claims({ worker: `w${n}`, queues: ['a'] }))
+  const won = (await Promise.all(claims)).map(([task]) => task?.id)
+  assert.equal(new Set(won.filter(id => id !== undefined)).size, 40)
+  assert.deepEqual(await engine.claims({ worker: 'late', queues: ['a'] }), [])
+})

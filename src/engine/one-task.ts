@@ -39,8 +39,9 @@ import { checkEpoch, checkSettled, sync } from './sync.ts'
 const { tx: _, ...claimCallFields } = callFields
 
 /**
- * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. Asked again with its
- * idempotency key it has the same tasks, as far as they are still held; one that won nothing leaves its key free.
+ * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time, however many others
+ * claimed at once. Asked again with its idempotency key it has the same tasks, as far as they are still held; one that
+ * won nothing leaves its key free.
  */
 export async function claims(
   context: Context,
@@ -56,7 +57,7 @@ export async function claims(
   }
   const asked = { claim: 1, ...wanted }
   if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding })
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, sure: true })
   return begins ? begin(context, asked.worker, tasks) : tasks
 }
 
