@@ -57,6 +57,12 @@ export function isPipeline(written: unknown): written is Record<string, unknown>
   return isObject(written.pipeline) || isObject(written.transform)
 }
 
+/** What was written, if it is a pipeline without faults. */
+export function pipelineIn(written: unknown): PipelineSpec | undefined {
+  const isWhole = isPipeline(written) && faultsInPipeline(written).length === 0
+  return isWhole ? (written as unknown as PipelineSpec) : undefined
+}
+
 /** The job that does the same. What is wrong with the spec is told in one problem, all of it, by its place in there. */
 export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
   const faults = faultsInPipeline(written)
