@@ -92,7 +92,7 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Sta
 function toRun(stage: StageOfRunner): StageToRun[] {
   const { files, madeAt: _made, missingSince: _missing, left: _left, parallelism, ...rest } = stage
   if (files.run === null || files.runner?.kind !== 'kubernetes') return []
-  return [{ ...rest, parallelism: podsOf(parallelism), run: files.run, runner: files.runner }]
+  return [{ ...rest, parallelism: podsOf(files.runner, parallelism), run: files.run, runner: files.runner }]
 }
 
 type Holders = Awaited<ReturnType<typeof holdersIn>>

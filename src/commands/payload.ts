@@ -1,5 +1,5 @@
 /** Reads what a command task was given. What nobody could run is set aside for people, and says what is wrong. */
-import { type Field, nested, number, orNull, text } from '../kernel/check.ts'
+import { type Field, nested, number, oneOf, orNull, text } from '../kernel/check.ts'
 import type { CommandPayload, DatumInput, RunPlan, SecretRef } from '../kernel/datum.ts'
 import { isId } from '../kernel/fields.ts'
 import { DeadLetter } from '../worker/errors.ts'
@@ -11,10 +11,12 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 const command = listOf(argument, 'be a list of texts: the program, then its arguments')
 const plainText: Field = value => argument(value)
 
+const secretRef: FieldsOf<SecretRef> = { secret: plainName, key: plainName, optional: oneOf([true, false]) }
+
 const run: FieldsOf<RunPlan> = {
   command: value => command(value) ?? programFault((value as string[])[0]),
   env: mapOf(plainText),
-  secrets: mapOf(nested({ secret: plainName, key: plainName } satisfies FieldsOf<SecretRef>, ['secret', 'key'])),
+  secrets: mapOf(nested(secretRef, ['secret', 'key'])),
   permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 'be a list of exit codes, 1 to 255'),
   mount: orNull(value =>
     typeof value === 'string' && /^\/[^\0]*[^/\0]$/.test(value) ? undefined : 'be an absolute path, not "/"',

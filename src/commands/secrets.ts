@@ -14,8 +14,9 @@ export async function readSecrets(
   environment: NodeJS.ProcessEnv,
 ): Promise<Record<string, string>> {
   const values: Record<string, string> = {}
-  for (const [name, { secret, key }] of Object.entries(secrets)) {
+  for (const [name, { secret, key, optional }] of Object.entries(secrets)) {
     const value = (await fileOf(folder, secret, key)) ?? (name.startsWith('PAWL_') ? undefined : environment[name])
+    if (value === undefined && optional === true) continue
     if (value === undefined) throw new GiveUp(missing(name, secret, key, folder))
     if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it holds a NUL.`)
     values[name] = value

@@ -26,6 +26,7 @@ export interface JobFacts {
 }
 export interface ArtifactFacts {
   readonly state: ArtifactState
+  readonly inPlace?: boolean
 }
 
 /** null: the system knows no such thing. */

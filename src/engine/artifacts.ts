@@ -2,7 +2,7 @@
 import { checkFolder, placeOfFile, uriOf } from '../files/uri.ts'
 import { stagingFolder, stagingOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
-import type { ArtifactReport } from '../protocol/artifacts.ts'
+import type { ArtifactReport, SaidArtifact } from '../protocol/artifacts.ts'
 import { type HeldTask, leaseOf } from '../protocol/sync.ts'
 import {
   type HeldFiles,
@@ -12,6 +12,7 @@ import {
   noteUploads,
   registerArtifacts,
   registeredOf,
+  registeredUris,
 } from '../store/artifacts.ts'
 import type { Sql } from '../store/sql.ts'
 import { noteStaging } from '../store/staging.ts'
@@ -38,6 +39,23 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   return refused
 }
 
+/**
+ * Registers files as all that the attempt puts out: not if it has registered others, whatever has become of those. Said
+ * again, it is as it was.
+ */
+export function registerWhole(context: Context, lease: HeldTask, files: readonly SaidArtifact[]): Promise<void> {
+  return again(() =>
+    context.sql.begin(async tx => {
+      const task = await hold(tx, lease)
+      const before = await registeredUris(tx, lease)
+      if (before.size === 0) return reportOf(context, tx, lease, files, task)
+      const places = new Set(files.map(file => placed(file, lease, task).uri))
+      const isSame = places.size === before.size && [...places].every(uri => before.has(uri))
+      if (!isSame) throw new Problem('ARTIFACTS_DIFFER', { ...lease, registered: [...before].slice(0, 10) })
+    }),
+  )
+}
+
 /** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
 async function reportFiles(context: Context, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const [only] = files
@@ -45,15 +63,29 @@ async function reportFiles(context: Context, lease: HeldTask, files: readonly Ar
     const { missed } = await noteUploads(context.sql, lease, [uploadOf(only!, only!.uri)])
     if (missed.length === 0) return
   }
-  await context.sql.begin(tx => reportOf(context, tx, lease, files))
+  await context.sql.begin(async tx => reportOf(context, tx, lease, files, await hold(tx, lease)))
 }
 
-const uploadOf = ({ size = 0, sha256 = '' }: ArtifactReport, uri: string) => ({ uri, size, sha256 })
+async function hold(tx: Sql, lease: HeldTask): Promise<HeldFiles> {
+  const task = await holdForFiles(tx, lease)
+  if (task === undefined) throw new Problem('LEASE_LOST', { ...lease })
+  return task
+}
 
-async function reportOf(context: Context, tx: Sql, held: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
-  const task = await holdForFiles(tx, held)
-  if (task === undefined) throw new Problem('LEASE_LOST', { ...held })
-  const said = (state: ArtifactReport['state']) => files.filter(file => file.state === state)
+const uploadOf = ({ size, sha256 }: SaidArtifact, uri: string) => ({
+  uri,
+  size: size ?? null,
+  sha256: sha256 ?? null,
+})
+
+async function reportOf(
+  context: Context,
+  tx: Sql,
+  held: HeldTask,
+  files: readonly SaidArtifact[],
+  task: HeldFiles,
+): Promise<void> {
+  const said = (state: SaidArtifact['state']) => files.filter(file => file.state === state)
   const registered = said('registered').map(file => placed(file, held, task))
   if (task.outputs !== null) checkRoot(context, held.id, task.outputs)
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
@@ -63,7 +95,7 @@ async function reportOf(context: Context, tx: Sql, held: HeldTask, files: readon
 }
 
 /** One that was said before is as good. */
-async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly ArtifactReport[]): Promise<void> {
+async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly SaidArtifact[]): Promise<void> {
   if (files.length === 0) return
   const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
   const { missed } = await noteUploads(tx, lease, uploads)
@@ -90,7 +122,7 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
  * A file's place is below the outputs of its task, and what is staged below its attempt's own folder: whoever promotes
  * it does so with rights of its own, and must not be led elsewhere.
  */
-function placed({ name, uri, stagedUri }: ArtifactReport, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
+function placed({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
   const { outputs } = task
   const isInside = (folder: string, inner: string) =>
     inner.startsWith(folder) &&

@@ -1,6 +1,7 @@
 /** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimsRequest } from '../protocol/sync.ts'
-import { claimTasks, type LeaseTerms, nextDueSeconds } from '../store/claim.ts'
+import { claimTasks, dueByQueue, type LeaseTerms, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
@@ -10,31 +11,45 @@ import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
 
+/** Tasks that were queued together lie together, and while one is taken out nobody else sees the others. */
+const sureSeconds = 2
+const meetAgainMs = 20
+
 export interface ClaimWait {
   /** What this worker reports at the same time: it may free a slot. */
   readonly settling?: Promise<unknown>
   readonly signal?: AbortSignal | undefined
   /** The key under which the same claim may be asked for again. */
   readonly key?: Idempotency
+  /** What the session's last claim still holds stands for a claim. */
+  readonly unlessHolding?: boolean
+  /** Nothing is said to be there only if nothing is: not because others were claiming it just then. */
+  readonly sure?: boolean
 }
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { settling, signal, key = {} }: ClaimWait,
+  { settling, signal, key = {}, unlessHolding = false, sure = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
+  const claim = unlessHolding ? claimUnlessHolding : claimOnce
   const until = performance.now() + (request.waitSeconds ?? 0) * 1000
   let pauseSeconds = lookAgainSeconds
   for (;;) {
     const at = performance.now()
     const heard = context.wake.heard()
-    const tasks = await look(context, request, key)
+    const tasks = await look(context, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
     if (tasks?.length === request.claim) context.wake.rouse(queues)
-    if (tasks !== undefined || leftSeconds <= 0 || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (leftSeconds <= 0) {
+      if (!sure || leftSeconds < -sureSeconds || !(await hasDue(context.sql, queues))) return { tasks: [], at }
+      await sleep(Math.random() * meetAgainMs)
+      continue
+    }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
@@ -46,13 +61,24 @@ export async function claimOrWait(
   }
 }
 
+async function hasDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
+  return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
+}
+
+type Claim = typeof claimOnce
+
 /** Undefined: there is nothing, yet. */
-async function look(context: Context, request: ClaimsRequest, key: Idempotency): Promise<Claimed[] | undefined> {
+async function look(
+  context: Context,
+  request: ClaimsRequest,
+  key: Idempotency,
+  claim: Claim,
+): Promise<Claimed[] | undefined> {
   const count = () => {
     context.figures.claimConflicts += 1
   }
-  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key), count)
-  const tasks = await again(() => claimOnce(context, context.sql, request), count)
+  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
+  const tasks = await again(() => claim(context, context.sql, request), count)
   return tasks.length > 0 ? tasks : undefined
 }
 
@@ -65,12 +91,13 @@ async function lookUnderKey(
   context: Context,
   request: ClaimsRequest,
   key: Idempotency,
+  claim: Claim,
 ): Promise<Claimed[] | undefined> {
   const nothing = new Error('nothing was won')
   let won: Claimed[] | undefined
   try {
     const leases = await once(context.sql, key, ['claims', request], async tx => {
-      won = await claimOnce(context, tx, request)
+      won = await claim(context, tx, request)
       if (won.length === 0) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
@@ -103,4 +130,17 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms 
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(heartbeatSeconds !== undefined && { heartbeatSeconds }),
   }
+}
+
+/**
+ * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
+ * for it sees what there was when it began.
+ */
+function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
+  const { session, queues = [], worker } = request
+  return sql.begin(async tx => {
+    await openSession(tx, session!, worker, queues)
+    const holding = await wonBefore(tx, session!)
+    return holding.length > 0 ? holding : claimOnce(context, tx, request)
+  })
 }

@@ -18,7 +18,12 @@ import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { type StageToWrite, writeJob } from './submit.ts'
 
-export async function cloneJob(context: Context, id: string, call: ControlCall): Promise<JobView> {
+export async function cloneJob(
+  context: Context,
+  id: string,
+  name: string | undefined,
+  call: ControlCall,
+): Promise<JobView> {
   const sql = context.within(call.tx)
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const job = await getJob(sql, jobId)
@@ -33,12 +38,13 @@ export async function cloneJob(context: Context, id: string, call: ControlCall):
   const made = clonesOf(stages, await tasksToClone(sql, jobId, job.compensated, whole))
   const plan: JobPlan = {
     ...job.plan,
+    ...(name !== undefined && { name }),
     priority: job.priority,
     input: job.input,
     stages: made.map(stage => stage.plan),
   }
   const { reason: _, ...submit } = call
-  return writeJob(context, plan, made, submit, ['clone', jobId], jobId)
+  return writeJob(context, plan, made, submit, ['clone', jobId, ...(name === undefined ? [] : [name])], jobId)
 }
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
-import type { ArtifactQuery, SaidArtifact, StageFilesQuery } from '../protocol/artifacts.ts'
+import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
@@ -33,6 +33,7 @@ import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { makeFigures } from './figures.ts'
 import { claimHints } from './hints.ts'
+import { inputsFound } from './inputs-found.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
@@ -139,8 +140,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.settleOne(context, 'released', id, epoch, said),
     cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
-    reportArtifacts: (id: string, epoch: number, said: { readonly artifacts: readonly SaidArtifact[] }) =>
-      oneTask.artifacts(context, id, epoch, said),
+    reportArtifacts: (id: string, epoch: number, said: SaidArtifacts) => oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
     /** A sync for a server: what many workers report at once, it writes together. `queues`: those of the asker's key. */
@@ -161,13 +161,17 @@ function engineOf(context: Context, close: () => Promise<void>) {
     submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
+    countTasks: (jobId: string) => jobRead.countTasksOf(context, jobId),
+    /** Resolves when the inputs of a job's stages that are open have become tasks, or the time has passed. */
+    inputsFound: (jobId: string, waitSeconds: number, signal?: AbortSignal) =>
+      inputsFound(context, jobId, waitSeconds, signal),
     stage: (id: string) => jobRead.readStage(context, id),
     stages: (query: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
     startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),
     pauseJob: (id: string, call?: control.ControlCall) => jobControl.pause(context, id, call),
     resumeJob: (id: string, call?: control.ControlCall) => jobControl.resume(context, id, call),
     cancelJob: (id: string, call?: Parameters<typeof jobControl.cancel>[2]) => jobControl.cancel(context, id, call),
-    retryJob: (id: string, call?: control.ControlCall & { clone?: boolean }) => retryJob(context, id, call),
+    retryJob: (id: string, call?: jobControl.RetryCall) => retryJob(context, id, call),
     deleteJob: (id: string, call?: control.ControlCall) => deleteJob(context, id, call),
     setJobPriority: (id: string, priority: number, call?: control.ControlCall) =>
       jobControl.setPriority(context, id, priority, call),

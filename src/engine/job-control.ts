@@ -77,6 +77,8 @@ function callOffHard(book: JobBook): void {
 export interface RetryCall extends ControlCall {
   /** Not in place, but as a new job with just the tasks that did not succeed. */
   readonly clone?: boolean
+  /** Of the clone. Default: that of the job. */
+  readonly name?: string
 }
 
 /** Opens the next round: what did not succeed is done again, what did is kept. */

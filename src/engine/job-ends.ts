@@ -17,8 +17,12 @@ import { once } from './once.ts'
 /** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
 export async function retryJob(context: Context, id: string, call: jobControl.RetryCall = {}): Promise<JobView> {
   checkOptions(call, retryJobFields, 'retry')
-  const { clone = false, ...rest } = call
-  return clone ? cloneJob(context, id, rest) : jobControl.retry(context, id, rest)
+  const { clone = false, name, ...rest } = call
+  if (clone) return cloneJob(context, id, name, rest)
+  if (name !== undefined) {
+    throw new Problem('OPTION_INVALID', { at: 'retry', option: 'name', must: 'be said of a clone only' })
+  }
+  return jobControl.retry(context, id, rest)
 }
 
 /** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */

@@ -3,6 +3,7 @@ import type { StageState } from '../kernel/stage.ts'
 import { jobQueryFields, stageQueryFields } from '../protocol/fields.ts'
 import type { JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
 import {
+  countTasks,
   getJob,
   getStage,
   type JobReadRow,
@@ -10,6 +11,7 @@ import {
   listStages,
   type StageReadRow,
   stagesOf,
+  type TaskCount,
 } from '../store/job-read.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkId, checkOptions } from './check.ts'
@@ -19,6 +21,11 @@ export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promi
   const job = await getJob(sql, jobId)
   if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id })
   return toJobView(job, await stagesOf(sql, [jobId]))
+}
+
+/** The tasks of a job, counted by their states as they are now. */
+export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
+  return countTasks(sql, (await readJob({ sql }, id)).id)
 }
 
 export async function readStage({ sql }: { readonly sql: Sql }, id: string): Promise<StageView> {

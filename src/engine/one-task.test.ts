@@ -34,6 +34,14 @@ for (const database of bothKinds) {
     assert.equal((await engine.succeed(id, epoch, { output: 'again' })).state, 'succeeded', 'its answer was lost')
   })
 
+  test(`what an attempt had written before it failed is kept with its error (${database})`, async t => {
+    const run = await fresh(t, database)
+    const { id, epoch } = await taskIn(run, 'running')
+    const error = { message: 'exit code 1', stack: 'at main.rs:7', output: 'reading a.txt\nno such word\n' }
+    assert.deepEqual((await run.engine.fail(id, epoch, { error })).error, error)
+    assert.deepEqual((await run.engine.attempts(id))[0]!.error, error)
+  })
+
   test(`a task and what its handler wrote are there together, or not at all (${database})`, async t => {
     const run = await fresh(t, database)
     const { engine, sql } = run
@@ -188,4 +196,13 @@ test('tasks that are spawned with a settle in a transaction are there when it co
     },
     { code: 'SPAWN_REFUSED' },
   )
+})
+
+test('of many who claim one task each at once, none is told that there is nothing while there is', async t => {
+  const { engine } = await fresh(t)
+  await engine.enqueueMany(Array.from({ length: 40 }, () => ({ type: 'a' })))
+  const claims = Array.from({ length: 40 }, (_, n) => engine.claims({ worker: `w${n}`, queues: ['a'] }))
+  const won = (await Promise.all(claims)).map(([task]) => task?.id)
+  assert.equal(new Set(won.filter(id => id !== undefined)).size, 40)
+  assert.deepEqual(await engine.claims({ worker: 'late', queues: ['a'] }), [])
 })

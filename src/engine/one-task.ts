@@ -4,8 +4,15 @@
  */
 import { Problem, problems } from '../kernel/problem.ts'
 import type { Call } from '../protocol/api.ts'
-import type { ArtifactView, SaidArtifact } from '../protocol/artifacts.ts'
-import { artifactsFields, callFields, claimFields, heartbeatFields, settleOneFields } from '../protocol/fields.ts'
+import type { ArtifactView, SaidArtifact, SaidArtifacts } from '../protocol/artifacts.ts'
+import {
+  artifactFields,
+  artifactsFields,
+  callFields,
+  claimFields,
+  heartbeatFields,
+  settleOneFields,
+} from '../protocol/fields.ts'
 import type {
   ClaimedTask,
   ClaimsRequest,
@@ -19,20 +26,22 @@ import type {
 } from '../protocol/sync.ts'
 import { leaseOf } from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
+import { registerWhole } from './artifacts.ts'
 import { checkId, checkOptions } from './check.ts'
 import { claimOrWait } from './claim.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
 import { findArtifacts } from './read-artifacts.ts'
 import { settleIn } from './report.ts'
-import { checkSettled, sync } from './sync.ts'
+import { checkEpoch, checkSettled, sync } from './sync.ts'
 
 /** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
 const { tx: _, ...claimCallFields } = callFields
 
 /**
- * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time. Asked again with its
- * idempotency key it has the same tasks, as far as they are still held; one that won nothing leaves its key free.
+ * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time, however many others
+ * claimed at once. Asked again with its idempotency key it has the same tasks, as far as they are still held; one that
+ * won nothing leaves its key free.
  */
 export async function claims(
   context: Context,
@@ -42,10 +51,13 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const { start: begins = false, ...wanted } = request
+  const { start: begins = false, unlessHolding = false, ...wanted } = request
+  if (unlessHolding && wanted.session === undefined) {
+    throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
+  }
   const asked = { claim: 1, ...wanted }
   if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call })
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, sure: true })
   return begins ? begin(context, asked.worker, tasks) : tasks
 }
 
@@ -84,10 +96,11 @@ export async function artifacts(
   context: Context,
   id: string,
   epoch: number,
-  said: { readonly artifacts: readonly SaidArtifact[] },
+  said: SaidArtifacts,
 ): Promise<ArtifactView[]> {
   checkOptions({ ...said, artifacts: said.artifacts ?? null }, artifactsFields, 'artifacts')
-  await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
+  if (said.whole === true) await registerWhole(context, checkedLease(id, epoch), said.artifacts.map(checkedNew))
+  else await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
   const found: ArtifactView[] = []
   for (let cursor: string | undefined; ; ) {
     const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
@@ -95,6 +108,18 @@ export async function artifacts(
     if (page.next === null) return found
     cursor = page.next
   }
+}
+
+function checkedLease(id: string, epoch: number): HeldTask {
+  checkEpoch({ id, epoch })
+  return { id: checkId(id), epoch }
+}
+
+/** What is not there yet is not uploaded either. */
+function checkedNew(file: SaidArtifact): SaidArtifact {
+  checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
+  if (file.state === 'registered') return file
+  throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, of all or of none' })
 }
 
 /** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */

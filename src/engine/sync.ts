@@ -112,7 +112,7 @@ export function checkSettled(context: Context, item: SettledTask): void {
   checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
 }
 
-function checkEpoch({ epoch }: HeldTask): void {
+export function checkEpoch({ epoch }: HeldTask): void {
   const fault = epochField(epoch)
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }

@@ -102,6 +102,8 @@ export type Position = string | readonly Position[] | { readonly branch: number;
 export interface SecretRef {
   readonly secret: string
   readonly key: string
+  /** The command runs without it, too. */
+  readonly optional?: boolean
 }
 
 /** The type, and unless a stage says otherwise the queue, of tasks that run a command. */
@@ -137,6 +139,10 @@ export interface KubernetesPlan {
   readonly nodeSelector?: Readonly<Record<string, string>>
   /** Without one, its pods hold no key to the Kubernetes API. */
   readonly serviceAccount?: string
+  /** Secrets as files, by the folder that each is seen in. */
+  readonly secretFolders?: Readonly<Record<string, string>>
+  /** How many there are at once. Default: as many as the stage may have tasks at once, and 1 if it does not say. */
+  readonly pods?: number
   /** The longest that its Job may run, from when it starts. */
   readonly activeDeadlineSeconds?: number
   /** How long a Job that ended by itself can still be looked at. */

@@ -202,6 +202,24 @@ test('a loss that is not charged never ends a task, however many it had', () => 
   assert.deepEqual(ruled(loseLease(facts({ losses: 9, state: 'assigned' }), { charged: true })).to, ['retrying'])
 })
 
+test('with one budget for both, a lost worker uses up an attempt as a failure does', () => {
+  const one = { ...settings, attempts: 3, losses: null, deadLetter: 'never' } as const
+  const rows: [number, number, string][] = [
+    [0, 0, 'retrying'],
+    [1, 0, 'retrying'],
+    [0, 1, 'retrying'],
+    [1, 1, 'failed'],
+    [2, 0, 'failed'],
+    [0, 2, 'failed'],
+  ]
+  for (const [failures, losses, to] of rows) {
+    const task = facts({ failures, losses, settings: one })
+    assert.deepEqual(ruled(loseLease(task, { charged: true })).to, [to], `lost after ${failures} and ${losses}`)
+    assert.deepEqual(ruled(settle(task, failed(), 0)).to, [to], `failed after ${failures} and ${losses}`)
+    assert.deepEqual(ruled(loseLease(task, { charged: false })).to, ['retrying'])
+  }
+})
+
 test('losses and failures are counted apart', () => {
   assert.equal(ruled(loseLease(facts({ failures: 2 }), { charged: true })).patch.failures, undefined)
   assert.equal(ruled(settle(facts({ losses: 2 }), failed(), 0)).patch.losses, undefined)

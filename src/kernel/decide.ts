@@ -32,6 +32,8 @@ export interface TaskError {
   /** What the handler's program calls errors of this kind. */
   readonly name?: string
   readonly stack?: string
+  /** What the attempt had written until then, or the end of it: it has no result that could hold it. */
+  readonly output?: string
   readonly permanent?: boolean
   readonly retryInSeconds?: number
   readonly reasonCode?: ReasonCode
@@ -133,7 +135,9 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
   if (error.permanent === true && !facts.undoes) {
     return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
   }
-  if (failures < settings.attempts && error.permanent !== true) {
+  const isSpent =
+    settings.losses === null ? failures + facts.losses >= settings.attempts : failures >= settings.attempts
+  if (!isSpent && error.permanent !== true) {
     const runInSeconds = error.retryInSeconds ?? backoffSeconds(settings, facts.failures, random)
     return verdict({ to: 'retrying', cause, payload: { error } }, { failures, error, runInSeconds, careful: false })
   }
@@ -153,8 +157,10 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
   const error = { message: why ?? 'The worker stopped renewing its lease.' }
   const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
   if (facts.cancelling) return calledOff(error, cause, { losses })
-  if (losses > facts.losses && losses >= facts.settings.losses) {
-    if (facts.settings.deadLetter === 'never' && !facts.undoes) {
+  const { settings } = facts
+  const isSpent = settings.losses === null ? facts.failures + losses >= settings.attempts : losses >= settings.losses
+  if (losses > facts.losses && isSpent) {
+    if (settings.deadLetter === 'never' && !facts.undoes) {
       return verdict({ to: 'failed', cause, payload: { error } }, { losses, error })
     }
     return deadLettered(facts.undoes ? 'compensation_failed' : 'infrastructure_failure', error, cause, { losses })

@@ -31,7 +31,7 @@ export const traceparent = field({ type: 'string', pattern: w3c.source }, value 
 
 const retryFields: Fields = {
   attempts: number({ from: 1, to: 1000, whole: true }),
-  losses: number({ from: 1, to: 1000, whole: true }),
+  losses: orNull(number({ from: 1, to: 1000, whole: true })),
   delaySeconds: number({ from: 0, to: year }),
   factor: number({ from: 1, to: 100 }),
   maxSeconds: number({ from: 0, to: year }),

@@ -26,6 +26,11 @@ export const fileProblems = {
     means: 'The attempt has not registered this file.',
     hint: 'Register a file before it is uploaded.',
   },
+  ARTIFACTS_DIFFER: {
+    status: 409,
+    means: 'The attempt has registered other files as all that it puts out.',
+    hint: 'Register all of them at once; said again, they must be the same.',
+  },
   ARTIFACT_OUTSIDE: {
     status: 400,
     means: "The file lies outside of the task's outputs.",

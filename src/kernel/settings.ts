@@ -21,8 +21,8 @@ export interface TaskSettings {
   readonly deadLetter: 'exhausted' | 'never'
   /** Failures a round may have, the first try included. */
   readonly attempts: number
-  /** Lost leases a round may have. */
-  readonly losses: number
+  /** Lost leases a round may have; null: each counts as a failure, and `attempts` is the one budget. */
+  readonly losses: number | null
   readonly delaySeconds: number
   readonly factor: number
   readonly maxSeconds: number

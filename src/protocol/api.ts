@@ -3,7 +3,7 @@
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
-import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact, StageFile, StageFilesQuery } from './artifacts.ts'
+import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
 import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
@@ -56,6 +56,13 @@ export interface ControlCall extends Call {
 export interface CancelCall extends ControlCall {
   /** Soft: work in hand is told, and may finish. Hard: it is fenced off at once. Default: soft. */
   readonly mode?: 'soft' | 'hard'
+}
+
+export interface RetryJobCall extends ControlCall {
+  /** Not in place, but as a new job with just the tasks that did not succeed. */
+  readonly clone?: boolean
+  /** Of the clone. Default: that of the job. */
+  readonly name?: string
 }
 
 /** Who names an epoch speaks as the holder of that lease: once it is lost, nothing is done. */
@@ -123,7 +130,7 @@ export interface PawlApi {
   pauseJob(id: string, call?: ControlCall): Promise<JobView>
   resumeJob(id: string, call?: ControlCall): Promise<JobView>
   cancelJob(id: string, call?: CancelCall): Promise<JobView>
-  retryJob(id: string, call?: ControlCall & { readonly clone?: boolean }): Promise<JobView>
+  retryJob(id: string, call?: RetryJobCall): Promise<JobView>
   sealJob(id: string, call?: ControlCall): Promise<JobView>
   addStages(id: string, stages: readonly StageSpec[], call?: Call): Promise<JobView>
   deleteJob(id: string, call?: ControlCall): Promise<void>
@@ -154,11 +161,7 @@ export interface PawlApi {
   release(id: string, epoch: number, said?: SaidOf<'released'>): Promise<TaskView>
   cancelled(id: string, epoch: number, said?: SaidOf<'cancelled'>): Promise<TaskView>
   /** What became of files that a task puts out; answers with all that its attempt has registered. */
-  reportArtifacts(
-    id: string,
-    epoch: number,
-    said: { readonly artifacts: readonly SaidArtifact[] },
-  ): Promise<readonly ArtifactView[]>
+  reportArtifacts(id: string, epoch: number, said: SaidArtifacts): Promise<readonly ArtifactView[]>
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeOptions): Promise<void>
   taskType(type: string): Promise<TaskTypeOptions>

@@ -14,6 +14,7 @@ const artifact = view<ArtifactView>({
   name: text,
   uri: text,
   state: words(...statesOf(artifactLifecycle)),
+  inPlace: flag,
   size: orNull(whole),
   sha256: orNull(text),
   error: orNull(text),

@@ -17,6 +17,15 @@ export interface SaidArtifact {
   readonly error?: string
 }
 
+export interface SaidArtifacts {
+  readonly artifacts: readonly SaidArtifact[]
+  /**
+   * These are registered as all that the attempt puts out: once it has registered some so, it is refused to say others.
+   * Said again, they are as they were.
+   */
+  readonly whole?: true
+}
+
 export interface ArtifactReport extends HeldTask, SaidArtifact {}
 
 export interface RegisteredFile {
@@ -70,6 +79,8 @@ export interface ArtifactView {
   readonly name: string
   readonly uri: string
   readonly state: ArtifactState
+  /** It lies at its URI: it is stored, or its worker has put it there by itself. */
+  readonly inPlace: boolean
   readonly size: number | null
   readonly sha256: string | null
   readonly error: string | null

@@ -98,6 +98,7 @@ const errorFields: Fields = {
   message: anything,
   name,
   stack: anything,
+  output: anything,
   permanent: flag,
   retryInSeconds: number({ from: 0, to: year }),
   reasonCode: oneOf(reasonCodes),
@@ -166,6 +167,7 @@ export const artifactFields: Fields = { ...held, ...saidArtifact }
 /** The files of one task. */
 export const artifactsFields: Fields = {
   artifacts: listOf(nested(saidArtifact, ['name', 'uri', 'state']), mostReports),
+  whole: oneOf([true]),
 }
 
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
@@ -187,7 +189,7 @@ const askFields: Fields = {
 
 const { leaseSeconds, heartbeatSeconds } = settingFields
 /** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = { ...askFields, start: flag, leaseSeconds, heartbeatSeconds }
+export const claimFields: Fields = { ...askFields, start: flag, unlessHolding: flag, leaseSeconds, heartbeatSeconds }
 
 export const syncFields: Fields = {
   ...askFields,
@@ -217,7 +219,7 @@ export const cancelFields: Fields = { ...controlFields, mode }
 export const cancelTaskFields: Fields = { ...cancelFields, ...fence }
 export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords, ...fence }
 export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
-export const retryJobFields: Fields = { ...controlFields, clone: flag }
+export const retryJobFields: Fields = { ...controlFields, clone: flag, name }
 
 /** Most dead letters of one redrive. */
 export const mostRedriven = 1_000_000

@@ -6,8 +6,8 @@ import type { TaskState } from '../kernel/task.ts'
 export interface RetryOptions {
   /** Failures a task may have, the first try included. Default 3. */
   readonly attempts?: number
-  /** Lost workers a task may have. Default 3. */
-  readonly losses?: number
+  /** Lost workers a task may have; null: each counts as a failure, so that a task is tried `attempts` times in all. Default 3. */
+  readonly losses?: number | null
   /** Default 0.5. */
   readonly delaySeconds?: number
   /** Default 2. */

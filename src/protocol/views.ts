@@ -31,6 +31,7 @@ const error = {
     message: text,
     name: text,
     stack: text,
+    output: text,
     permanent: flag,
     retryInSeconds: figure,
     reasonCode: text,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { V1Container } from '@kubernetes/client-node'
 import { parse } from 'yaml'
 import { faultsInShape } from '../../test/kubernetes/client-shapes.ts'
 import type { RunPlan } from '../kernel/datum.ts'
@@ -251,4 +252,26 @@ test('a setting of the runner that cannot be used is refused before anything is 
   assert.throws(() => settleKubernetes({ namespace: 'Not A Name' }), { code: 'OPTION_INVALID' })
   assert.throws(() => settleKubernetes({ serverUrl: 'pawl:7295' }), { code: 'OPTION_INVALID' })
   assert.throws(() => settleKubernetes({ namespce: 'x' } as object), { code: 'OPTION_UNKNOWN', message: /namespace/ })
+})
+
+test('secrets are seen as files in the folders that the stage says, and one may be missing that need not be there', () => {
+  const secrets = { TOKEN: { secret: 'bucket', key: 'token', optional: true } }
+  const runner = { ...stage.runner, secretFolders: { '/ssl': 'certs', '/etc/keys': 'keys' } }
+  const job = manifestOf({ ...stage, run: { ...run, secrets }, runner }, settings)
+  const { volumes, containers } = job.spec!.template.spec!
+  const [{ volumeMounts, env }] = containers as [V1Container]
+  const seen = volumeMounts!.map(({ name, mountPath, readOnly }) => {
+    const secret = volumes!.find(volume => volume.name === name)!.secret?.secretName
+    return [mountPath, secret, readOnly]
+  })
+  assert.deepEqual(seen.slice(-2), [
+    ['/ssl', 'certs', true],
+    ['/etc/keys', 'keys', true],
+  ])
+  assert.deepEqual(env!.find(({ name }) => name === 'TOKEN')!.valueFrom!.secretKeyRef, {
+    name: 'bucket',
+    key: 'token',
+    optional: true,
+  })
+  assert.deepEqual(faultsInShape(job, 'V1Job'), [])
 })

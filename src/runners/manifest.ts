@@ -9,7 +9,8 @@
  * - Evicted and preempted pods are not counted as failures. Others are, for a Job whose pods cannot work at all must end
  *   some day; but Kubernetes waits up to six minutes between them, so that a thousand are days.
  */
-import type { V1Container, V1EnvVar, V1Job, V1PodSpec, V1SecurityContext } from '@kubernetes/client-node'
+import type { V1Container, V1EnvVar, V1Job, V1PodSpec, V1SecurityContext, V1Volume } from '@kubernetes/client-node'
+import type { SecretRef } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import { jobNameOf, labels, labelValue, workerNameInPod } from './names.ts'
 import type { StageToRun } from './runner.ts'
@@ -71,6 +72,10 @@ function marksOf(stage: StageToRun, { instance }: ManifestSettings): Record<stri
 function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
   const { nodeSelector, serviceAccount } = stage.runner
   const { pawlImage } = settings
+  const volumes: V1Volume[] = [
+    ...(pawlImage === null ? [] : [{ name: 'pawl', emptyDir: {} }]),
+    ...foldersOf(stage).map(({ name, secretName }) => ({ name, secret: { secretName } })),
+  ]
   return {
     restartPolicy: 'Never',
     terminationGracePeriodSeconds: graceSeconds,
@@ -81,12 +86,16 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
       : { serviceAccountName: serviceAccount }),
     securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     ...(nodeSelector !== undefined && { nodeSelector: { ...nodeSelector } }),
-    ...(pawlImage !== null && {
-      initContainers: [copierOf(pawlImage)],
-      volumes: [{ name: 'pawl', emptyDir: {} }],
-    }),
+    ...(pawlImage !== null && { initContainers: [copierOf(pawlImage)] }),
+    ...(volumes.length > 0 && { volumes }),
     containers: [workerOf(stage, settings)],
   }
+}
+
+/** Secrets that are seen as files, each a volume. */
+function foldersOf({ runner }: StageToRun) {
+  const folders = Object.entries(runner.secretFolders ?? {})
+  return folders.map(([mountPath, secretName], index) => ({ name: `secret-${index}`, mountPath, secretName }))
 }
 
 /** User and file system are the image's own affair; what a command never needs is taken away. */
@@ -121,6 +130,10 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
     ...(resources?.cpu !== undefined && { cpu: resources.cpu }),
     ...(resources?.memory !== undefined && { memory: resources.memory }),
   }
+  const mounts = [
+    ...(isCopied ? [{ name: 'pawl', mountPath: home }] : []),
+    ...foldersOf(stage).map(({ name, mountPath }) => ({ name, mountPath })),
+  ]
   return {
     name: 'worker',
     image,
@@ -133,7 +146,7 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
       ...(limits !== undefined && { limits: { ...limits } }),
     },
     securityContext: bounds,
-    ...(isCopied && { volumeMounts: [{ name: 'pawl', mountPath: home, readOnly: true }] }),
+    ...(mounts.length > 0 && { volumeMounts: mounts.map(mount => ({ ...mount, readOnly: true })) }),
   }
 }
 
@@ -153,8 +166,8 @@ function environmentOf({ run }: StageToRun, { serverUrl, keySecret }: ManifestSe
   return [...own, ...names.map(name => secretIn(name, run.secrets[name]!))]
 }
 
-function secretIn(name: string, { secret, key }: { readonly secret: string; readonly key: string }): V1EnvVar {
-  return { name, valueFrom: { secretKeyRef: { name: secret, key } } }
+function secretIn(name: string, { secret, key, optional = false }: SecretRef): V1EnvVar {
+  return { name, valueFrom: { secretKeyRef: { name: secret, key, ...(optional && { optional }) } } }
 }
 
 /** In arguments and variables Kubernetes reads `$(NAME)` as the value of a variable, and `$$` as `$`. */

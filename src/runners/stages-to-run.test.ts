@@ -30,6 +30,12 @@ test('a stage has as many pods as it may have tasks at once, and a queue of its 
   assert.notEqual(other?.queue, third?.queue)
 })
 
+test('a stage has as many pods as its runner says, however many tasks it may have at once', () => {
+  const many = { kubernetes: { image: 'debian:12', pods: 5 } }
+  const [open, bounded] = stagesToRun(planWith({ run, runner: many }, { run, runner: many, parallelism: 2 }))
+  assert.deepEqual([open?.parallelism, bounded?.parallelism], [5, 5])
+})
+
 test('the Jobs of a spec are made for the namespace, server, image and key that the settings name', () => {
   const away = { kubernetes: { image: 'debian:12', namespace: 'away' } }
   const [here, there] = manifestsFor(planWith({ run, runner }, { run, runner: away }), {

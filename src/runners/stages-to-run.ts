@@ -1,5 +1,5 @@
 import type { V1Job } from '@kubernetes/client-node'
-import { ownQueueOf } from '../kernel/datum.ts'
+import { type KubernetesPlan, ownQueueOf } from '../kernel/datum.ts'
 import type { JobPlan } from '../kernel/plan.ts'
 import { manifestOf } from './manifest.ts'
 import type { StageToRun } from './runner.ts'
@@ -25,7 +25,7 @@ export function stagesToRun(plan: JobPlan): StageToRun[] {
         stageId,
         stageName,
         queue: queue ?? ownQueueOf(stageId),
-        parallelism: podsOf(parallelism),
+        parallelism: podsOf(runner, parallelism),
         run,
         runner,
         round: 1,
@@ -34,9 +34,9 @@ export function stagesToRun(plan: JobPlan): StageToRun[] {
   })
 }
 
-/** Pods of a stage that does not say how many of its tasks may run at once. */
-export function podsOf(parallelism: number | null): number {
-  return parallelism ?? 1
+/** As many as its runner says, else as many as it may have tasks at once. */
+export function podsOf({ pods }: KubernetesPlan, parallelism: number | null): number {
+  return pods ?? parallelism ?? 1
 }
 
 function countingId(n: number): string {

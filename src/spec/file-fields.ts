@@ -32,6 +32,8 @@ export const anyText = field({ type: 'string' }, value =>
   typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL',
 )
 
+const secretRef = nested({ secret: text(253), key: text(253), optional: oneOf([true, false]) }, ['secret', 'key'])
+
 export const runField = nested(
   {
     command: listOf(
@@ -40,7 +42,7 @@ export const runField = nested(
       1,
     ),
     env: mapOf(variable, 'a variable', anyText),
-    secrets: mapOf(variable, 'a variable', nested({ secret: text(253), key: text(253) }, ['secret', 'key'])),
+    secrets: mapOf(variable, 'a variable', secretRef),
     permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 255),
     mount: field({ type: 'string', pattern: '^/.' }, value =>
       typeof value === 'string' && /^\/[^/\0]/.test(value) ? undefined : 'be an absolute path',
@@ -63,6 +65,9 @@ const seconds = number({ from: 1, to: 31_536_000, whole: true })
 
 export const imagePullPolicy = oneOf(['Always', 'IfNotPresent', 'Never'])
 
+/** Not the root itself, nor a way up. */
+export const absolutePath = /^(?!.*\/\.\.?(\/|$))\/[^/:\0][^:\0]*$/
+
 const kubernetes = nested(
   {
     image: text(500),
@@ -70,6 +75,8 @@ const kubernetes = nested(
     resources: nested({ cpu: quantity, memory: quantity, limits: mapOf(/^[a-z0-9./-]+$/, 'a resource', quantity) }),
     nodeSelector: labelWords,
     serviceAccount: dns,
+    secretFolders: mapOf(absolutePath, 'a folder, which begins with /', dns),
+    pods: number({ from: 1, to: 1_000_000, whole: true }),
     activeDeadlineSeconds: seconds,
     ttlSeconds: number({ from: 0, to: 31_536_000, whole: true }),
     namespace: dns,

@@ -33,7 +33,13 @@ const repo = field({}, value => {
 
 const atom = nested({ URI: uri, repo, glob: oneOf(['/', '/*']) }, ['URI', 'repo', 'glob'])
 
-const secret = nested({ name: text(253), key: text(253), env_var: text(253), mount_path: text(4000) }, ['name'])
+const secret = nested(
+  { name: text(253), key: text(253), env_var: text(253), optional: oneOf([true, false]), mount_path: text(4000) },
+  ['name'],
+)
+
+/** Clients of later versions name what they know and do not mean. */
+const unsaid = field({ type: 'null' }, value => (value === null ? undefined : 'be null: it cannot be followed here'))
 
 const pipelineField = nested(
   {
@@ -51,7 +57,8 @@ const pipelineField = nested(
     ),
     parallelism_spec: nested({ constant: number({ from: 1, to: 1_000_000, whole: true }) }, ['constant']),
     resource_requests: nested({ memory: files.quantity, cpu }),
-    datum_tries: number({ from: 1, to: 1000, whole: true }),
+    datum_tries: orNull(number({ from: 1, to: 1000, whole: true })),
+    worker_failure_policy: unsaid,
     job_timeout: orNull(timeout),
     node_selector: files.labelWords,
     // Looked at by inputFaults, which can say more.
@@ -76,13 +83,19 @@ function transformFaults({ cmd, secrets }: Record<string, unknown>): Fault[] {
   return [...empty, ...secrets.flatMap((one, index) => secretFaults(one, `transform.secrets[${index}]`))]
 }
 
-/** A secret is a variable here; there are no files of secrets for a command. */
+/** A key of it is a variable, or all of it are files in a folder. */
 function secretFaults(secret: unknown, at: string): Fault[] {
   if (!isObject(secret)) return []
-  const { name, key, env_var, mount_path } = secret
+  const { name: _, key, env_var, mount_path, ...rest } = secret
   if (mount_path !== undefined) {
-    const instead = 'name its keys one by one, with `key` and `env_var`'
-    return [{ at: `${at}.mount_path`, why: `secrets are handed over as variables, not as files: ${instead} (${name})` }]
+    const [beside] = Object.keys({
+      ...(key !== undefined && { key }),
+      ...(env_var !== undefined && { env_var }),
+      ...rest,
+    })
+    if (beside !== undefined) return [{ at: `${at}.${beside}`, why: 'must not be there beside a mount_path' }]
+    const isPath = typeof mount_path !== 'string' || files.absolutePath.test(mount_path)
+    return isPath ? [] : [{ at: `${at}.mount_path`, why: 'must be an absolute path' }]
   }
   const missing = Object.entries({ key, env_var }).filter(([, value]) => value === undefined)
   const wrong = typeof env_var === 'string' && !files.variable.test(env_var)

@@ -28,7 +28,9 @@ const large = {
     env: { VARNAME: 'value' },
     secrets: [
       { name: 's3', key: 'AWS_ACCESS_KEY_ID', env_var: 'AWS_ACCESS_KEY_ID' },
-      { name: 's3', key: 'secret', env_var: 'AWS_SECRET_ACCESS_KEY' },
+      { name: 's3', key: 'secret', env_var: 'AWS_SECRET_ACCESS_KEY', optional: false },
+      { name: 's3', key: 'endpoint', env_var: 'AWS_ENDPOINT_URL', optional: true },
+      { name: 'ssl', mount_path: '/ssl' },
     ],
     service_account: 'example-service',
   },
@@ -78,6 +80,7 @@ test('all that a pipeline says is carried over', () => {
     secrets: {
       AWS_ACCESS_KEY_ID: { secret: 's3', key: 'AWS_ACCESS_KEY_ID' },
       AWS_SECRET_ACCESS_KEY: { secret: 's3', key: 'secret' },
+      AWS_ENDPOINT_URL: { secret: 's3', key: 'endpoint', optional: true },
     },
     mount: '/pfs',
   })
@@ -88,8 +91,18 @@ test('all that a pipeline says is carried over', () => {
       resources: { cpu: '1200m', memory: '500Mi' },
       nodeSelector: { node_type: 'falconeri_worker' },
       serviceAccount: 'example-service',
+      secretFolders: { '/ssl': 'ssl' },
     },
   })
+})
+
+test('a pipeline may say that it says nothing, as Falconeri’s own client does', () => {
+  const unsaid = { datum_tries: null, job_timeout: null, worker_failure_policy: null, node_selector: {} }
+  const transform = { ...small.transform, image_pull_policy: null, service_account: null, env: {}, secrets: [] }
+  assert.deepEqual(jobOfPipeline({ ...small, ...unsaid, transform }), jobOfPipeline(small))
+  assert.deepEqual(placesOf({ ...small, worker_failure_policy: { maximum_counted_pod_failures: 4 } }), [
+    'worker_failure_policy',
+  ])
 })
 
 test('what a pipeline becomes can be submitted', () => {
@@ -166,18 +179,29 @@ test('all that is wrong with a pipeline is told at once, by its place in there',
   assert.deepEqual(Object.fromEntries(meant), { pipline: 'pipeline', 'transform.envs': 'env', 'egress.uri': 'URI' })
 })
 
-test('a secret that is to be mounted is refused by name, and it is said what to do', () => {
+test('a secret is one key as a variable, or all of it as files, and what it lacks is told', () => {
   const secrets = [
-    { name: 'ssl', mount_path: '/ssl' },
+    { name: 'ssl', mount_path: 'ssl' },
+    { name: 'ssl', mount_path: '/ssl/../etc' },
+    { name: 'ssl', mount_path: '/ssl', key: 'id' },
     { name: 's3', key: 'id', env_var: 'AWS ID' },
     { name: 's3', key: 'id' },
+    { name: 's3', key: 'id', env_var: 'ID', optional: 'no' },
   ]
-  const issues = issuesOf({ ...small, transform: { ...small.transform, secrets } })
-  assert.deepEqual(
-    issues.map(({ at }) => at),
-    ['transform.secrets[0].mount_path', 'transform.secrets[1].env_var', 'transform.secrets[2].env_var'],
-  )
-  assert.match(issues[0]!.why, /as variables, not as files: .*`key` and `env_var` \(ssl\)/)
+  assert.deepEqual(placesOf({ ...small, transform: { ...small.transform, secrets } }).toSorted(), [
+    'transform.secrets[0].mount_path',
+    'transform.secrets[1].mount_path',
+    'transform.secrets[2].key',
+    'transform.secrets[3].env_var',
+    'transform.secrets[4].env_var',
+    'transform.secrets[5].optional',
+  ])
+})
+
+test('files of secrets are for Kubernetes to mount, and a local worker says so', () => {
+  const secrets = [{ name: 'ssl', mount_path: '/ssl' }]
+  const job = jobOfPipeline({ ...small, transform: { ...small.transform, secrets } })
+  assert.throws(() => withLocalRunner(job), { code: 'SPEC_INVALID', message: /mounted by Kubernetes/ })
 })
 
 test('inputs that cannot be are refused where they stand', () => {

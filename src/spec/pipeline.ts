@@ -16,20 +16,25 @@ export interface PipelineSpec {
     readonly image: string
     readonly image_pull_policy?: 'Always' | 'IfNotPresent' | 'Never' | null
     readonly env?: Readonly<Record<string, string>>
-    readonly secrets?: readonly { readonly name: string; readonly key: string; readonly env_var: string }[]
+    readonly secrets?: readonly PipelineSecret[]
     readonly service_account?: string | null
   }
   /** Default 1. */
   readonly parallelism_spec?: { readonly constant: number }
   readonly resource_requests?: { readonly memory?: string; readonly cpu?: number | string }
   /** How often a datum is tried in all. Default 1. */
-  readonly datum_tries?: number
+  readonly datum_tries?: number | null
   /** `5m`, `1h30m`. */
   readonly job_timeout?: string | null
   readonly node_selector?: Readonly<Record<string, string>>
   readonly input: PipelineInput
   readonly egress: { readonly URI: string }
 }
+
+/** A key of a Kubernetes Secret as a variable, or all of it as files. */
+export type PipelineSecret =
+  | { readonly name: string; readonly key: string; readonly env_var: string; readonly optional?: boolean }
+  | { readonly name: string; readonly mount_path: string }
 
 /** One of them. */
 export interface PipelineInput {
@@ -52,6 +57,12 @@ export function isPipeline(written: unknown): written is Record<string, unknown>
   return isObject(written.pipeline) || isObject(written.transform)
 }
 
+/** What was written, if it is a pipeline without faults. */
+export function pipelineIn(written: unknown): PipelineSpec | undefined {
+  const isWhole = isPipeline(written) && faultsInPipeline(written).length === 0
+  return isWhole ? (written as unknown as PipelineSpec) : undefined
+}
+
 /** The job that does the same. What is wrong with the spec is told in one problem, all of it, by its place in there. */
 export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
   const faults = faultsInPipeline(written)
@@ -66,9 +77,9 @@ export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
 }
 
 function stageOf(spec: PipelineSpec): StageSpec {
-  const { transform, input, egress, parallelism_spec, datum_tries = 1 } = spec
+  const { transform, input, egress, parallelism_spec } = spec
   const { cmd, env = {}, secrets = [] } = transform
-  const variables = secrets.map(({ name, key, env_var }) => [env_var, { secret: name, key }])
+  const variables = secrets.flatMap(secret => ('env_var' in secret ? [variableOf(secret)] : []))
   return {
     name: 'transform',
     run: {
@@ -81,10 +92,17 @@ function stageOf(spec: PipelineSpec): StageSpec {
     outputs: egress.URI,
     parallelism: parallelism_spec?.constant ?? 1,
     // Every datum ends by itself, and one that failed is tried again at once.
-    retry: { attempts: datum_tries, delaySeconds: 0 },
+    retry: { attempts: triesOf(spec), delaySeconds: 0 },
     failFast: false,
     runner: { kubernetes: kubernetesOf(spec) },
   }
+}
+
+/** How often a datum is tried in all. */
+export const triesOf = ({ datum_tries }: PipelineSpec) => datum_tries ?? 1
+
+function variableOf({ name, key, env_var, optional = false }: Extract<PipelineSecret, { env_var: string }>) {
+  return [env_var, { secret: name, key, ...(optional && { optional }) }]
 }
 
 function inputOf({ atom, pfs = atom, cross, union }: PipelineInput): InputSpec {
@@ -99,12 +117,15 @@ function kubernetesOf(spec: PipelineSpec): Omit<KubernetesPlan, 'kind'> {
   const { memory, cpu } = spec.resource_requests ?? {}
   const resources = { ...(cpu !== undefined && { cpu: cpuOf(cpu) }), ...(memory !== undefined && { memory }) }
   const { node_selector: nodeSelector = {} } = spec
+  const { secrets = [] } = spec.transform
+  const folders = secrets.flatMap(secret => ('mount_path' in secret ? [[secret.mount_path, secret.name]] : []))
   return {
     image,
     ...(imagePullPolicy != null && { imagePullPolicy }),
     ...(Object.keys(resources).length > 0 && { resources }),
     ...(Object.keys(nodeSelector).length > 0 && { nodeSelector: { ...nodeSelector } }),
     ...(serviceAccount != null && { serviceAccount }),
+    ...(folders.length > 0 && { secretFolders: Object.fromEntries(folders) }),
   }
 }
 
@@ -117,8 +138,13 @@ function cpuOf(cpu: number | string): string {
 /** The same job by whatever workers there are: no image, no cluster. */
 export function withLocalRunner<Spec extends JobSpec>(spec: Spec): Spec {
   if (!Array.isArray(spec.stages)) return spec
-  const stages = spec.stages.map((stage: unknown) => {
+  const stages = spec.stages.map((stage: unknown, index) => {
     if (!isObject(stage) || !isObject(stage.runner)) return stage
+    const { kubernetes } = stage.runner
+    if (isObject(kubernetes) && kubernetes.secretFolders !== undefined) {
+      const why = 'files of secrets are mounted by Kubernetes: a local worker has none to give'
+      throw specInvalid([{ at: `stages[${index}].runner.kubernetes.secretFolders`, why }])
+    }
     const { runner: _, ...rest } = stage
     return rest
   })

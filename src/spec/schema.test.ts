@@ -42,6 +42,7 @@ const good: unknown[] = [
   stage({ open: 'untilDone', task: undefined }),
   stage({ tolerate: { count: 1, percent: 0.5 }, failFast: false, onFailure: 'continue', parallelism: 3 }),
   stage({ compensate: { task: 'undo', queue: 'q' }, metadata: { a: 1 } }),
+  stage({ retry: { losses: null } }),
   stage({ retry: { attempts: 1, losses: 1, delaySeconds: 0, factor: 1, maxSeconds: 0, jitter: false } }),
   stage({ leaseSeconds: 5, heartbeatSeconds: null, timeoutSeconds: 1, graceSeconds: 0, expireInSeconds: null }),
   stage({ keepSeconds: 0, deadLetter: 'never' }),

@@ -78,8 +78,9 @@ export async function registerArtifacts(
 
 export interface Upload {
   readonly uri: string
-  readonly size: number
-  readonly sha256: string
+  /** Null, like the next: whoever put the file in its place did not say. */
+  readonly size: number | null
+  readonly sha256: string | null
 }
 
 /**
@@ -99,12 +100,12 @@ export async function noteUploads(
          set state   = 'uploaded',
              seq     = a.seq + 1,
              at      = pawl.clock(),
-             size    = f.size,
-             sha256  = f.sha256,
+             size    = coalesce(f.size, case when a.staged_uri is not null then 0 end),
+             sha256  = coalesce(f.sha256, case when a.staged_uri is not null then '' end),
              history = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, 'uploaded', 'artifact.uploaded',
                                         'worker:' || mine.owner, 'reported_upload', null)::pawl.step
         from mine,
-             unnest(${files.map(({ uri }) => uri)}::text[], ${list(files.map(({ size }) => size))}::bigint[],
+             unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ size }) => size)}::bigint[],
                     ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
        where a.task_id = mine.id and a.epoch = ${epoch}::int and a.uri = f.uri and a.state = 'registered'
       returning a.id, a.seq, a.uri
@@ -121,6 +122,13 @@ export async function noteUploads(
 export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
+  return new Set(rows.map(({ uri }) => uri))
+}
+
+/** All that the attempt has registered, whatever has become of it. */
+export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set<string>> {
+  const rows = await sql<{ uri: string }>`
+    select distinct uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int`
   return new Set(rows.map(({ uri }) => uri))
 }
 

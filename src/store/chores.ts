@@ -138,7 +138,9 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), keys as (
       delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
     ), sessions as (
-      delete from pawl.session where seen_at < pawl.clock() - interval '1 day' returning 1
+      -- One that holds something may ask for it again, however long it has been busy with it.
+      delete from pawl.session s where seen_at < pawl.clock() - interval '1 day'
+         and not exists (select from pawl.claim where id = s.claim_id) returning 1
     ), runs as (
       delete from pawl.run where stopped_at < pawl.clock() - interval '1 day'
     ), changes as (

@@ -1,5 +1,6 @@
 /** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
 import type { StageState } from '../kernel/stage.ts'
+import type { TaskState } from '../kernel/task.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
@@ -40,6 +41,25 @@ const jobColumns = literal(`
 export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefined> {
   const [row] = await sql<JobReadRow>`select ${jobColumns} from pawl.job j where j.id = ${id}::uuid and j.visible`
   return row
+}
+
+export interface TaskCount {
+  readonly state: TaskState
+  /** Its time has come; of what is held or has ended, it had. */
+  readonly due: boolean
+  readonly count: number
+}
+
+/** The tasks of a job by their states: of each stage that it has, so that the index is used. */
+export function countTasks(sql: Sql, jobId: string): Promise<TaskCount[]> {
+  return widely(
+    sql,
+    tx => tx<TaskCount>`
+      select t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
+        from pawl.task t
+       where t.stage_id = any(array(select id from pawl.stage where job_id = ${jobId}::uuid))
+       group by 1, 2`,
+  )
 }
 
 export interface JobFilter {

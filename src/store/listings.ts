@@ -26,6 +26,12 @@ export async function takeListing(sql: Sql): Promise<Listing | undefined> {
   return row
 }
 
+/** Whether inputs of a job are still being found. */
+export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
+  const rows = await sql`select 1 from pawl.listing where job_id = ${jobId}::uuid limit 1`
+  return rows.length > 0
+}
+
 /** It goes well: whoever has it keeps it, and what went wrong before is forgotten. */
 export async function keepOn(sql: Sql, stageId: string): Promise<void> {
   await sql`

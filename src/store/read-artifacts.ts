@@ -12,6 +12,7 @@ export interface ArtifactRow {
   readonly name: string
   readonly uri: string
   readonly state: ArtifactState
+  readonly inPlace: boolean
   readonly size: number | null
   readonly sha256: string | null
   readonly error: string | null
@@ -23,6 +24,7 @@ export interface ArtifactRow {
 
 const columns = literal(`
   a.id, a.job_id, a.stage_id, a.task_id, a.epoch, a.name, a.uri, a.state, a.size::float8 as size, a.sha256, a.error,
+  a.state = 'stored' or (a.state = 'uploaded' and a.staged_uri is null) as in_place,
   a.linked as linked_from, (a.history[1]).ts as created_at, (a.history[a.seq]).ts as changed_at, a.ended_at`)
 
 /** Artifacts of a job, a stage or a task, in the order in which they were registered. */

@@ -21,10 +21,10 @@ export async function seeSession(sql: Sql, session: string): Promise<void> {
 }
 
 /**
- * What an earlier sync of this id won and still holds: the answer that was lost, given again. Lease lengths are what
- * is left of them, so that the worker does not believe in more than it has.
+ * What an earlier sync of this id, or without one the last claim of the session, won and still holds: the answer that
+ * was lost, given again. Lease lengths are what is left of them, so that the worker does not believe in more than it has.
  */
-export async function wonBefore(sql: Sql, session: string, syncId: string): Promise<Claimed[]> {
+export async function wonBefore(sql: Sql, session: string, syncId: string | null = null): Promise<Claimed[]> {
   const [won] = await sql<Won>`
     with mine as (
       select ${wonColumns(termsOfLease, 'tt.settings')}
@@ -33,7 +33,7 @@ export async function wonBefore(sql: Sql, session: string, syncId: string): Prom
        cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
         join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
-       where session.id = ${session}::uuid and session.sync_id = ${syncId}
+       where session.id = ${session}::uuid and (${syncId}::text is null or session.sync_id = ${syncId}::text)
     ), won as (
       select ${gathered} from mine
     )

@@ -92,6 +92,14 @@ test(
   },
 )
 
+test('a command runs without a secret that is optional and that the worker does not have', bounded, async t => {
+  const rig = commandRig(t)
+  const secrets = { MISSING: { secret: 'vault', key: 'entry', optional: true } }
+  const doing = rig.start({ run: { command: ['sh', '-c', 'test -z "$MISSING" && echo none'], secrets } })
+  assert.equal((await doing.settled).outcome, 'succeeded')
+  assert.deepEqual(doing.lines(), ['none'])
+})
+
 test('a secret that the worker does not have is a permanent failure that names it', bounded, async t => {
   const rig = commandRig(t, shelf(), { secretsFolder: ownFolder(t) })
   process.env.PAWL_KEY_OF_WORKER = 'private'

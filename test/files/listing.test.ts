@@ -50,6 +50,25 @@ test('a folder without files is a stage without tasks', async t => {
   assert.deepEqual([state, progress.total], ['succeeded', 0])
 })
 
+test('whoever asks is told when what a job is given has been found, or never will be, or that it takes long', async t => {
+  const f = await fresh(t)
+  const inbox = await folder(t)
+  await inbox.write({ a: 'A' })
+  const submit = (uri: string) => f.engine.submit({ name: 'x', stages: [{ name: 's', run, inputs: { doc: { uri } } }] })
+  const { id } = await submit(inbox.uri)
+  assert.equal(await f.engine.inputsFound(id, 0), false)
+  const gone = AbortSignal.abort()
+  assert.equal(await f.engine.inputsFound(id, 60, gone), false, 'nobody waits for who has gone')
+  const found = f.engine.inputsFound(id, 60)
+  await doFileChores(f)
+  assert.equal(await found, true)
+  assert.equal((await f.engine.job(id)).progress.total, 1)
+  const lost = await submit(`${inbox.uri}nothing/`)
+  const never = f.engine.inputsFound(lost.id, 60)
+  await doFileChores(f)
+  assert.equal(await never, true)
+})
+
 test('a folder that does not exist fails the stage, by name; when it is there a retry goes on', async t => {
   const f = await fresh(t)
   const inbox = await folder(t)

@@ -176,6 +176,20 @@ test('a clone is a new job with just what did not succeed; the old one stays as 
   await assert.rejects(f.engine.retryJob(clone.id, { clone: true }), refused)
 })
 
+test('a clone can have a name of its own, and a retry in place cannot', async t => {
+  const f = await fresh(t)
+  const { id } = await f.engine.submit({ name: 'x', stages: [{ name: 'a', task: 'a' }] })
+  await workOff(f, 'a', 'permanent')
+  const named = { clone: true, name: 'x-again' }
+  const clone = await f.engine.retryJob(id, { ...named, idempotencyKey: 'k' })
+  assert.deepEqual([clone.name, clone.clonedFrom], ['x-again', id])
+  assert.equal((await f.engine.jobs({ name: 'x-again' })).items[0]!.id, clone.id)
+  assert.equal((await f.engine.retryJob(id, { ...named, idempotencyKey: 'k' })).id, clone.id)
+  const other = f.engine.retryJob(id, { ...named, name: 'y', idempotencyKey: 'k' })
+  await assert.rejects(other, { code: 'IDEMPOTENCY_MISMATCH' })
+  await assert.rejects(f.engine.retryJob(id, { name: 'y' }), { code: 'OPTION_INVALID' })
+})
+
 test('a job that was undone can be cloned: all of it is done again', async t => {
   const f = await fresh(t)
   const id = await submit(f, {

@@ -31,5 +31,14 @@ export const words: Words = {
     cancelled: 'canceled',
     expired: 'error',
   },
-  artifact: { registered: 'running', uploaded: 'running', stored: 'done', error: 'error', discarded: null },
+  artifact: {
+    registered: 'running',
+    uploaded: {
+      says: 'running; done if its worker has put it in its place',
+      of: ({ inPlace }) => (inPlace === true ? 'done' : 'running'),
+    },
+    stored: 'done',
+    error: 'error',
+    discarded: null,
+  },
 }

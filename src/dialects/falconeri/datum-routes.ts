@@ -1,0 +1,135 @@
+import { isObject } from '../../kernel/check.ts'
+import { Problem } from '../../kernel/problem.ts'
+import type { SaidArtifact } from '../../protocol/artifacts.ts'
+import { list, view } from '../../protocol/shapes.ts'
+import type { TaskView } from '../../protocol/tasks.ts'
+import { type Ask, type DialectRoute, good } from '../dialect.ts'
+import { demandCommands } from './job-routes.ts'
+import { attemptOf, openAttemptOf, podName } from './pods.ts'
+import { ending, list as items, kept, object, read, text, textOrNull } from './read.ts'
+import { datumShape, inputFileShape, outputFileShape, toDatum, toInputFiles, toOutputFile } from './shapes.ts'
+
+/** A task of a job: another is no datum. */
+async function datumOf({ engine, params }: Ask): Promise<TaskView & { jobId: string }> {
+  const task = await engine.task(params.id!)
+  if (task.jobId === null) throw new Problem('TASK_NOT_FOUND', { id: task.id })
+  return { ...task, jobId: task.jobId }
+}
+
+async function datumNow(ask: Ask) {
+  const task = await datumOf(ask)
+  const [job, now] = [await ask.engine.job(task.jobId), await ask.engine.clock()]
+  return { task, datum: toDatum(task, job, now) }
+}
+
+async function settle(ask: Ask) {
+  const { engine, params, body } = ask
+  const { pod_name, datum } = read(body, { pod_name: podName, datum: object })
+  const { status, output, error_message, backtrace } = read(datum, {
+    status: ending,
+    output: textOrNull,
+    error_message: textOrNull,
+    backtrace: textOrNull,
+  })
+  const isDone = status === 'done'
+  if (isDone !== (error_message === null) || (isDone && backtrace !== null)) {
+    const must = isDone ? 'be null, as backtrace must, of a datum that is done' : 'be given with an error'
+    throw new Problem('OPTION_INVALID', { option: 'error_message', must })
+  }
+  demandCommands(ask)
+  const { id } = await datumOf(ask)
+  const { epoch } = await attemptOf(engine, id, pod_name)
+  const said = output === null ? {} : { output: kept(output) }
+  if (isDone) await engine.succeed(params.id!, epoch, said)
+  else {
+    const stack = backtrace === null ? {} : { stack: kept(backtrace) }
+    await engine.fail(id, epoch, { error: { message: kept(error_message!, 10_000), ...stack, ...said } })
+  }
+  return good({ datum: (await datumNow(ask)).datum })
+}
+
+/** The folder that its files go to. */
+function outputsOf({ id, payload }: TaskView): string {
+  const outputs = isObject(payload) ? payload.outputs : undefined
+  if (typeof outputs !== 'string') throw new Problem('ARTIFACT_OUTSIDE', { id, outputs: null })
+  return outputs
+}
+
+/** Its workers append the path of a file to the folder as it is; in a URI of ours it is escaped. */
+function fileAt(uri: string, outputs: string, id: string): SaidArtifact {
+  if (!uri.startsWith(outputs) || !uri.isWellFormed()) throw new Problem('ARTIFACT_OUTSIDE', { id, uri, outputs })
+  const name = uri.slice(outputs.length)
+  return { name, uri: `${outputs}${name.split('/').map(encodeURIComponent).join('/')}`, state: 'registered' }
+}
+
+async function register(ask: Ask) {
+  const { engine, body } = ask
+  const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
+  const uris = output_files.map(file => read(file, { uri: text }).uri)
+  demandCommands(ask)
+  const task = await datumOf(ask)
+  const { epoch } = await openAttemptOf(engine, task.id, pod_name)
+  const outputs = outputsOf(task)
+  const artifacts = uris.map(uri => fileAt(uri, outputs, task.id))
+  const files = await engine.reportArtifacts(task.id, epoch, { artifacts, whole: true })
+  const now = await engine.clock()
+  return good({ output_files: files.map(file => toOutputFile(file, outputs, now)) })
+}
+
+async function update(ask: Ask) {
+  const { engine, body } = ask
+  const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
+  const said = output_files.map(file => read(file, { id: text, status: ending }))
+  demandCommands(ask)
+  const { id } = await datumOf(ask)
+  const { epoch } = await openAttemptOf(engine, id, pod_name)
+  const files = new Map((await engine.reportArtifacts(id, epoch, { artifacts: [] })).map(file => [file.id, file]))
+  const artifacts = said.map(({ id: file, status }): SaidArtifact => {
+    const known = files.get(file.toLowerCase())
+    if (known === undefined) throw new Problem('ARTIFACT_UNKNOWN', { id, file })
+    const { name, uri, state } = known
+    if (status === 'error') return { name, uri, state: 'error', error: 'The worker could not upload it.' }
+    if (state === 'error') throw new Problem('MOVE_REFUSED', { file, status: 'error', move: 'done' })
+    return { name, uri, state: 'uploaded' }
+  })
+  if (artifacts.length > 0) await engine.reportArtifacts(id, epoch, { artifacts })
+  return { status: 204 }
+}
+
+export const datumRoutes: readonly DialectRoute[] = [
+  {
+    method: 'PATCH',
+    path: '/datums/{id}',
+    needs: 'work',
+    says: 'Say that a datum is done, or that it ended in error; only whoever holds it may.',
+    answers: view<{ datum: object }>({ datum: datumShape }),
+    handle: settle,
+  },
+  {
+    method: 'GET',
+    path: '/datums/{id}/describe',
+    needs: ['read', 'work'],
+    says: 'A datum and its input files.',
+    answers: view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
+    async handle(ask) {
+      const { task, datum } = await datumNow(ask)
+      return good({ datum, input_files: toInputFiles(task) })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/datums/{id}/output_files',
+    needs: 'work',
+    says: 'Register all files of a datum before they are uploaded; the same again are answered as before.',
+    answers: view<{ output_files: object[] }>({ output_files: list(outputFileShape) }),
+    handle: register,
+  },
+  {
+    method: 'PATCH',
+    path: '/datums/{id}/output_files',
+    needs: 'work',
+    says: 'Say which files are uploaded, and which could not be.',
+    answers: null,
+    handle: update,
+  },
+]

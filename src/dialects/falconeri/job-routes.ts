@@ -1,0 +1,195 @@
+import { commandType, ownQueueOf } from '../../kernel/datum.ts'
+import { Problem } from '../../kernel/problem.ts'
+import type { JobView } from '../../protocol/jobs.ts'
+import { list, orNull, view } from '../../protocol/shapes.ts'
+import type { TaskView } from '../../protocol/tasks.ts'
+import { pipelineIn } from '../../spec/pipeline.ts'
+import { type Ask, type DialectRoute, good } from '../dialect.ts'
+import { statesCalled, wordFor } from '../words.ts'
+import { idFrom, tagFor } from './ids.ts'
+import { jobFor } from './pipeline-job.ts'
+import { nodeName, podName, workerOf } from './pods.ts'
+import { object, read } from './read.ts'
+import {
+  countShape,
+  datumShape,
+  inputFileShape,
+  jobShape,
+  type Status,
+  statuses,
+  statusOf,
+  toDatum,
+  toInputFiles,
+  toJob,
+} from './shapes.ts'
+import { words } from './words.ts'
+
+/** How long a new job is waited for until it has its datums: it has them from the start in the original. */
+const listingSeconds = 10
+const mostShown = 1000
+
+const one = view<{ job: object }>({ job: jobShape })
+
+/** Its one password is for everything, so a worker's key is enough; but one for other queues is not. */
+export function demandCommands({ asker: { queues } }: Ask): void {
+  if (queues !== null && !queues.includes(commandType)) {
+    throw new Problem('KEY_REFUSED', { queues: [commandType], may: queues })
+  }
+}
+
+async function answerWith({ engine, signal }: Ask, id: string) {
+  await engine.inputsFound(id, listingSeconds, signal)
+  return good({ job: toJob(await engine.job(id), await engine.clock()) })
+}
+
+async function create(ask: Ask) {
+  const { job } = read(ask.body, { job: object })
+  demandCommands(ask)
+  const { id } = await ask.engine.submit(jobFor(job, tagFor(ask.call)), ask.call)
+  return answerWith(ask, id)
+}
+
+async function retry(ask: Ask) {
+  demandCommands(ask)
+  const { engine, call } = ask
+  const job = await engine.job(ask.params.id!)
+  if (wordFor(words.job, job, 0) !== 'error') {
+    throw new Problem('MOVE_REFUSED', {
+      job: job.id,
+      status: wordFor(words.job, job, 0),
+      move: 'retry',
+      from: ['error'],
+    })
+  }
+  const name = pipelineIn(job.input)?.pipeline.name ?? job.name
+  const named = `${name.toLowerCase().replaceAll('_', '-')}-${tagFor(call)}`
+  const { id } = await engine.retryJob(job.id, { ...call, clone: true, name: named })
+  return answerWith(ask, id)
+}
+
+async function describe({ engine, params }: Ask) {
+  const job = await engine.job(params.id!)
+  const now = await engine.clock()
+  const tasks = async (...state: TaskView['state'][]) =>
+    (await engine.jobTasks(job.id, { state, limit: mostShown })).items
+  const bad = await tasks(...statesCalled(words.task!, 'error'))
+  const retrying = (await tasks('retrying')).filter(task => statusOf(task, now) === 'error')
+  const shown = (found: readonly TaskView[]) =>
+    found.map(task => toDatum(task, job, now)).sort((one, other) => (one.updated_at < other.updated_at ? -1 : 1))
+  return good({
+    job: toJob(job, now),
+    datum_status_counts: await countsOf(engine.countTasks(job.id), now),
+    running_datums: shown(await tasks(...statesCalled(words.task!, 'running'))),
+    error_datums: shown([...bad, ...retrying]),
+  })
+}
+
+async function countsOf(counting: ReturnType<Ask['engine']['countTasks']>, now: number) {
+  const counts = (await counting).map(({ state, due, count }) => {
+    const runAt = new Date(due ? now : now + 1).toISOString()
+    return { status: statusOf({ state, runAt }, now), isRetried: state === 'retrying', count }
+  })
+  const sum = (some: typeof counts) => some.reduce((total, { count }) => total + count, 0)
+  return statuses
+    .map((status: Status) => {
+      const mine = counts.filter(each => each.status === status)
+      const rerunable = status === 'error' ? mine.filter(({ isRetried }) => isRetried) : []
+      return { status, count: sum(mine), rerunable_count: sum(rerunable) }
+    })
+    .filter(({ count }) => count > 0)
+}
+
+/** A queue that only its own datums are in. */
+function queueOf({ id, input, stages }: JobView): string {
+  const stage = stages.find(({ id, queue }) => queue === ownQueueOf(id))
+  if (stage !== undefined && pipelineIn(input) !== undefined) return stage.queue
+  throw new Problem('JOB_NOT_FOUND', { id, why: 'it was not made from a pipeline spec' })
+}
+
+async function reserve(ask: Ask) {
+  const { node_name, pod_name } = read(ask.body, { node_name: nodeName, pod_name: podName })
+  demandCommands(ask)
+  const { engine, signal } = ask
+  const job = await engine.job(ask.params.id!)
+  const asked = { worker: workerOf(node_name, pod_name), queues: [queueOf(job)], start: true, unlessHolding: true }
+  const [claimed] = await engine.claims({ ...asked, session: idFrom('pod', job.id, pod_name) }, {}, signal)
+  if (claimed === undefined) return good(null)
+  const task = await engine.task(claimed.id)
+  return good({ datum: toDatum(task, job, await engine.clock()), input_files: toInputFiles(task) })
+}
+
+export const jobRoutes: readonly DialectRoute[] = [
+  {
+    method: 'POST',
+    path: '/jobs',
+    needs: ['produce', 'work'],
+    says: 'Run a pipeline.',
+    answers: one,
+    handle: create,
+  },
+  {
+    method: 'GET',
+    path: '/jobs',
+    needs: ['read', 'work'],
+    says: 'The job of a name: `?job_name=`.',
+    answers: one,
+    async handle({ engine, query }) {
+      const [name = ''] = [query.job_name ?? ''].flat()
+      if (name === '') throw new Problem('OPTION_INVALID', { option: 'job_name', must: 'be given' })
+      const [job] = (await engine.jobs({ name, limit: 1 })).items
+      if (job === undefined) throw new Problem('JOB_NOT_FOUND', { name })
+      return good({ job: toJob(job, await engine.clock()) })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/jobs/list',
+    needs: ['read', 'work'],
+    says: 'Jobs, newest first.',
+    answers: view<{ jobs: object[] }>({ jobs: list(jobShape) }),
+    async handle({ engine }) {
+      const { items } = await engine.jobs({ limit: mostShown })
+      const now = await engine.clock()
+      return good({ jobs: items.map(job => toJob(job, now)) })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/jobs/{id}',
+    needs: ['read', 'work'],
+    says: 'A job.',
+    answers: one,
+    handle: async ({ engine, params }) => good({ job: toJob(await engine.job(params.id!), await engine.clock()) }),
+  },
+  {
+    method: 'GET',
+    path: '/jobs/{id}/describe',
+    needs: ['read', 'work'],
+    says: 'A job, its datums counted, and those that run or ended in error.',
+    answers: view<Record<'job' | 'datum_status_counts' | 'running_datums' | 'error_datums', object>>({
+      job: jobShape,
+      datum_status_counts: list(countShape),
+      running_datums: list(datumShape),
+      error_datums: list(datumShape),
+    }),
+    handle: describe,
+  },
+  {
+    method: 'POST',
+    path: '/jobs/{id}/retry',
+    needs: ['operate', 'produce', 'work'],
+    says: 'A new job with the datums of one in error that did not succeed.',
+    answers: one,
+    handle: retry,
+  },
+  {
+    method: 'POST',
+    path: '/jobs/{id}/reserve_next_datum',
+    needs: 'work',
+    says: 'The datum that a pod holds, or the next one; null: there is none now.',
+    answers: orNull(
+      view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
+    ),
+    handle: reserve,
+  },
+]

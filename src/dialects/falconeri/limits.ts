@@ -1,0 +1,33 @@
+/** Where the dialect differs from Falconeri, and what it cannot say. */
+export const limits: readonly string[] = [
+  'Its clients take no prefix and ask at port 8089: `pawl up --dialect falconeri --root --port 8089`.',
+  'The user is `falconeri`, the password a key of role `worker`. The original has one password for everything, so such a ' +
+    'key may do here what any route does; elsewhere it neither submits nor reads. A key for some queues must be for ' +
+    '`command` to change anything.',
+  'Who does the work: the datums of a job lie in a queue of its own, so no worker of Pawl’s comes upon them by chance. A ' +
+    'server with `--kubernetes` starts `parallelism_spec.constant` pods, as falconerid does: with Pawl’s worker, in the ' +
+    'pipeline’s image. Without it none is started, and whoever runs `falconeri-worker` gets datums, as many as come; both ' +
+    'may work on one job. Workers with `--commands` alone never do.',
+  'A pod does not beat: a datum is its own for `job_timeout`, else for 24 hours, and never for more than seven days. That a ' +
+    'pod died is noticed then, or at once if Pawl has started it and sees it vanish.',
+  'A pod’s name stands for its lease: what it says counts for its own last attempt at a datum, and is 403 when that is over. ' +
+    'Two processes under one name cannot be told apart, nor what one pod said of two of its attempts. A report that is ' +
+    'sent again is answered as the first one was; the original says 403.',
+  'Pods put files in their places by themselves, so the ledger is fenced and the bytes are not: one that was thought dead can ' +
+    'still overwrite a file of the one that won.',
+  'A datum in error with tries left is `ready` at once. A lost pod uses up a try, unless nobody could look at the time: so ' +
+    '`attempted_run_count` may become more than the maximum.',
+  'It has no words for stages, gates and pauses (such a job is `running`), for `partial` (`error`) and `skipped` (`done`), nor ' +
+    'for why a job, and not a datum, is in error: a folder that is not there, a Kubernetes job that vanished. ' +
+    '`pawl job describe` tells.',
+  'Inputs are looked for once the job is there. `POST /jobs` waits for them, for ten seconds at most: datums may come later, ' +
+    'and inputs that cannot be listed are a job in error, not a refusal.',
+  'Folders are `file://` or `s3://`; `gs://` is refused. `worker_failure_policy` is taken only as null.',
+  'All jobs can be seen; one that was not made from a pipeline has a `pipeline_spec` of null, and its tasks cannot be reserved. ' +
+    'At most 1,000 jobs, and 1,000 datums that run or are in error, are shown.',
+  'A datum may have 5,000 output files; it is done only when each was reported (else 409). Of `output` and `backtrace` the last ' +
+    '65,536 characters are kept, of `error_message` the last 10,000.',
+  '`retry` also takes the datums that were canceled because their job ended, as by `job_timeout`.',
+  'What the original answers with 500 has codes of its own: 404 for what is not there, 400 or 422 for what cannot be, 409 for ' +
+    'what does not fit now. There is no `/api-docs/openapi.json`.',
+]
