@@ -29,6 +29,7 @@ import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
+import { deleteTask } from './delete-task.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { makeFigures } from './figures.ts'
@@ -152,6 +153,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),
     deadLetter: (id: string, call: control.DeadLetterCall) => control.deadLetterTask(context, id, call),
+    deleteTask: (id: string, call?: control.ControlCall) => deleteTask(context, id, call),
     /** Dead letters, newest first. */
     deadLetters: (query?: DeadLetterQuery) => read.findDeadLetters(context, query),
     redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),

@@ -10,6 +10,8 @@ import type { TaskSettings } from './settings.ts'
 export type Openness = 'sealed' | 'open' | 'untilDone'
 
 export interface JobPlan {
+  /** Chosen by whoever submits it; not kept with the plan, for a clone has another. */
+  readonly id?: string
   readonly name: string
   /** Higher first. */
   readonly priority: number

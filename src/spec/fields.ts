@@ -1,6 +1,6 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
 import { type Field, field, isObject, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
-import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
 import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
@@ -92,6 +92,7 @@ const stageFields = {
 export const stageField = nested(stageFields, ['name'])
 
 const jobFields = {
+  id: chosenId,
   name,
   priority,
   input: json,

@@ -8,6 +8,8 @@ import type { Tolerance } from '../kernel/rollup.ts'
 import type { SaidSettings } from '../kernel/settings.ts'
 
 export interface JobSpec {
+  /** A UUID, where whoever submits it chooses it. Default: a new one. */
+  readonly id?: string
   /** What the job is called; many jobs may have the same name. */
   readonly name: string
   /** Higher first. Default 0. */

@@ -10,6 +10,7 @@ export function planOf(spec: JobSpec): JobPlan {
   const { stages = [] } = spec
   const nodes = stages.map(({ name, needs, join }) => ({ name, needs, join }))
   return {
+    ...(spec.id !== undefined && { id: spec.id.toLowerCase() }),
     name: spec.name,
     priority: spec.priority ?? 0,
     input: spec.input ?? null,
