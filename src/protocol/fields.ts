@@ -181,6 +181,7 @@ const askFields: Fields = {
   session: chosenId,
   syncId: name,
   queues: names(1000),
+  slots: number({ from: 1, to: 1_000_000, whole: true }),
   claim: number({ from: 0, to: maxClaim, whole: true }),
   waitSeconds: number({ from: 0, to: 60 }),
 }
