@@ -754,10 +754,11 @@ create or replace trigger job_moves_legally after update on pawl.job for each ro
       or old.state = 'stopping' and new.state in ('compensating', 'failed', 'cancelled', 'expired')
       or old.state = 'compensating' and new.state in ('failed', 'cancelled', 'expired'))
     or new.seq = old.seq + 1 and new.round = old.round + 1 and (
-      old.state = 'failed' and new.state in ('pending')
+      old.state = 'succeeded' and new.state in ('pending')
+      or old.state = 'partial' and new.state in ('pending')
+      or old.state = 'failed' and new.state in ('pending')
       or old.state = 'cancelled' and new.state in ('pending')
-      or old.state = 'expired' and new.state in ('pending')
-      or old.state = 'partial' and new.state in ('pending')))) is not true)
+      or old.state = 'expired' and new.state in ('pending')))) is not true)
   execute function pawl.refuse_job_move();
 create or replace trigger job_ends_before_it_goes before delete on pawl.job for each row
   when (old.state not in ('succeeded', 'partial', 'failed', 'cancelled', 'expired'))

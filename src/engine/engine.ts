@@ -48,7 +48,8 @@ import { readRedrive, redrive } from './redrive.ts'
 import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
-import { type SubmitCall, submitJob } from './submit.ts'
+import type { SubmitCall } from './submit.ts'
+import { submitOrAdd } from './submit-or-add.ts'
 import { sync } from './sync.ts'
 import { typeRegister } from './task-types.ts'
 import { wakeBoard } from './wake.ts'
@@ -159,7 +160,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),
     redriveProgress: (id: string) => readRedrive(context, id),
     /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
-    submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
+    submit: (spec: JobSpec | string, call?: SubmitCall) => submitOrAdd(context, spec, call),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
     stage: (id: string) => jobRead.readStage(context, id),

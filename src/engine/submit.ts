@@ -135,14 +135,14 @@ export async function writeTasks(
   let batch: StageTasks[] = []
   let size = 0
   const write = async () => {
-    await insertStageTasks(sql, job, batch, actor)
+    await insertStageTasks(sql, job, batch, actor).catch(idTaken)
     batch = []
     size = 0
   }
   for (const { id: stageId, plan, payloads, blocked } of stages) {
     for (let from = 0; from < payloads.length; ) {
       const some = payloads.slice(from, from + tasksPerBatch - size)
-      const tasks = some.map(payload => ({ id: newId(), type: plan.task!, payload }))
+      const tasks = some.map(payload => ({ id: plan.taskId ?? newId(), type: plan.task!, payload }))
       batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
       size += some.length
       from += some.length
@@ -150,6 +150,8 @@ export async function writeTasks(
     }
   }
   await write()
+  const chosen = stages.flatMap(({ plan: { taskId }, payloads }) => (taskId && payloads.length > 0 ? [taskId] : []))
+  await takeIds(sql, chosen).catch(idTaken)
 }
 
 /** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
