@@ -605,6 +605,20 @@ create table pawl.staging (
   rounds  integer not null default 0
 );
 
+-- Migration 10
+
+-- Ids of tasks and jobs that whoever made them chose. Each is used once: under an id that is used again, a worker that
+-- was thought dead could settle what another holds, and the feed would tell events of two as those of one. So an id is
+-- remembered for a while after what had it is gone.
+create table pawl.chosen_id (
+  id       uuid primary key,
+  freed_at timestamptz
+);
+create index chosen_id_freed on pawl.chosen_id (freed_at) where freed_at is not null;
+
+-- How many tasks a worker does at once; null: it does not say.
+alter table pawl.session add column slots integer;
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8
@@ -740,10 +754,11 @@ create or replace trigger job_moves_legally after update on pawl.job for each ro
       or old.state = 'stopping' and new.state in ('compensating', 'failed', 'cancelled', 'expired')
       or old.state = 'compensating' and new.state in ('failed', 'cancelled', 'expired'))
     or new.seq = old.seq + 1 and new.round = old.round + 1 and (
-      old.state = 'failed' and new.state in ('pending')
+      old.state = 'succeeded' and new.state in ('pending')
+      or old.state = 'partial' and new.state in ('pending')
+      or old.state = 'failed' and new.state in ('pending')
       or old.state = 'cancelled' and new.state in ('pending')
-      or old.state = 'expired' and new.state in ('pending')
-      or old.state = 'partial' and new.state in ('pending')))) is not true)
+      or old.state = 'expired' and new.state in ('pending')))) is not true)
   execute function pawl.refuse_job_move();
 create or replace trigger job_ends_before_it_goes before delete on pawl.job for each row
   when (old.state not in ('succeeded', 'partial', 'failed', 'cancelled', 'expired'))

@@ -3,6 +3,7 @@ import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
+import { forgetIds } from '../store/chosen-ids.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { forgetLines } from '../store/logs.ts'
@@ -74,8 +75,9 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const lines = await forgetLines(sql, keepLogSeconds)
       const minutes = await forgetMinutes(sql)
       const redrives = await removeRedrives(sql, defaultSettings.keepSeconds)
+      const freed = await forgetIds(sql)
       const more = next !== null && removed > 0
-      return { removed, failed, pulses, keys, sessions, changes, lines, minutes, redrives, more }
+      return { removed, failed, pulses, keys, sessions, changes, lines, minutes, redrives, freed, more }
     },
   }
 }

@@ -116,7 +116,7 @@ async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Pr
   const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, terms, hints })
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
-    await openSession(sql, session!, worker, queues)
+    await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request)
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)

@@ -29,6 +29,7 @@ import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
+import { deleteTask } from './delete-task.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { makeFigures } from './figures.ts'
@@ -48,7 +49,8 @@ import { readRedrive, redrive } from './redrive.ts'
 import { mergedReports } from './reports.ts'
 import * as stageControl from './stage-control.ts'
 import { readStatistics } from './stats.ts'
-import { type SubmitCall, submitJob } from './submit.ts'
+import type { SubmitCall } from './submit.ts'
+import { submitOrAdd } from './submit-or-add.ts'
 import { sync } from './sync.ts'
 import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
@@ -153,12 +155,13 @@ function engineOf(context: Context, close: () => Promise<void>) {
     resume: (id: string, call?: control.ControlCall) => control.resumeTask(context, id, call),
     retry: (id: string, call?: control.ControlCall) => control.retryTask(context, id, call),
     deadLetter: (id: string, call: control.DeadLetterCall) => control.deadLetterTask(context, id, call),
+    deleteTask: (id: string, call?: control.ControlCall) => deleteTask(context, id, call),
     /** Dead letters, newest first. */
     deadLetters: (query?: DeadLetterQuery) => read.findDeadLetters(context, query),
     redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),
     redriveProgress: (id: string) => readRedrive(context, id),
     /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
-    submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
+    submit: (spec: JobSpec | string, call?: SubmitCall) => submitOrAdd(context, spec, call),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
     countTasks: (jobId: string) => jobRead.countTasksOf(context, jobId),

@@ -4,10 +4,12 @@ import { settingsOf } from '../kernel/settings.ts'
 import { callFields, checkDeadlines, maxTasksPerCall, taskFields } from '../protocol/fields.ts'
 import type { NewTaskItem, QueuedTask } from '../protocol/tasks.ts'
 import { tracer } from '../protocol/tracing.ts'
+import { takeIds } from '../store/chosen-ids.ts'
 import { insertTasks, kindName, makeLanes, type NewTask } from '../store/enqueue.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
+import { idTaken } from './id-taken.ts'
 import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 import { produced } from './trace.ts'
@@ -63,9 +65,19 @@ async function queueTasks(
 ): Promise<QueuedTask[]> {
   const sql = context.within(call.tx)
   const actor = call.actor ?? 'producer'
+  const chosen = new Set(tasks.flatMap(({ id }, index) => (items[index]!.id === undefined ? [] : [id])))
+  const insert = (tx: Sql): Promise<QueuedTask[]> => {
+    if (chosen.size === 0) return insertTasks(tx, tasks, actor)
+    return tx.begin(async inner => {
+      const queued = await insertTasks(inner, tasks, actor)
+      const made = queued.flatMap(({ id, deduplicated }) => (deduplicated || !chosen.has(id) ? [] : [id]))
+      await takeIds(inner, made)
+      return queued
+    })
+  }
   const queue = async () => {
     await ensureLanes(context, sql, tasks)
-    return once(sql, call, ['enqueue', items], tx => insertTasks(tx, tasks, actor))
+    return once(sql, call, ['enqueue', items], tx => insert(tx)).catch(idTaken)
   }
   const queues = [...new Set(tasks.map(task => task.queue))]
   if (sql.isTransaction) {
@@ -95,7 +107,7 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
   if (settings !== undefined) checkDeadlines(settings, at)
   if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)
   return {
-    id: newId(),
+    id: item.id?.toLowerCase() ?? newId(),
     type,
     queue,
     priority,

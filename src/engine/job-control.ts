@@ -6,7 +6,7 @@ import { Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { cancelFields, controlFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
-import type { StageSpec } from '../spec/job-spec.ts'
+import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
@@ -22,7 +22,7 @@ import { readJob } from './job-read.ts'
 import { once } from './once.ts'
 import { canRevive, reviveStages } from './revive.ts'
 import { again } from './split.ts'
-import { checkPayloads, newStage, startJob, writeTasks } from './submit.ts'
+import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './submit.ts'
 
 /** Starts a job that was submitted with `start: false`. */
 export function start(context: Context, id: string, call: ControlCall = {}) {
@@ -119,26 +119,44 @@ export function seal(context: Context, id: string, call: ControlCall = {}) {
 export function addStages(context: Context, id: string, specs: readonly StageSpec[], call: ControlCall = {}) {
   checkOptions(call, controlFields, 'stages')
   return request(context, id, call, ['stages', specs], async (book, tx) => {
-    const { job } = book
-    if (job.endsAs !== null || isFinal(jobLifecycle, job.state)) throw refused(book, 'stages')
-    if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
-    const known = book.stages.filter(({ kind }) => kind === 'work')
-    const outline = known.map(outlineOf)
-    const plan = parseAdded(job.name, outline, specs)
-    const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
-    const added = plan.stages.slice(known.length)
-    const actor = call.actor ?? 'operator'
-    const made = added.map((stage, index) => {
-      checkFiles(context, stage)
-      const payloads = checkPayloads(context, stage)
-      return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
-    })
-    await insertStages(tx, job, made, actor)
-    await writeTasks(tx, job, made, actor)
-    const ids = new Set(made.map(stage => stage.id))
-    const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
-    book.stages.push(...rows)
+    if (isFinal(jobLifecycle, book.job.state)) throw refused(book, 'stages')
+    await addTo(context, book, tx, { name: book.job.name, stages: specs }, call.actor ?? 'operator')
   })
+}
+
+/** The same with the stages of a job of this id. One that was open until it was done, and has ended well, goes on. */
+export function addStagesOf(context: Context, spec: JobSpec & { readonly id: string }, call: ControlCall) {
+  const { actor = 'producer' } = call
+  return request(context, spec.id, { ...call, actor }, ['submit', spec], async (book, tx) => {
+    const { state, open } = book.job
+    const goesOn = open === 'untilDone' && mayMove(jobLifecycle, state, 'extend')
+    if (isFinal(jobLifecycle, state) && !goesOn) throw refused(book, 'stages')
+    const added = await addTo(context, book, tx, spec, actor)
+    if (!goesOn || added === 0) return
+    book.reviveJob({ to: 'pending', cause: 'stages_added' }, { begun: false, deadlineAt: deadlineOf(book) })
+  })
+}
+
+async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, actor: string): Promise<number> {
+  const { job } = book
+  if (job.endsAs !== null) throw refused(book, 'stages')
+  if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
+  const known = book.stages.filter(({ kind }) => kind === 'work')
+  const outline = known.map(outlineOf)
+  const plan = parseAdded(spec, outline)
+  const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
+  const added = plan.stages.slice(known.length)
+  const made = added.map((stage, index) => {
+    checkFiles(context, stage)
+    const payloads = checkPayloads(context, stage)
+    return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
+  })
+  await insertStages(tx, job, made, actor)
+  await writeTasks(tx, job, made, actor)
+  const ids = new Set(made.map(stage => stage.id))
+  const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
+  book.stages.push(...rows)
+  return rows.length
 }
 
 /** As much of a stage that is there as those that are added may refer to. */
@@ -149,9 +167,10 @@ function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec 
 }
 
 /** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */
-function parseAdded(name: string, known: readonly StageSpec[], added: readonly StageSpec[]) {
+function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
+  const { stages: added = [] } = spec
   try {
-    return parseJobSpec({ name, stages: [...known, ...added] })
+    return parseJobSpec({ ...spec, stages: Array.isArray(added) ? [...known, ...added] : added })
   } catch (error) {
     if (!(error instanceof Problem) || !Array.isArray(error.details.issues)) throw error
     const issues = error.details.issues.map((issue: { at: string }) => ({

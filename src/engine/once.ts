@@ -8,6 +8,8 @@ export interface Idempotency {
   readonly idempotencyKey?: string
   /** Whose key it is: two callers may use the same one. Default: everyone's. */
   readonly holder?: string
+  /** By what a request that is sent again is known, where what is done depends on more, as on the time. Default: that. */
+  readonly asked?: unknown
 }
 
 /**
@@ -16,12 +18,12 @@ export interface Idempotency {
  */
 export async function once<T>(
   sql: Sql,
-  { idempotencyKey: key, holder = '' }: Idempotency,
+  { idempotencyKey: key, holder = '', asked }: Idempotency,
   request: unknown,
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
   if (key === undefined) return work(sql)
-  const fingerprint = fingerprintOf(request)
+  const fingerprint = fingerprintOf(asked ?? request)
   return sql.begin(async tx => {
     if (!(await reserveKey(tx, holder, key, fingerprint))) {
       const first = await findAnswer<T>(tx, holder, key)

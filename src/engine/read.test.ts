@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { bothKinds } from '../../test/harness/databases.ts'
+import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { everyState, taskIn } from '../../test/harness/task-in.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import type { Page, TaskQuery, TaskView } from '../protocol/tasks.ts'
+import { defineTask } from '../worker/define-task.ts'
+import { startWorker } from '../worker/worker.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 
@@ -239,6 +242,24 @@ test('workers tell how many tasks they hold, also those that claim without a ses
   ])
   await run.sync({ worker: 'ada', settled: [{ id: done!.id, epoch: done!.epoch, outcome: 'succeeded' }] })
   assert.deepEqual((await seen())[0], ['ada', 1, true])
+})
+
+test('workers tell how many tasks they do at once, and of which queues they hold some', async t => {
+  const run = await fresh(t)
+  await run.engine.enqueueMany([{ type: 'a' }, { type: 'b' }, { type: 'b' }])
+  await run.sync({ worker: 'ada', session: randomUUID(), queues: ['a', 'b'], slots: 4, claim: 2 })
+  await run.sync({ worker: 'sh', queues: ['b'], claim: 1 })
+  const seen = (await run.engine.workers()).map(({ worker, slots, leasesByQueue }) => [worker, slots, leasesByQueue])
+  assert.deepEqual(seen, [
+    ['ada', 4, { a: 1, b: 1 }],
+    ['sh', null, { b: 1 }],
+  ])
+  const worker = startWorker(run.engine, [defineTask({ type: 'c', handler: async () => {} })], {
+    name: 'bob',
+    concurrency: 7,
+  })
+  t.after(() => worker.stop())
+  await eventually('it is heard of', async () => (await run.engine.workers()).some(each => each.slots === 7))
 })
 
 test('a worker that is busy and claims nothing is still heard of', async t => {

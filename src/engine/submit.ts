@@ -8,6 +8,7 @@ import type { JobView } from '../protocol/jobs.ts'
 import { tracer } from '../protocol/tracing.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import { takeIds } from '../store/chosen-ids.ts'
 import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/stage-tasks.ts'
@@ -16,6 +17,7 @@ import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import { checkFiles } from './file-rules.ts'
+import { idTaken } from './id-taken.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
@@ -70,10 +72,11 @@ export async function writeJob(
 ): Promise<JobView> {
   const actor = call.actor ?? 'producer'
   const sql = context.within(call.tx)
-  const id = newId()
+  const id = plan.id ?? newId()
   const size = stages.reduce((sum, { payloads, carried = [] }) => sum + payloads.length + carried.length, 0)
   const write = async (tx: Sql) => {
-    await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor)
+    await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(idTaken)
+    if (plan.id !== undefined) await takeIds(tx, [id]).catch(idTaken)
     const made = stages.map((stage, ordinal) =>
       newStage(stage.plan, ordinal, stage.payloads.length, plan.start, stage.id),
     )
@@ -132,14 +135,14 @@ export async function writeTasks(
   let batch: StageTasks[] = []
   let size = 0
   const write = async () => {
-    await insertStageTasks(sql, job, batch, actor)
+    await insertStageTasks(sql, job, batch, actor).catch(idTaken)
     batch = []
     size = 0
   }
   for (const { id: stageId, plan, payloads, blocked } of stages) {
     for (let from = 0; from < payloads.length; ) {
       const some = payloads.slice(from, from + tasksPerBatch - size)
-      const tasks = some.map(payload => ({ id: newId(), type: plan.task!, payload }))
+      const tasks = some.map(payload => ({ id: plan.taskId ?? newId(), type: plan.task!, payload }))
       batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
       size += some.length
       from += some.length
@@ -147,6 +150,8 @@ export async function writeTasks(
     }
   }
   await write()
+  const chosen = stages.flatMap(({ plan: { taskId }, payloads }) => (taskId && payloads.length > 0 ? [taskId] : []))
+  await takeIds(sql, chosen).catch(idTaken)
 }
 
 /** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
@@ -169,7 +174,7 @@ export function checkPayloads(context: Context, { payloads, name }: StagePlan): 
   )
 }
 
-function withoutStages({ stages: _, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {
+function withoutStages({ stages: _, id: _id, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {
   if (JSON.stringify(plan.input ?? null).length > 10_000_000) throw new Problem('PAYLOAD_TOO_LARGE', { at: 'input' })
   return plan
 }

@@ -18,10 +18,12 @@ export interface StageFacts extends TaskCounts {
   readonly name: string
   readonly kind: 'work' | 'undo'
   readonly state: StageState
-  readonly plan: Omit<StagePlan, 'payloads'>
+  readonly plan: Omit<StagePlan, 'payloads' | 'taskId'>
   readonly open: Openness
   /** Tasks that it has, or will have when its list has become tasks. */
   readonly total: number
+  /** Of those that ended well, the ones that were not done. */
+  readonly skipped?: number
   readonly blocked: number
   /** Elements of its list that are not tasks yet. */
   readonly unfanned: number
@@ -164,7 +166,7 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   if (job.state === 'created') return undefined
   const needs = stage.plan.needs.map(name => {
     const need = byName.get(name)!
-    return { state: need.state, onFailure: need.plan.onFailure }
+    return { state: need.state, onFailure: need.plan.onFailure, undone: isUndone(need) }
   })
   const verdict = needsOf(stage.plan, needs)
   if (verdict === 'wait') return undefined
@@ -176,6 +178,10 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   if (stage.held || !isApproved(stage)) return { act: 'move stage', stage, to: 'waiting', cause: 'gate' }
   return { act: 'move stage', stage, to: 'pending', cause: 'needs_met' }
 }
+
+/** It has ended, and none of its tasks was really done. */
+const isUndone = ({ state, total, skipped }: StageFacts) =>
+  isFinal(stageLifecycle, state) && total > 0 && skipped === total
 
 /** Undoing goes backwards: each begins when the one before it has ended, however it ended. */
 function undoAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[]): Act | undefined {
@@ -234,7 +240,8 @@ function isCulprit({ round }: JobFacts, { state, plan, endedIn }: StageFacts): b
 
 /** It was brought back, but what it needs went bad in an earlier round and was not: it can never open. */
 function isHopeless({ state, endsAs, busy, plan }: StageFacts, byName: ByName): boolean {
-  if (state !== 'created' || endsAs !== null || busy || plan.join !== 'all') return false
+  const wantsAll = plan.join === 'all' || plan.join === 'taken'
+  if (state !== 'created' || endsAs !== null || busy || !wantsAll) return false
   return plan.needs.some(name => {
     const need = byName.get(name)!
     return isFinal(stageLifecycle, need.state) && !isMet({ state: need.state, onFailure: need.plan.onFailure })

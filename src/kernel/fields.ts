@@ -13,6 +13,11 @@ export function isId(id: unknown): id is string {
   return typeof id === 'string' && uuid.test(id)
 }
 
+/** The id of something that is to be made, where whoever makes it chooses it. */
+export const chosenId = field({ type: 'string', pattern: uuid.source.replaceAll('a-f', 'a-fA-F') }, value =>
+  isId(value) ? undefined : 'be a UUID',
+)
+
 export const serverUrl = field({ type: 'string' }, value =>
   typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
     ? undefined

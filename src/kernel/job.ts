@@ -55,6 +55,13 @@ export const jobLifecycle = defineLifecycle({
       by: ['engine', 'babysitter'],
       when: 'its deadline has passed',
     },
+    extend: {
+      from: ['succeeded', 'partial'],
+      to: 'pending',
+      by: ['engine'],
+      opensRound: true,
+      when: 'a stage is added to one that was open until it was done',
+    },
     revive: {
       from: ['failed', 'cancelled', 'expired', 'partial'],
       to: 'pending',

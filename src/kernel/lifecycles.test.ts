@@ -108,7 +108,8 @@ const promised = new Map<Lifecycle, Promised>([
         failed ⇒ pending
         cancelled ⇒ pending
         expired ⇒ pending
-        partial ⇒ pending`,
+        partial ⇒ pending
+        succeeded ⇒ pending`,
       operator: {
         created: ['submit', 'cancel'],
         pending: ['pause', 'cancel'],

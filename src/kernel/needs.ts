@@ -6,6 +6,8 @@ import { type StageState, stageLifecycle } from './stage.ts'
 export interface Need {
   readonly state: StageState
   readonly onFailure: 'fail' | 'continue'
+  /** Each of its tasks was skipped, whoever said so. */
+  readonly undone?: boolean
 }
 
 export interface Dependent {
@@ -26,7 +28,8 @@ export function needsOf({ join, needsWritten }: Dependent, needs: readonly Need[
   const ended = needs.filter(({ state }) => isFinal(stageLifecycle, state))
   const allEnded = ended.length === needs.length
   if (join === 'done') return allEnded ? 'met' : 'wait'
-  const allSkipped = needs.length > 0 && needs.every(({ state }) => state === 'skipped')
+  const isSkipped = ({ state, undone }: Need) => state === 'skipped' || (join === 'taken' && undone === true)
+  const allSkipped = needs.length > 0 && needs.every(isSkipped)
   if (needsWritten && allSkipped) return 'skip'
   if (join === 'any') {
     if (needs.some(need => isMet(need) && need.state !== 'skipped')) return 'met'

@@ -10,6 +10,8 @@ import type { TaskSettings } from './settings.ts'
 export type Openness = 'sealed' | 'open' | 'untilDone'
 
 export interface JobPlan {
+  /** Chosen by whoever submits it; not kept with the plan, for a clone has another. */
+  readonly id?: string
   readonly name: string
   /** Higher first. */
   readonly priority: number
@@ -27,7 +29,7 @@ export interface JobPlan {
   readonly stages: readonly StagePlan[]
 }
 
-export type Join = 'all' | 'any' | 'done'
+export type Join = 'all' | 'any' | 'taken' | 'done'
 
 export interface StagePlan {
   readonly name: string
@@ -45,6 +47,11 @@ export interface StagePlan {
   readonly queue: string | null
   /** The tasks that it is declared with. */
   readonly payloads: readonly unknown[]
+  /** The id of the only one, if it was chosen; not kept with the plan, for a clone has another. */
+  readonly taskId?: string
+  readonly taskMetadata?: Record<string, unknown>
+  /** Before this moment none of its tasks is claimed. */
+  readonly runAt?: string
   /** Of a stage whose tasks run a command or take files. */
   readonly files?: FilesPlan
   /** Declared with one task: its output is that task's, not a list. */

@@ -17,6 +17,16 @@ export const problems = {
     means: 'No redrive has this id.',
     hint: 'How it went is kept for 14 days; the events of the tasks are kept with them.',
   },
+  ID_TAKEN: {
+    status: 409,
+    means: 'This id is used already, or was.',
+    hint: 'Choose another, or none: it is free 30 days after what had it was removed. An Idempotency-Key makes a request repeatable.',
+  },
+  TASK_OF_JOB: {
+    status: 409,
+    means: 'The task belongs to a job, and goes with it.',
+    hint: 'Delete the job, which the details name, once it has ended.',
+  },
   SEALED: {
     status: 409,
     means: 'It is sealed: nothing can be added.',

@@ -60,6 +60,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   resume: task,
   retry: task,
   deadLetter: task,
+  deleteTask: undefined,
   deadLetters: page('Task'),
   redriveProgress: ref('RedriveProgress'),
   redrive: ref('Redrive'),

@@ -114,6 +114,7 @@ export interface PawlApi {
   resume(id: string, call?: ControlCall): Promise<TaskView>
   retry(id: string, call?: ControlCall): Promise<TaskView>
   deadLetter(id: string, call: DeadLetterCall): Promise<TaskView>
+  deleteTask(id: string, call?: ControlCall): Promise<void>
   deadLetters(query?: DeadLetterQuery): Promise<Page<TaskView>>
   redrive(request: RedriveRequest, call?: Call): Promise<RedriveAnswer>
   redriveProgress(id: string): Promise<RedriveProgress>

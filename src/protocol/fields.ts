@@ -18,7 +18,7 @@ import {
   text,
 } from '../kernel/check.ts'
 import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
-import { isId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
 import { statSeconds } from '../kernel/histogram.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
@@ -81,6 +81,7 @@ export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
 
 export const taskFields: Fields = {
   ...taskTypeFields,
+  id: chosenId,
   type: name,
   payload: anything,
   queue: name,
@@ -180,9 +181,10 @@ const batchOf = (fields: Fields): Field =>
 
 const askFields: Fields = {
   worker: name,
-  session: field({ type: 'string', format: 'uuid' }, value => (isId(value) ? undefined : 'be a UUID')),
+  session: chosenId,
   syncId: name,
   queues: names(1000),
+  slots: number({ from: 1, to: 1_000_000, whole: true }),
   claim: number({ from: 0, to: maxClaim, whole: true }),
   waitSeconds: number({ from: 0, to: 60 }),
 }
@@ -206,8 +208,9 @@ export function settleOneFields(outcome: OneOutcome): Fields {
 
 export const heartbeatFields: Fields = { progress: anything, checkpoint: anything }
 
+const onceFields = { idempotencyKey: name, holder: name, asked: anything }
 /** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
-export const callFields: Fields = { tx: anything, actor: name, idempotencyKey: name, holder: name, traceparent }
+export const callFields: Fields = { tx: anything, actor: name, ...onceFields, traceparent }
 
 export const reasonFields: Fields = { reason: why }
 const mode = oneOf(['soft', 'hard'])

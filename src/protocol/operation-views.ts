@@ -70,7 +70,9 @@ export const operationViews = {
     queues: list(text),
     startedAt: orNull(at),
     seenAt: orNull(at),
+    slots: orNull(whole),
     leases: whole,
+    leasesByQueue: { type: 'object', additionalProperties: whole },
   }),
   Examination: view<Examination>({
     store: text,

@@ -32,6 +32,9 @@ export interface WorkerView {
   readonly queues: readonly string[]
   readonly startedAt: string | null
   readonly seenAt: string | null
-  /** Tasks that are held under its name. */
+  /** How many tasks it does at once; null: it does not say. */
+  readonly slots: number | null
+  /** Tasks that are held under its name; some of them may be claimed ahead of need. */
   readonly leases: number
+  readonly leasesByQueue: Readonly<Record<string, number>>
 }

@@ -70,6 +70,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   resume: reason,
   retry: reason,
   deadLetter: { body: fields.bodyOf(fields.deadLetterFields), required: ['reasonCode'] },
+  deleteTask: reason,
   deadLetters: { query: fields.deadLetterQueryFields },
   redriveProgress: {},
   redrive: { body: fields.redriveFields },

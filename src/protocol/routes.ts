@@ -115,6 +115,11 @@ export const routes = {
   resume: operate('/v1/tasks/{id}/resume', 'Open the next round of a task that was cancelled.'),
   retry: operate('/v1/tasks/{id}/retry', 'Open the next round of a task that failed or expired.'),
   deadLetter: operate('/v1/tasks/{id}/dead-letter', 'Set a task aside for people.'),
+  deleteTask: {
+    ...operate('/v1/tasks/{id}', 'Delete a task that has ended and stands alone.'),
+    method: 'DELETE',
+    status: 204,
+  },
   deadLetters: get('/v1/dead-letters', ['query'], 'Tasks that were set aside, newest first.'),
   redriveProgress: get('/v1/dead-letters/redrives/{id}', ['id'], 'How far a redrive has come.'),
   redrive: post('/v1/dead-letters/redrive', 'operate', ['body', 'call'], 'Give dead letters another round.'),

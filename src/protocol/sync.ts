@@ -57,6 +57,8 @@ export interface SyncRequest {
   /** Names one claiming sync of the session: sent again, it gets the same claims. */
   readonly syncId?: string
   readonly queues?: readonly string[]
+  /** How many tasks the worker does at once, for people; said with the first claim of a session. */
+  readonly slots?: number
   readonly claim?: number
   /** Wait so long for work if there is none. */
   readonly waitSeconds?: number
@@ -116,7 +118,7 @@ export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settl
 
 /** A claim alone, for a worker that does one task at a time. */
 export interface ClaimsRequest
-  extends Pick<SyncRequest, 'worker' | 'queues' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
+  extends Pick<SyncRequest, 'worker' | 'queues' | 'slots' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
   /** They begin at once: each is started before it is answered with. */
   readonly start?: boolean
   /** How long these leases last, now and whenever they are renewed. Default: what the task says, else its type. */

@@ -43,6 +43,8 @@ export interface TaskTypeOptions {
 }
 
 export interface TaskOptions extends TaskTypeOptions {
+  /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
+  readonly id?: string
   /** Default: the type. */
   readonly queue?: string
   /** Higher first. Default 0. */

@@ -19,6 +19,9 @@ const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
 
 const queuesOf: Partial<Record<Operation, Look>> = {
   async submit(_, [spec]) {
+    const isAdded = isObject(spec) && spec.ifThere === 'add' && Array.isArray(spec.stages)
+    // As of stages that are added, only the engine knows whether they may be.
+    if (isAdded) return queuesIn((spec.stages as StagePlan[]).filter(isObject))
     return queuesIn(parseJobSpec(spec as JobSpec | string).stages)
   },
   async addStages(_, [, stages]) {

@@ -1,6 +1,6 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
-import { type Field, field, isObject, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
-import { name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
+import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
 import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
@@ -63,10 +63,18 @@ function orTrue(other: Field): Field {
   return Object.assign(check, { shape: other.shape })
 }
 
+/** A time without a zone would be another one on another machine. */
+const zoned = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+const exactMoment = field({ type: 'string', pattern: zoned.source }, value =>
+  typeof value === 'string' && !zoned.test(value)
+    ? 'be ISO 8601 with its zone, as 2030-01-01T00:00:00Z'
+    : moment(value),
+)
+
 const stageFields = {
   name,
   needs: listOf(name, mostStages, { uniqueItems: true }),
-  join: oneOf(['all', 'any', 'done']),
+  join: oneOf(['all', 'any', 'taken', 'done']),
   when: condition('boolean'),
   forEach: condition('list'),
   task: name,
@@ -78,6 +86,9 @@ const stageFields = {
   runner: runnerField,
   payload: json,
   payloads: listOf(json, 1_000_000),
+  taskId: chosenId,
+  taskMetadata: metadata,
+  runAt: exactMoment,
   open: openness,
   tolerate: nested(toleranceFields),
   failFast: flag,
@@ -92,6 +103,8 @@ const stageFields = {
 export const stageField = nested(stageFields, ['name'])
 
 const jobFields = {
+  id: chosenId,
+  ifThere: oneOf(['refuse', 'add']),
   name,
   priority,
   input: json,

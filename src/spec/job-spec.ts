@@ -8,6 +8,13 @@ import type { Tolerance } from '../kernel/rollup.ts'
 import type { SaidSettings } from '../kernel/settings.ts'
 
 export interface JobSpec {
+  /** A UUID, where whoever submits it chooses it. Default: a new one. */
+  readonly id?: string
+  /**
+   * `add`: to the job of this id, if it is there and still open, or was until it was done and has ended well, its stages
+   * are added; all else that is said of it is then left as it was. Default refuse.
+   */
+  readonly ifThere?: 'refuse' | 'add'
   /** What the job is called; many jobs may have the same name. */
   readonly name: string
   /** Higher first. Default 0. */
@@ -42,7 +49,10 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly name: string
   /** The stages before it, by name. Default: the one before it in the list. []: none, it opens at once. */
   readonly needs?: readonly string[]
-  /** `all` of its needs are met; `any` one of them; or all are `done`, whatever the outcome. Default all. */
+  /**
+   * `all` of its needs are met; `any` one of them; all are met, and one was really `taken`, else it is skipped: what a
+   * task skips by itself is passed on like a branch; or all are `done`, whatever the outcome. Default all.
+   */
   readonly join?: Join
   /** CEL over `input` and `stages`; false: the stage is skipped. */
   readonly when?: string
@@ -67,6 +77,12 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly runner?: 'local' | { readonly kubernetes: Omit<KubernetesPlan, 'kind'> }
   /** The payload of its only task. Default null. */
   readonly payload?: unknown
+  /** A UUID: the id of its only task, where whoever submits it chooses it. */
+  readonly taskId?: string
+  /** The metadata of each of its tasks. */
+  readonly taskMetadata?: Record<string, unknown>
+  /** None of its tasks is claimed before this moment. */
+  readonly runAt?: Date | string
   /** One task for each. */
   readonly payloads?: readonly unknown[]
   /** True: tasks can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */

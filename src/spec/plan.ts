@@ -10,6 +10,7 @@ export function planOf(spec: JobSpec): JobPlan {
   const { stages = [] } = spec
   const nodes = stages.map(({ name, needs, join }) => ({ name, needs, join }))
   return {
+    ...(spec.id !== undefined && { id: spec.id.toLowerCase() }),
     name: spec.name,
     priority: spec.priority ?? 0,
     input: spec.input ?? null,
@@ -39,6 +40,9 @@ function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
     queue: stage.queue ?? null,
     ...(hasFiles(stage) && { files: filesPlanOf(stage) }),
     ...tasksOf(stage),
+    ...(stage.taskId !== undefined && { taskId: stage.taskId.toLowerCase() }),
+    ...(stage.taskMetadata !== undefined && { taskMetadata: stage.taskMetadata }),
+    ...(stage.runAt !== undefined && { runAt: new Date(stage.runAt).toISOString() }),
     open: opennessOf(stage.open),
     tolerate: { ...stage.tolerate },
     failFast: stage.failFast ?? true,

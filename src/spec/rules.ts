@@ -22,7 +22,8 @@ function notBoth(one: string, other: string): Rule {
   }
 }
 
-const sources = ['payload', 'payloads', 'forEach', 'inputs'] as const
+const manySources = ['payloads', 'forEach', 'inputs'] as const
+const sources = ['payload', ...manySources] as const
 
 function needs(one: string, others: readonly string[], why: string): Rule {
   return {
@@ -49,6 +50,26 @@ export const stageRules: readonly Rule[] = [
   notBoth('run', 'payload'),
   notBoth('run', 'payloads'),
   notBoth('run', 'forEach'),
+  {
+    at: 'taskId',
+    why: 'is for a stage that is declared with one task',
+    schema: {
+      anyOf: [
+        { not: { required: ['taskId'] } },
+        { required: ['payload'] },
+        {
+          anyOf: [{ required: ['task'] }, { required: ['run'] }],
+          not: { anyOf: [saysOpen, ...manySources.map(source => ({ required: [source] }))] },
+        },
+      ],
+    },
+    holds: stage =>
+      !isSaid(stage.taskId) ||
+      isSaid(stage.payload) ||
+      ((isSaid(stage.task) || isSaid(stage.run)) &&
+        !isOpen(stage.open) &&
+        !manySources.some(source => isSaid(stage[source]))),
+  },
   needs('outputs', ['run', 'inputs'], 'needs `run` or `inputs`: other tasks put out no files'),
   needs('runner', ['run'], 'needs `run`: only commands have workers of their own'),
   needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
@@ -73,6 +94,12 @@ export const stageRules: readonly Rule[] = [
 ]
 
 export const jobRules: readonly Rule[] = [
+  {
+    at: 'ifThere',
+    why: 'needs an `id`: a job that has none yet is not there',
+    schema: { anyOf: [{ required: ['id'] }, { not: { required: ['ifThere'] } }] },
+    holds: job => isSaid(job.id) || !isSaid(job.ifThere),
+  },
   {
     at: 'stages',
     why: 'must be there: only an open job goes without',

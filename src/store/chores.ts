@@ -117,6 +117,8 @@ export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promis
   await sql`
     with gone as materialized (
       select unnest(${list(taskIds)}::uuid[]) as id
+    ), freed as (
+      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = any(array[gone.id])
     ), mended as (
       delete from pawl.trouble using gone where task_id = any(array[gone.id])
     ), silenced as (

@@ -175,7 +175,8 @@ function eventsBetween(
                from pawl.artifact a join pawl.task t on t.id = any(array[a.task_id])
               where c.entity = 'artifact' and a.id = any(array[u.id])) as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
-     where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
+     where u.seq <= cardinality(t.history)
+       and (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
        and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
        and (c.tx, c.n, u.k) > (${after.tx}::bigint, ${after.n}::bigint, ${after.k}::bigint)
        and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::bigint)

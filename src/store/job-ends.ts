@@ -61,6 +61,7 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
   await sql`delete from pawl.listing where job_id = ${id}::uuid`
   await sql`delete from pawl.errand where job_id = ${id}::uuid`
   await sql`delete from pawl.job where id = ${id}::uuid`
+  await sql`update pawl.chosen_id set freed_at = pawl.clock() where id = ${id}::uuid`
   return true
 }
 

@@ -11,11 +11,23 @@ import { operations } from './migrations/0006-operations.ts'
 import { keys } from './migrations/0007-keys.ts'
 import { keyActors } from './migrations/0008-key-actors.ts'
 import { files } from './migrations/0009-files.ts'
+import { chosen } from './migrations/0010-chosen.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
 /** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
-export const migrations: readonly string[] = [core, lanes, jobs, sla, observe, operations, keys, keyActors, files]
+export const migrations: readonly string[] = [
+  core,
+  lanes,
+  jobs,
+  sla,
+  observe,
+  operations,
+  keys,
+  keyActors,
+  files,
+  chosen,
+]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
 export function guardsSql(): string {

@@ -58,7 +58,7 @@ export async function insertStages(
       select * from unnest(${stages.map(({ id }) => id)}::uuid[], ${stages.map(({ ordinal }) => ordinal)}::int[],
                            ${stages.map(({ kind }) => kind)}::text[], ${stages.map(({ undoes }) => undoes)}::uuid[],
                            ${stages.map(({ plan }) => plan.name)}::text[],
-                           ${stages.map(({ plan: { payloads: _, ...plan } }) => json(plan))}::jsonb[],
+                           ${stages.map(({ plan: { payloads: _, taskId: _id, ...plan } }) => json(plan))}::jsonb[],
                            ${stages.map(({ open }) => open)}::text[], ${stages.map(({ fan }) => json(fan))}::json[],
                            ${stages.map(({ total }) => total)}::int[], ${stages.map(({ blocked }) => blocked)}::int[])
         as n (id, ordinal, kind, undoes, name, plan, open, fan, total, blocked)

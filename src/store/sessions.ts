@@ -7,12 +7,16 @@ import { among, type Sql } from './sql.ts'
 const held = among(statesOf(taskLifecycle, 'held'))
 
 /** Makes the session's row, which its claims lock and are remembered in. */
-export async function openSession(sql: Sql, session: string, worker: string, queues: readonly string[]): Promise<void> {
+export async function openSession(
+  sql: Sql,
+  session: string,
+  { worker, queues, slots }: { worker: string; queues: readonly string[]; slots: number | null },
+): Promise<void> {
   await sql`
-    insert into pawl.session (id, worker, queues, started_at, seen_at)
-    values (${session}::uuid, ${worker}, ${queues}::text[], pawl.clock(), pawl.clock())
+    insert into pawl.session (id, worker, queues, slots, started_at, seen_at)
+    values (${session}::uuid, ${worker}, ${queues}::text[], ${slots}::int, pawl.clock(), pawl.clock())
         on conflict (id) do update
-       set seen_at = excluded.seen_at, worker = excluded.worker, queues = excluded.queues`
+       set seen_at = excluded.seen_at, worker = excluded.worker, queues = excluded.queues, slots = excluded.slots`
 }
 
 /** A worker that is busy and claims nothing is heard of by its beats. */
@@ -66,8 +70,11 @@ export interface WorkerRow {
   readonly queues: string[]
   readonly startedAt: Date | null
   readonly seenAt: Date | null
+  /** How many tasks it does at once; null: it does not say. */
+  readonly slots: number | null
   /** Tasks that are held under its name. */
   readonly leases: number
+  readonly leasesByQueue: Record<string, number>
 }
 
 /** Worker processes that were heard of lately, and whoever holds a task. */
@@ -77,14 +84,19 @@ export function listSessions(sql: Sql, withinSeconds: number): Promise<WorkerRow
     tx => tx<WorkerRow>`
     with seen as (
       select * from pawl.session where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
-    ), holding as (
-      select t.owner, count(*)::int as leases
+    ), held as (
+      select t.owner, l.queue, count(*)::int as leases
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
         join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
-       group by t.owner
+        join pawl.lane l on l.id = t.lane_id
+       group by t.owner, l.queue
+    ), holding as (
+      select owner, sum(leases)::int as leases, json_object_agg(queue, leases order by queue) as by_queue
+        from held group by owner
     )
     select seen.id as session, coalesce(seen.worker, holding.owner) as worker, coalesce(seen.queues, '{}') as queues,
-           seen.started_at, seen.seen_at, coalesce(holding.leases, 0) as leases
+           seen.started_at, seen.seen_at, seen.slots, coalesce(holding.leases, 0) as leases,
+           coalesce(holding.by_queue, '{}') as leases_by_queue
       from seen full join holding on holding.owner = seen.worker
      order by 2, seen.started_at`,
   )

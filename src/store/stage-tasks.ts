@@ -30,12 +30,14 @@ export async function insertStageTasks(
   if (rows.length === 0) return
   await sql`
     with kind as materialized (
-      select k.n, k.stage_id, k.state, k.settings, s.lane_id
+      select k.n, k.stage_id, k.state, k.settings, s.lane_id, s.plan->'taskMetadata' as metadata,
+             greatest(pawl.clock(), (s.plan->>'runAt')::timestamptz) as run_at
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
         join pawl.stage s on s.id = any(array[k.stage_id])
     ), input as materialized (
-      select i.id, i.type, i.payload, i.place, kind.stage_id, kind.state, kind.settings, kind.lane_id,
+      select i.id, i.type, i.payload, i.place, kind.stage_id, kind.state, kind.settings, kind.lane_id, kind.metadata,
+             kind.run_at,
              pawl.clock() + make_interval(secs => pawl.setting(kind.settings, tt.settings, 'expireInSeconds')) as expire_at
         from unnest(${list(rows.map(({ id }) => id))}::uuid[], ${list(rows.map(({ stage }) => stage))}::int[],
                     ${list(rows.map(({ place }) => place))}::int[], ${rows.map(({ type }) => type)}::text[],
@@ -44,15 +46,15 @@ export async function insertStageTasks(
         left join pawl.task_type tt on tt.type = i.type
     ), made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, correlation_id, traceparent,
-                             payload, settings, job_id, stage_id, history)
-      select id, lane_id, 1, 1, 0, state, type, pawl.clock(), expire_at, ${job.correlationId}::text,
-             ${job.traceparent}::text, payload, settings, ${job.id}::uuid, stage_id,
+                             payload, settings, metadata, job_id, stage_id, history)
+      select id, lane_id, 1, 1, 0, state, type, run_at, expire_at, ${job.correlationId}::text,
+             ${job.traceparent}::text, payload, settings, metadata, ${job.id}::uuid, stage_id,
              array[row(pawl.clock(), 0, state, null, ${actor}::text, null, null)::pawl.step]
         from input
     ), waiting as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, pawl.clock(), (array_agg(id order by id))[1], array_agg(id order by id), type
-        from input where state = 'queued' group by lane_id, type, place
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+        from input where state = 'queued' group by lane_id, run_at, type, place
     ), mortal as (
       insert into pawl.expiry (at, task_id) select expire_at, id from input where expire_at is not null
     )

@@ -157,7 +157,7 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
       update pawl.task t
          set state   = 'queued',
              seq     = t.seq + 1,
-             run_at  = pawl.clock(),
+             run_at  = greatest(pawl.clock(), t.run_at),
              history = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'queued', null,
                                         'engine', 'stage_opened', null)::pawl.step
         from unnest(${list(releases.map(({ stageId }) => stageId))}::uuid[],

@@ -117,7 +117,8 @@ export class Worker {
 
   /** One claiming sync, sent again with its id until it is answered, so that what it won cannot get lost. */
   async #claim(claim: number): Promise<void> {
-    const ask = { claim, syncId: `${++this.#syncs}`, waitSeconds: this.#settings.waitSeconds }
+    const { concurrency: slots, waitSeconds } = this.#settings
+    const ask = { claim, slots, syncId: `${++this.#syncs}`, waitSeconds }
     await this.#line.untilAnswered(async () => {
       const sentAt = performance.now()
       const answer = await this.#line.say(ask, this.#fetching.signal)

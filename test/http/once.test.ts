@@ -38,6 +38,7 @@ const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; j
   cancel: async run => ({ id: (await run.engine.enqueue('a', 1)).id }),
   resume: async run => ({ id: (await taskIn(run, 'cancelled')).id }),
   retry: async run => ({ id: (await taskIn(run, 'failed')).id }),
+  deleteTask: async run => ({ id: (await taskIn(run, 'succeeded')).id }),
   deadLetter: async run => ({ id: (await run.engine.enqueue('a', 1)).id, json: { reasonCode: 'policy_violation' } }),
   redrive: async run => ({ json: { ids: [(await taskIn(run, 'dead_lettered')).id] } }),
   revokeKey: async run => ({ id: (await run.engine.createKey({ name: 'k', role: 'viewer' })).id }),

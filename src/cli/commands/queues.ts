@@ -30,6 +30,8 @@ export const queueList = apiCommand({
 const workerColumns: readonly Column<WorkerView>[] = [
   { head: 'WORKER', of: ({ worker }) => worker },
   { head: 'QUEUES', of: ({ queues }) => queues.join(', ') },
+  { head: 'HOLDS', of: ({ leases }) => `${leases}`, align: 'right' },
+  { head: 'SLOTS', of: ({ slots }) => (slots === null ? '–' : `${slots}`), align: 'right', spare: true },
   { head: 'STARTED', of: ({ startedAt }) => relative(startedAt), align: 'right', spare: true },
   { head: 'SEEN', of: ({ seenAt }) => relative(seenAt), align: 'right', spare: true },
 ]

@@ -53,9 +53,22 @@ const taskDeadLetter = apiCommand({
   },
 })
 
+const taskDelete = apiCommand({
+  name: 'task delete',
+  says: 'Delete a task that has ended and stands alone, and all that is kept of it.',
+  takes,
+  flags: callFlags,
+  async run({ api, args, flags }) {
+    const id = await findTaskId(api, args.id)
+    await api.deleteTask(id, callOf(flags))
+    return { data: { id, deleted: true }, show: () => [`Deleted ${id}.`] }
+  },
+})
+
 export const taskControl: readonly Command[] = [
   taskCancel,
   plain('resume', 'Open the next round of a task that was cancelled.'),
   plain('retry', 'Open the next round of a task that failed or expired.'),
   taskDeadLetter,
+  taskDelete,
 ]

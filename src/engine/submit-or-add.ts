@@ -1,0 +1,58 @@
+/** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
+import { isObject } from '../kernel/check.ts'
+import { isId } from '../kernel/fields.ts'
+import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import { callFields } from '../protocol/fields.ts'
+import type { JobView } from '../protocol/jobs.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import { readYaml } from '../spec/read-yaml.ts'
+import { getJob } from '../store/job-read.ts'
+import { checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import { finishErrands } from './drive.ts'
+import { addStagesOf } from './job-control.ts'
+import { once } from './once.ts'
+import { type SubmitCall, submitJob } from './submit.ts'
+
+/** Submits a job, or adds its stages to the one that has its id, if it says so. */
+export async function submitOrAdd(context: Context, spec: JobSpec | string, call: SubmitCall = {}): Promise<JobView> {
+  const written = typeof spec === 'string' ? valueIn(spec) : spec
+  // What is no such job, or cannot be one, is told as of any other.
+  if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) return submitJob(context, spec, call)
+  checkOptions(call, callFields, 'call')
+  const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
+  if (call.idempotencyKey === undefined) return findOrMake(context, job, call)
+  const { idempotencyKey: _, holder: _holder, asked: _asked, ...rest } = call
+  // The key comes first, for which of the two it is may be another when it is sent again.
+  const view = await once(context.within(call.tx), call, ['submit', spec], tx =>
+    findOrMake(context, job, { ...rest, tx }),
+  )
+  if (call.tx === undefined) {
+    if (context.oneConnection) context.wake.tell(['*'])
+    await finishErrands(context, view.id)
+  }
+  return view
+}
+
+function valueIn(text: string): unknown {
+  const read = readYaml(text)
+  return 'value' in read ? read.value : undefined
+}
+
+const tries = 5
+
+/**
+ * Of many who submit the same id at once one makes the job: the primary key decides, and the others wait for it and add
+ * to it. A job that goes in between is made anew, if its id is not used up.
+ */
+async function findOrMake(context: Context, job: JobSpec & { id: string }, call: SubmitCall): Promise<JobView> {
+  for (let tried = 1; ; tried++) {
+    const isThere = (await getJob(context.within(call.tx), job.id)) !== undefined
+    const changed: ProblemCode = isThere ? 'JOB_NOT_FOUND' : 'ID_TAKEN'
+    try {
+      return await (isThere ? addStagesOf(context, job, call) : submitJob(context, job, call))
+    } catch (error) {
+      if (tried === tries || !(error instanceof Problem) || error.code !== changed) throw error
+    }
+  }
+}
