@@ -83,6 +83,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
     deadlineAt: iso(job.deadlineAt),
     createdAt: job.createdAt.toISOString(),
     changedAt: job.changedAt.toISOString(),
+    startedAt: iso(job.startedAt),
     endedAt: iso(job.endedAt),
     stages: stages.map(toStageView),
   }
@@ -116,6 +117,7 @@ export function toStageView(stage: StageReadRow): StageView {
     metadata: stage.metadata ?? {},
     createdAt: stage.createdAt.toISOString(),
     changedAt: stage.changedAt.toISOString(),
+    startedAt: iso(stage.startedAt),
     endedAt: iso(stage.endedAt),
   }
 }

@@ -43,6 +43,8 @@ export interface StageView {
   readonly metadata: Record<string, unknown>
   readonly createdAt: string
   readonly changedAt: string
+  /** When its first task of this round began; null: none has. */
+  readonly startedAt: string | null
   readonly endedAt: string | null
 }
 
@@ -75,6 +77,8 @@ export interface JobView {
   readonly deadlineAt: string | null
   readonly createdAt: string
   readonly changedAt: string
+  /** When its first task of this round began; null: none has. */
+  readonly startedAt: string | null
   readonly endedAt: string | null
   readonly stages: readonly StageView[]
 }

@@ -146,6 +146,7 @@ export const views = {
     metadata: object,
     createdAt: at,
     changedAt: at,
+    startedAt: orNull(at),
     endedAt: orNull(at),
   }),
   Job: view<JobView>({
@@ -168,6 +169,7 @@ export const views = {
     deadlineAt: orNull(at),
     createdAt: at,
     changedAt: at,
+    startedAt: orNull(at),
     endedAt: orNull(at),
     stages: list(ref('Stage')),
   }),

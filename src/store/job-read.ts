@@ -1,5 +1,7 @@
 /** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
-import type { StageState } from '../kernel/stage.ts'
+import { jobLifecycle } from '../kernel/job.ts'
+import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
@@ -14,6 +16,7 @@ export interface JobReadRow extends Pick<JobRow, JobFact> {
   readonly deadlineAt: Date | null
   readonly createdAt: Date
   readonly changedAt: Date
+  readonly startedAt: Date | null
   readonly endedAt: Date | null
 }
 
@@ -29,13 +32,25 @@ export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly metadata: Record<string, unknown> | null
   readonly createdAt: Date
   readonly changedAt: Date
+  readonly startedAt: Date | null
   readonly endedAt: Date | null
+}
+
+/** When a task of it first began in its round: behind the last end that it was brought back from. */
+function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
+  const final = statesOf(lifecycle, 'final')
+    .map(state => `'${state}'`)
+    .join(', ')
+  return `(select min(h.ts) from unnest(${row}.history) with ordinality as h
+            where h.state = 'running' and h.ordinality > coalesce((
+                    select max(e.ordinality) from unnest(${row}.history) with ordinality as e
+                     where e.state in (${final}) and (${row}.history[e.ordinality + 1]).state not in (${final})), 0))`
 }
 
 const jobColumns = literal(`
   j.id, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
   j.correlation_id, j.traceparent, j.metadata, j.cloned_from, j.deadline_at, (j.history[1]).ts as created_at,
-  (j.history[j.seq]).ts as changed_at, j.ended_at`)
+  (j.history[j.seq]).ts as changed_at, ${startOf('j', jobLifecycle)} as started_at, j.ended_at`)
 
 export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefined> {
   const [row] = await sql<JobReadRow>`select ${jobColumns} from pawl.job j where j.id = ${id}::uuid and j.visible`
@@ -71,7 +86,8 @@ const stageColumns = literal(`
   s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
   s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
   s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
-  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at, s.ended_at,
+  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
+  ${startOf('s', stageLifecycle)} as started_at, s.ended_at,
   case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
              and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
        then (select h.state from unnest(s.history) with ordinality as h
