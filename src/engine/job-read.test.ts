@@ -36,3 +36,16 @@ for (const database of bothKinds) {
     assert.ok(again !== null && again! > job! && second === again)
   })
 }
+
+test('jobs are counted, whatever page of them is read', async t => {
+  const f = await fresh(t)
+  assert.equal((await f.engine.jobs({ total: true })).total, 0)
+  for (const name of ['x', 'x', 'y']) await f.engine.submit({ name, stages: twoStages })
+  await begin(f, 'a', 1)
+  const page = await f.engine.jobs({ limit: 1, total: true })
+  assert.deepEqual([page.items.length, page.total], [1, 3])
+  assert.equal((await f.engine.jobs({ limit: 1, cursor: page.next!, total: true })).total, 3)
+  assert.equal((await f.engine.jobs({ name: 'x', total: true })).total, 2)
+  assert.equal((await f.engine.jobs({ state: ['running', 'paused'], total: true })).total, 1)
+  assert.equal('total' in (await f.engine.jobs()), false)
+})

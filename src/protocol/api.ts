@@ -4,7 +4,7 @@ import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifact, StageFile, StageFilesQuery } from './artifacts.ts'
-import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
+import type { JobPage, JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
@@ -103,7 +103,7 @@ export interface PawlApi {
 
   submit(spec: JobSpec | string, call?: Call): Promise<JobView>
   job(id: string): Promise<JobView>
-  jobs(query?: JobQuery): Promise<Page<JobView>>
+  jobs(query?: JobQuery): Promise<JobPage>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   jobStages(id: string): Promise<Page<StageView>>

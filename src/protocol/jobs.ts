@@ -2,6 +2,7 @@
 import type { JobState } from '../kernel/job.ts'
 import type { Openness } from '../kernel/plan.ts'
 import type { StageState } from '../kernel/stage.ts'
+import type { Page } from './tasks.ts'
 
 /** What the tasks of a stage, or of a whole job, have come to. */
 export interface Progress {
@@ -89,6 +90,13 @@ export interface JobQuery {
   readonly correlationId?: string
   readonly limit?: number
   readonly cursor?: string
+  /** Also count all that fit, on whatever page they are. Default false. */
+  readonly total?: boolean
+}
+
+export interface JobPage extends Page<JobView> {
+  /** All that fit; only where it was asked for. */
+  readonly total?: number
 }
 
 export interface NewStageTask {

@@ -72,6 +72,8 @@ function meant(value: string | readonly string[], schema: Schema): unknown {
   if (kinds.includes('array')) return texts
   const [text] = texts as [string]
   if (texts.length > 1) return texts
+  const flags = (schema.enum as unknown[] | undefined)?.filter(word => typeof word === 'boolean') ?? []
+  if (flags.map(String).includes(text)) return text === 'true'
   const isNumber = kinds.includes('integer') || kinds.includes('number')
   return isNumber && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
 }

@@ -61,24 +61,38 @@ export interface JobFilter {
   readonly name: string | null
   readonly states: readonly string[]
   readonly correlationId: string | null
-  readonly before: string | null
-  readonly limit: number
 }
 
 /** Newest first. */
-export function listJobs(sql: Sql, filter: JobFilter): Promise<JobReadRow[]> {
-  const { states } = filter
+export function listJobs(
+  sql: Sql,
+  { name, correlationId, states }: JobFilter,
+  { before, limit }: { readonly before: string | null; readonly limit: number },
+): Promise<JobReadRow[]> {
   return widely(
     sql,
     tx => tx<JobReadRow>`
       select ${jobColumns} from pawl.job j
        where j.visible
-         and (${filter.before}::uuid is null or j.id < ${filter.before}::uuid)
-         and (${filter.name}::text is null or j.name = ${filter.name}::text)
-         and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
+         and (${before}::uuid is null or j.id < ${before}::uuid)
+         and (${name}::text is null or j.name = ${name}::text)
+         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
          and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
-       order by j.id desc limit ${filter.limit}::int`,
+       order by j.id desc limit ${limit}::int`,
   )
+}
+
+export async function countJobs(sql: Sql, { name, correlationId, states }: JobFilter): Promise<number> {
+  const [row] = await widely(
+    sql,
+    tx => tx<{ total: number }>`
+      select count(*)::int as total from pawl.job j
+       where j.visible
+         and (${name}::text is null or j.name = ${name}::text)
+         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
+         and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))`,
+  )
+  return row!.total
 }
 
 const stageColumns = literal(`
