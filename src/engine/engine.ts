@@ -18,6 +18,7 @@ import type {
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -41,6 +42,7 @@ import { readLogs } from './logs.ts'
 import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
+import { readPipelines } from './pipelines.ts'
 import * as read from './read.ts'
 import { findArtifacts, findStageFiles, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
@@ -61,6 +63,7 @@ export type Pawl = Awaited<ReturnType<typeof pawl>>
 /** Opens the engine: on a PostgreSQL server if one is named, else on the embedded store. */
 export async function pawl(options: PawlOptions = {}) {
   checkOptions(options, optionFields, 'options')
+  const pipelines = readPipelines(options.pipelines)
   const store = await openStore(options)
   const ending = new AbortController()
   const context: Context = {
@@ -73,6 +76,7 @@ export async function pawl(options: PawlOptions = {}) {
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     files: openFiles(options.files),
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    pipelines,
     fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
@@ -156,8 +160,12 @@ function engineOf(context: Context, close: () => Promise<void>) {
     deadLetters: (query?: DeadLetterQuery) => read.findDeadLetters(context, query),
     redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),
     redriveProgress: (id: string) => readRedrive(context, id),
-    /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
-    submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
+    /**
+     * Submits a job: a spec as an object, as YAML or JSON text, or the name of a pipeline. All of it or nothing.
+     * `queues`: those of the asker's key.
+     */
+    submit: (spec: JobSpec | NamedJob | string, call?: SubmitCall, queues?: readonly string[] | null) =>
+      submitJob(context, spec, call, queues),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
     stage: (id: string) => jobRead.readStage(context, id),
