@@ -110,6 +110,7 @@ export function toStageView(stage: StageReadRow): StageView {
     needs: plan.needs,
     open,
     progress: progressOf([stage]),
+    output: stage.output,
     endsAs,
     cause: stage.endsCause,
     calledOffFrom: stage.calledOffFrom,

@@ -32,6 +32,8 @@ export interface StageView {
   readonly needs: readonly string[]
   readonly open: Openness
   readonly progress: Progress
+  /** What a stage without tasks has given; null: its tasks have their own outputs. */
+  readonly output: unknown
   /** How it will end, once that is decided, and why; after its end, why it ended so. */
   readonly endsAs: string | null
   readonly cause: string | null

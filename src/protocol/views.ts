@@ -136,6 +136,7 @@ export const views = {
     needs: list(text),
     open: words('sealed', 'open', 'untilDone'),
     progress,
+    output: anything,
     endsAs: orNull(text),
     cause: orNull(text),
     calledOffFrom: orNull(words(...statesOf(stageLifecycle))),

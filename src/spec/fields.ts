@@ -69,6 +69,7 @@ const stageFields = {
   join: oneOf(['all', 'any', 'done']),
   when: condition('boolean'),
   forEach: condition('list'),
+  gives: condition('anything'),
   task: name,
   queue: name,
   run: runField,

@@ -53,7 +53,7 @@ function outline({ name, needs, join }: Record<string, unknown>): Node {
 
 /** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
-  return ['when', 'forEach'].flatMap(field => {
+  return ['when', 'forEach', 'gives'].flatMap(field => {
     const text = stage[field]
     if (!isText(text) || checkCondition(text) !== undefined) return []
     return stagesNamedIn(text)

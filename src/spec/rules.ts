@@ -22,6 +22,10 @@ function notBoth(one: string, other: string): Rule {
   }
 }
 
+function hasNoTasks(other: string): Rule {
+  return { ...notBoth('gives', other), why: `cannot stand beside ${other}: a stage that gives something has no tasks` }
+}
+
 const sources = ['payload', 'payloads', 'forEach', 'inputs'] as const
 
 function needs(one: string, others: readonly string[], why: string): Rule {
@@ -37,6 +41,7 @@ export const stageRules: readonly Rule[] = [
   notBoth('payloads', 'payload'),
   notBoth('forEach', 'payload'),
   notBoth('forEach', 'payloads'),
+  ...['task', 'run', 'payload', 'payloads', 'forEach', 'inputs', 'open'].map(hasNoTasks),
   notBoth('inputs', 'payloads'),
   notBoth('inputs', 'forEach'),
   {
@@ -54,11 +59,12 @@ export const stageRules: readonly Rule[] = [
   needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
   {
     at: 'task',
-    why: 'must be there, or `run`: only a mere gate and an open stage without payloads go without',
+    why: 'must be there, or `run`, or `gives`: only a mere gate and an open stage without payloads go without',
     schema: {
       anyOf: [
         { required: ['task'] },
         { required: ['run'] },
+        { required: ['gives'] },
         {
           anyOf: [{ required: ['gate'] }, saysOpen],
           not: { anyOf: sources.map(source => ({ required: [source] })) },
@@ -68,6 +74,7 @@ export const stageRules: readonly Rule[] = [
     holds: stage =>
       isSaid(stage.task) ||
       isSaid(stage.run) ||
+      isSaid(stage.gives) ||
       ((isSaid(stage.gate) || isOpen(stage.open)) && !sources.some(source => isSaid(stage[source]))),
   },
 ]

@@ -26,6 +26,7 @@ type StageFact =
 
 export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly queue: string
+  readonly output: unknown
   readonly error: { message: string } | null
   readonly gateUntil: Date | null
   readonly calledOffFrom: StageState | null
@@ -100,7 +101,8 @@ const stageColumns = literal(`
   s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
   s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
   s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
-  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
+  s.approvals as given, s.metadata, case when s.plan ? 'gives' then s.fan->0 end as output,
+  (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
   ${startOf('s', stageLifecycle)} as started_at, s.ended_at,
   case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
              and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
