@@ -10,6 +10,7 @@ import type { ClaimsRequest, SettledTask, SyncPort, SyncRequest } from '../proto
 import type { TaskDefinition } from '../protocol/task-type.ts'
 import type {
   DeadLetterQuery,
+  FeedQuery,
   JobPatch,
   MetadataPatch,
   NewTaskItem,
@@ -32,7 +33,9 @@ import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
+import { watchFeed } from './feed-watch.ts'
 import { makeFigures } from './figures.ts'
+import { type Following, follow } from './follow.ts'
 import { claimHints } from './hints.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
@@ -98,6 +101,7 @@ export async function pawl(options: PawlOptions = {}) {
 
 function engineOf(context: Context, close: () => Promise<void>) {
   const types = typeRegister(context)
+  const feed = watchFeed({ events: ask => engine.events(ask) })
   const engine = {
     /** Queues one task. Its payload is checked against its type's schema, if this process knows it. */
     async enqueue<In>(type: string | TaskDefinition<In>, payload: In, options: TaskOptions & EnqueueCall = {}) {
@@ -212,7 +216,9 @@ function engineOf(context: Context, close: () => Promise<void>) {
     attempts: (id: string) => read.readAttempts(context, id),
     /** What the task's handler has logged, attempt by attempt. */
     logs: (id: string, query?: LogQuery) => readLogs(context, id, query),
-    events: (ask?: Parameters<typeof read.readEvents>[1]) => read.readEvents(context, ask),
+    events: (ask?: FeedQuery) => read.readEvents(context, ask),
+    /** The same as it goes on, page by page. */
+    follow: (ask: FeedQuery, how: Following) => follow({ events: page => engine.events(page), feed }, ask, how),
     queues: () => queueDepths(context.sql),
     workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
     /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */

@@ -8,7 +8,6 @@ import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import type { Calls } from './calls.ts'
 import { type StreamSource, streamEvents } from './event-stream.ts'
-import type { FeedWatch } from './feed-watch.ts'
 import { demandQueuesOf } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
 import { vocabularyOf } from './vocabulary.ts'
@@ -25,7 +24,6 @@ export interface Served {
   readonly calls: Calls
   /** What many workers report at once, it writes together. */
   readonly sync: ReturnType<Pawl['merging']>
-  readonly feed: FeedWatch
   readonly heartbeatSeconds: number
 }
 
