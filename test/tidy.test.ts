@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   runners: ['kernel', 'protocol'],
   dialects: ['kernel', 'spec', 'protocol', 'engine'],
   server: ['kernel', 'spec', 'protocol', 'engine', 'dialects'],
-  config: ['kernel', 'protocol', 'server'],
+  config: ['kernel', 'spec', 'protocol', 'server'],
   conformance: ['kernel', 'protocol', 'engine', 'babysitter', 'server'],
   cli: [
     'kernel',

@@ -5,6 +5,7 @@ import { type Settled, serverOf, storeOf } from '../config/resolve.ts'
 import { pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { PawlApi } from '../protocol/api.ts'
+import { pipelinesOf } from './pipelines.ts'
 
 export interface Reached extends AsyncDisposable {
   readonly api: PawlApi
@@ -33,7 +34,7 @@ export async function reach(settled: Settled): Promise<Reached> {
         why: 'a server or a store: --server goes with neither --database nor --data',
       })
     }
-    const engine = await pawl(demandStore(settled))
+    const engine = await pawl({ ...demandStore(settled), ...(await pipelinesOf(settled)) })
     return { api: engine, [Symbol.asyncDispose]: () => engine.close() }
   }
   const { key } = settled.values

@@ -23,8 +23,19 @@ export async function readConfigFile(folder: string, named?: string): Promise<Co
   const said = path.endsWith('.json') ? readJson(path) : await exported(path)
   if (!isObject(said)) throw new Problem('FILE_INVALID', { file: name, why: 'it must say an object of settings' })
   for (const [option, value] of Object.entries(said)) checkSetting(name, option, value)
-  const { data } = said
-  return { name, says: typeof data === 'string' ? { ...said, data: resolve(dirname(path), data) } : said }
+  return { name, says: seenFrom(dirname(path), said) }
+}
+
+/** Paths in the file are meant from where it lies. */
+function seenFrom(folder: string, said: ConfigFile['says']): ConfigFile['says'] {
+  const whole = (value: unknown) => (typeof value === 'string' ? resolve(folder, value) : value)
+  const { data, pipelines } = said
+  const specs = Object.entries(pipelines ?? {}).map(([name, spec]) => [name, whole(spec)])
+  return {
+    ...said,
+    ...(data !== undefined && { data: whole(data) }),
+    ...(pipelines !== undefined && { pipelines: Object.fromEntries(specs) }),
+  }
 }
 
 function find(folder: string): string | undefined {

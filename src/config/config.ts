@@ -1,6 +1,7 @@
 import type { DialectName } from '../protocol/dialects.ts'
 import type { LogLevel } from '../protocol/logs.ts'
 import type { TaskTypeOptions } from '../protocol/tasks.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
 
 /** What `pawl.config.ts` (or .js, .mjs, .json) may say. The environment goes before it, and a flag before both. */
 export interface PawlConfig {
@@ -48,6 +49,11 @@ export interface PawlConfig {
   readonly logLevel?: LogLevel
   /** How tasks are leased, retried and kept, by their type: `pawl up` writes it to the store when it starts. */
   readonly taskTypes?: Readonly<Record<string, TaskTypeOptions>>
+  /**
+   * Specs that jobs may be submitted by the names of: each as it is, or the file that it is in, seen from the file that
+   * says it.
+   */
+  readonly pipelines?: Readonly<Record<string, JobSpec | string>>
 }
 
 /** Has no effect but that an editor knows what may be said. */

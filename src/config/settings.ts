@@ -59,6 +59,15 @@ function typeFault(options: unknown): string | undefined {
   return undefined
 }
 
+const pipelines = field({ type: 'object' }, value => {
+  if (!isObject(value)) return 'be an object, with a job spec or the file of one for each name'
+  for (const [pipeline, spec] of Object.entries(value)) {
+    const fault = name(pipeline) ?? (isObject(spec) ? undefined : text(2000)(spec))
+    if (fault !== undefined) return `have a pipeline "${pipeline}" that must ${fault}`
+  }
+  return undefined
+})
+
 export const settings = {
   host: {
     check: text(255),
@@ -221,6 +230,11 @@ export const settings = {
     check: taskTypes,
     kind: 'object',
     says: 'how tasks are leased, retried and kept, by their type',
+  },
+  pipelines: {
+    check: pipelines,
+    kind: 'object',
+    says: 'specs, or files of them, that jobs may be submitted by the names of',
   },
 } as const satisfies Record<keyof PawlConfig, Setting>
 

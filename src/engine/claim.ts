@@ -139,7 +139,7 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms 
 function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
   const { session, queues = [], worker } = request
   return sql.begin(async tx => {
-    await openSession(tx, session!, worker, queues)
+    await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })
     const holding = await wonBefore(tx, session!)
     return holding.length > 0 ? holding : claimOnce(context, tx, request)
   })

@@ -1,4 +1,5 @@
 import type { FileStore } from '../files/file-store.ts'
+import type { Pipelines } from '../spec/named-job.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Bell } from './bell.ts'
 import type { Figures } from './figures.ts'
@@ -21,6 +22,8 @@ export interface Context {
   readonly files: FileStore
   /** Folders of this machine, as URIs, that jobs may name; undefined: any. */
   readonly fileRoots: readonly string[] | undefined
+  /** Specs that jobs may be submitted by the names of. */
+  readonly pipelines: Pipelines
   /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */
   readonly fileBell: Bell
   /** The embedded store: a call outside an open transaction would wait for it for ever. */

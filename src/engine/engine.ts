@@ -10,6 +10,7 @@ import type { ClaimsRequest, SettledTask, SyncPort, SyncRequest } from '../proto
 import type { TaskDefinition } from '../protocol/task-type.ts'
 import type {
   DeadLetterQuery,
+  FeedQuery,
   JobPatch,
   MetadataPatch,
   NewTaskItem,
@@ -18,6 +19,7 @@ import type {
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -32,7 +34,9 @@ import * as control from './control.ts'
 import { deleteTask } from './delete-task.ts'
 import { examine } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
+import { watchFeed } from './feed-watch.ts'
 import { makeFigures } from './figures.ts'
+import { type Following, follow } from './follow.ts'
 import { claimHints } from './hints.ts'
 import { inputsFound } from './inputs-found.ts'
 import * as jobControl from './job-control.ts'
@@ -43,6 +47,7 @@ import { readLogs } from './logs.ts'
 import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
+import { readPipelines } from './pipelines.ts'
 import * as read from './read.ts'
 import { findArtifacts, findStageFiles, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
@@ -65,6 +70,7 @@ export type Pawl = Awaited<ReturnType<typeof pawl>>
 /** Opens the engine: on a PostgreSQL server if one is named, else on the embedded store. */
 export async function pawl(options: PawlOptions = {}) {
   checkOptions(options, optionFields, 'options')
+  const pipelines = readPipelines(options.pipelines)
   const store = await openStore(options)
   const ending = new AbortController()
   const context: Context = {
@@ -77,6 +83,7 @@ export async function pawl(options: PawlOptions = {}) {
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     files: openFiles(options.files),
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    pipelines,
     fileBell: makeBell(),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
@@ -98,6 +105,7 @@ export async function pawl(options: PawlOptions = {}) {
 
 function engineOf(context: Context, close: () => Promise<void>) {
   const types = typeRegister(context)
+  const feed = watchFeed({ events: ask => engine.events(ask) })
   const engine = {
     /** Queues one task. Its payload is checked against its type's schema, if this process knows it. */
     async enqueue<In>(type: string | TaskDefinition<In>, payload: In, options: TaskOptions & EnqueueCall = {}) {
@@ -160,8 +168,12 @@ function engineOf(context: Context, close: () => Promise<void>) {
     deadLetters: (query?: DeadLetterQuery) => read.findDeadLetters(context, query),
     redrive: (request: RedriveRequest, call?: control.ControlCall) => redrive(context, request, call),
     redriveProgress: (id: string) => readRedrive(context, id),
-    /** Submits a job: a spec as an object, or as YAML or JSON text. All of it or nothing. */
-    submit: (spec: JobSpec | string, call?: SubmitCall) => submitOrAdd(context, spec, call),
+    /**
+     * Submits a job: a spec as an object, as YAML or JSON text, or the name of a pipeline. All of it or nothing.
+     * `queues`: those of the asker's key.
+     */
+    submit: (spec: JobSpec | NamedJob | string, call?: SubmitCall, queues?: readonly string[] | null) =>
+      submitOrAdd(context, spec, call, queues),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
     countTasks: (jobId: string) => jobRead.countTasksOf(context, jobId),
@@ -212,7 +224,9 @@ function engineOf(context: Context, close: () => Promise<void>) {
     attempts: (id: string) => read.readAttempts(context, id),
     /** What the task's handler has logged, attempt by attempt. */
     logs: (id: string, query?: LogQuery) => readLogs(context, id, query),
-    events: (ask?: Parameters<typeof read.readEvents>[1]) => read.readEvents(context, ask),
+    events: (ask?: FeedQuery) => read.readEvents(context, ask),
+    /** The same as it goes on, page by page. */
+    follow: (ask: FeedQuery, how: Following) => follow({ events: page => engine.events(page), feed }, ask, how),
     queues: () => queueDepths(context.sql),
     workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
     /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */

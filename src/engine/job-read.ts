@@ -1,8 +1,9 @@
 import { Problem } from '../kernel/problem.ts'
 import type { StageState } from '../kernel/stage.ts'
 import { jobQueryFields, stageQueryFields } from '../protocol/fields.ts'
-import type { JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
+import type { JobPage, JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
 import {
+  countJobs,
   countTasks,
   getJob,
   getStage,
@@ -35,12 +36,13 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
 }
 
 /** Newest first, in pages. */
-export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}) {
+export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<JobPage> {
   checkOptions(query, jobQueryFields, 'jobs')
   const { name = null, correlationId = null, limit = 50, cursor } = query
   const states = query.state === undefined ? [] : [query.state].flat()
   const before = cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID')
-  const jobs = await listJobs(sql, { name, correlationId, states, before, limit })
+  const fit = { name, correlationId, states }
+  const jobs = await listJobs(sql, fit, { before, limit })
   const stages = await stagesOf(
     sql,
     jobs.map(({ id }) => id),
@@ -51,7 +53,8 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
       stages.filter(({ jobId }) => jobId === job.id),
     ),
   )
-  return { items, next: items.length < limit ? null : items.at(-1)!.id }
+  const next = items.length < limit ? null : items.at(-1)!.id
+  return query.total ? { items, next, total: await countJobs(sql, fit) } : { items, next }
 }
 
 /** Stages in some states, over all jobs, the oldest first: what waits for somebody, say. */
@@ -90,6 +93,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
     deadlineAt: iso(job.deadlineAt),
     createdAt: job.createdAt.toISOString(),
     changedAt: job.changedAt.toISOString(),
+    startedAt: iso(job.startedAt),
     endedAt: iso(job.endedAt),
     stages: stages.map(toStageView),
   }
@@ -113,6 +117,7 @@ export function toStageView(stage: StageReadRow): StageView {
     needs: plan.needs,
     open,
     progress: progressOf([stage]),
+    output: stage.output,
     endsAs,
     cause: stage.endsCause,
     calledOffFrom: stage.calledOffFrom,
@@ -123,6 +128,7 @@ export function toStageView(stage: StageReadRow): StageView {
     metadata: stage.metadata ?? {},
     createdAt: stage.createdAt.toISOString(),
     changedAt: stage.changedAt.toISOString(),
+    startedAt: iso(stage.startedAt),
     endedAt: iso(stage.endedAt),
   }
 }

@@ -1,16 +1,17 @@
 import type { StageFacts } from '../kernel/advance.ts'
-import { evaluateForEach, evaluateWhen, stagesNamedIn } from '../spec/conditions.ts'
-import { outputsOf } from '../store/errands.ts'
+import { evaluateForEach, evaluateGives, evaluateWhen, stagesNamedIn } from '../spec/conditions.ts'
+import { outputsOf, valuesOf } from '../store/errands.ts'
 import { inputOf, type StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import type { JobBook } from './job-book.ts'
 
 /** Looks at a stage's condition and list, at the moment it would open. What goes wrong here fails the stage. */
 export async function lookAt(tx: Sql, book: JobBook, stage: StageRow): Promise<void> {
-  const { when, forEach } = stage.plan
+  const { when, forEach, gives = null } = stage.plan
   try {
-    const seen = await visible(tx, book, [when, forEach])
+    const seen = await visible(tx, book, [when, forEach, gives])
     if (when !== null && !evaluateWhen(when, seen)) return book.setStage(stage, { opening: 'no' })
+    if (gives !== null) return book.setStage(stage, { opening: 'yes', fan: [evaluateGives(gives, seen)], fanned: 1 })
     if (forEach === null) return book.setStage(stage, { opening: 'yes' })
     const list = evaluateForEach(forEach, seen)
     book.setStage(stage, {
@@ -34,11 +35,28 @@ async function visible(tx: Sql, book: JobBook, texts: readonly (string | null)[]
     tx,
     named.map(({ id }) => id),
   )
-  const stages = Object.fromEntries(named.map(stage => [stage.name, seenStage(stage, outputs.get(stage.id) ?? [])]))
+  const givers = named.filter(({ plan }) => plan.gives !== undefined)
+  // One of them may have given it just now.
+  if (givers.length > 0) await book.write(tx)
+  const given = await valuesOf(
+    tx,
+    givers.map(({ id }) => id),
+  )
+  const stages = Object.fromEntries(
+    named.map(stage => {
+      const output = stage.plan.gives === undefined ? outputOf(stage, outputs) : (given.get(stage.id) ?? null)
+      return [stage.name, seenStage(stage, output)]
+    }),
+  )
   return { input: await inputOf(tx, book.job.id), stages }
 }
 
-function seenStage(stage: StageFacts & Pick<StageRow, 'given'>, outputs: unknown[]) {
+function outputOf({ id, plan }: StageRow, outputs: ReadonlyMap<string, unknown[]>): unknown {
+  const mine = outputs.get(id) ?? []
+  return plan.single ? (mine[0] ?? null) : mine
+}
+
+function seenStage(stage: StageFacts & Pick<StageRow, 'given'>, output: unknown) {
   const { state, total, good, bad, given: approvals } = stage
-  return { state, output: stage.plan.single ? (outputs[0] ?? null) : outputs, total, good, bad, approvals }
+  return { state, output, total, good, bad, approvals }
 }

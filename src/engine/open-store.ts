@@ -1,5 +1,6 @@
 import type { FilesOptions } from '../files/files.ts'
 import { schemaName } from '../kernel/fields.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
@@ -32,6 +33,8 @@ export interface PawlOptions {
   readonly files?: FilesOptions
   /** Folders of this machine that jobs may name. Default: any. */
   readonly fileRoots?: readonly string[]
+  /** Specs by name, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
+  readonly pipelines?: Readonly<Record<string, JobSpec | string>>
   readonly log?: Log
 }
 
@@ -47,6 +50,7 @@ export const optionFields = {
   files: object,
   fileRoots: (value: unknown) =>
     Array.isArray(value) && value.every(root => typeof root === 'string') ? undefined : 'be a list of folders',
+  pipelines: object,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 

@@ -61,7 +61,7 @@ const errandOf = ({ state }: StageRow) => (state === 'skipped' ? 'reopen' : 'rev
 
 function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'revive' | 'reopen' | null): void {
   // A list that was looked at is kept, and what is left of it becomes tasks now.
-  const hasTasks = stage.total > 0 || stage.fanned + stage.unfanned > 0
+  const hasTasks = stage.total > 0 || (stage.plan.gives === undefined && stage.fanned + stage.unfanned > 0)
   book.reviveStage(
     stage,
     { to: 'created', cause },

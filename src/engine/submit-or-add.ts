@@ -1,10 +1,12 @@
 /** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
 import { isObject } from '../kernel/check.ts'
 import { isId } from '../kernel/fields.ts'
+import type { StagePlan } from '../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
+import type { NamedJob } from '../spec/named-job.ts'
 import { readYaml } from '../spec/read-yaml.ts'
 import { getJob } from '../store/job-read.ts'
 import { checkOptions } from './check.ts'
@@ -12,13 +14,23 @@ import type { Context } from './context.ts'
 import { finishErrands } from './drive.ts'
 import { addStagesOf } from './job-control.ts'
 import { once } from './once.ts'
+import { demandQueues, queuesIn } from './queues.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 
 /** Submits a job, or adds its stages to the one that has its id, if it says so. */
-export async function submitOrAdd(context: Context, spec: JobSpec | string, call: SubmitCall = {}): Promise<JobView> {
+export async function submitOrAdd(
+  context: Context,
+  spec: JobSpec | NamedJob | string,
+  call: SubmitCall = {},
+  queues: readonly string[] | null = null,
+): Promise<JobView> {
   const written = typeof spec === 'string' ? valueIn(spec) : spec
   // What is no such job, or cannot be one, is told as of any other.
-  if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) return submitJob(context, spec, call)
+  if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) {
+    return submitJob(context, spec, call, queues)
+  }
+  if (Array.isArray(written.stages))
+    demandQueues(queues, queuesIn(written.stages.filter(isObject) as unknown as StagePlan[]))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
   if (call.idempotencyKey === undefined) return findOrMake(context, job, call)

@@ -7,6 +7,7 @@ import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import { tracer } from '../protocol/tracing.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
+import type { NamedJob } from '../spec/named-job.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { takeIds } from '../store/chosen-ids.ts'
 import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
@@ -21,6 +22,7 @@ import { idTaken } from './id-taken.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
 import { type Idempotency, once } from './once.ts'
+import { demandQueues, queuesIn } from './queues.ts'
 import { produced } from './trace.ts'
 
 export interface SubmitCall extends Idempotency {
@@ -33,11 +35,17 @@ export interface SubmitCall extends Idempotency {
 
 const tasksPerBatch = 5000
 
-/** Submits a job: all of it or nothing. */
-export async function submitJob(context: Context, spec: JobSpec | string, call: SubmitCall = {}): Promise<JobView> {
+/** Submits a job: all of it or nothing. `queues`: the only ones that it may use. */
+export async function submitJob(
+  context: Context,
+  spec: JobSpec | NamedJob | string,
+  call: SubmitCall = {},
+  queues: readonly string[] | null = null,
+): Promise<JobView> {
   checkOptions(call, callFields, 'call')
-  const { traceparent, ...said } = parseJobSpec(spec)
+  const { traceparent, ...said } = parseJobSpec(spec, context.pipelines)
   const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
+  demandQueues(queues, queuesIn(plan.stages))
   for (const stage of plan.stages) checkFiles(context, stage)
   const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)

@@ -171,7 +171,8 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   const verdict = needsOf(stage.plan, needs)
   if (verdict === 'wait') return undefined
   if (verdict === 'skip') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'needs_skipped' }
-  const isConditional = stage.plan.when !== null || stage.plan.forEach !== null
+  const { when, forEach, gives } = stage.plan
+  const isConditional = when !== null || forEach !== null || gives !== undefined
   if (isConditional && stage.opening === null) return { act: 'look', stage }
   if (stage.opening === 'no') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'condition_false' }
   if (stage.opening === 'error') return { act: 'intend stage', stage, endsAs: 'failed', cause: 'condition_error' }
@@ -226,12 +227,16 @@ function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): A
   if (job.state === 'pending' && job.begun) return { act: 'move job', to: 'running', cause: 'task_started' }
   const isDone = work.every(({ state }) => isFinal(stageLifecycle, state)) && mayEnd(job.open, work.length)
   if (!isDone || job.state === 'paused') return undefined
-  const end = rollUpJob(
-    work.map(({ state, plan }) => ({ state: state as StageEnd['state'], onFailure: plan.onFailure })),
-  )
+  const ends = work
+    .filter(stage => !isMereValue(stage))
+    .map(({ state, plan }) => ({ state: state as StageEnd['state'], onFailure: plan.onFailure }))
+  const end = rollUpJob(ends)
   if (end === 'failed') return { act: 'intend job', endsAs: 'failed', cause: 'all stages are bad' }
   return { act: 'move job', to: end, cause: 'stages_ended' }
 }
+
+/** It only computed something: where all work failed, that is no good that was done. */
+const isMereValue = ({ state, plan }: StageFacts) => plan.gives !== undefined && state === 'succeeded'
 
 /** What went bad in an earlier round counts when all have ended, but does not stop this one. */
 function isCulprit({ round }: JobFacts, { state, plan, endedIn }: StageFacts): boolean {

@@ -42,6 +42,8 @@ export interface StagePlan {
   readonly when: string | null
   /** CEL; one task for each element of the list. */
   readonly forEach: string | null
+  /** CEL; what it gives is the output of the stage, which has no tasks. */
+  readonly gives?: string
   /** The type of its tasks; null: it has none of its own, as a mere gate. */
   readonly task: string | null
   readonly queue: string | null

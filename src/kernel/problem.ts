@@ -95,6 +95,11 @@ export const problems = {
     means: 'The job spec cannot be run as it is written.',
     hint: 'Nothing was submitted; the details say what is wrong, and where.',
   },
+  PIPELINE_UNKNOWN: {
+    status: 404,
+    means: 'No pipeline has this name.',
+    hint: 'The details list those there are; the setting `pipelines` of the server, or of the engine, names others.',
+  },
   CURSOR_INVALID: { status: 400, means: 'This cursor was not made by this API.', hint: 'Start without one.' },
   CURSOR_GONE: {
     status: 410,

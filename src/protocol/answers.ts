@@ -1,7 +1,7 @@
 /** What each operation answers. */
 import type { Schema } from '../kernel/check.ts'
 import type { Operation } from './routes.ts'
-import { list, object, orNull, ref, text } from './shapes.ts'
+import { list, object, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 
 const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> = {}): Schema => ({
@@ -11,6 +11,12 @@ const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> =
   additionalProperties: false,
 })
 
+/** What is counted only where it was asked for. */
+const counted = (page: Schema): Schema => ({
+  ...page,
+  properties: { ...(page.properties as Record<string, Schema>), total: whole },
+})
+
 const job = ref('Job')
 const stage = ref('Stage')
 const task = ref('Task')
@@ -18,7 +24,7 @@ const task = ref('Task')
 /** What each operation answers; nothing: no body. */
 export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   submit: job,
-  jobs: page('Job'),
+  jobs: counted(page('Job')),
   job,
   patchJob: job,
   deleteJob: undefined,

@@ -3,8 +3,9 @@
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { NamedJob } from '../spec/named-job.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
-import type { JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
+import type { JobPage, JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
@@ -119,9 +120,9 @@ export interface PawlApi {
   redrive(request: RedriveRequest, call?: Call): Promise<RedriveAnswer>
   redriveProgress(id: string): Promise<RedriveProgress>
 
-  submit(spec: JobSpec | string, call?: Call): Promise<JobView>
+  submit(spec: JobSpec | NamedJob | string, call?: Call): Promise<JobView>
   job(id: string): Promise<JobView>
-  jobs(query?: JobQuery): Promise<Page<JobView>>
+  jobs(query?: JobQuery): Promise<JobPage>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   jobStages(id: string): Promise<Page<StageView>>

@@ -271,7 +271,13 @@ export const jobPatchFields: Fields = { metadata, priority }
 const { jobId: _job, stageId: _stage, ...tasksOf } = taskQueryFields
 export const tasksOfFields: Fields = tasksOf
 
-export const jobQueryFields: Fields = { ...pageFields, name, state: some(statesOf(jobLifecycle)), correlationId: name }
+export const jobQueryFields: Fields = {
+  ...pageFields,
+  name,
+  state: some(statesOf(jobLifecycle)),
+  correlationId: name,
+  total: flag,
+}
 
 export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }
 

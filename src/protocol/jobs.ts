@@ -2,6 +2,7 @@
 import type { JobState } from '../kernel/job.ts'
 import type { Openness } from '../kernel/plan.ts'
 import type { StageState } from '../kernel/stage.ts'
+import type { Page } from './tasks.ts'
 
 /** What the tasks of a stage, or of a whole job, have come to. */
 export interface Progress {
@@ -31,6 +32,8 @@ export interface StageView {
   readonly needs: readonly string[]
   readonly open: Openness
   readonly progress: Progress
+  /** What a stage without tasks has given; null: its tasks have their own outputs. */
+  readonly output: unknown
   /** How it will end, once that is decided, and why; after its end, why it ended so. */
   readonly endsAs: string | null
   readonly cause: string | null
@@ -43,6 +46,8 @@ export interface StageView {
   readonly metadata: Record<string, unknown>
   readonly createdAt: string
   readonly changedAt: string
+  /** When its first task of this round began; null: none has. */
+  readonly startedAt: string | null
   readonly endedAt: string | null
 }
 
@@ -75,6 +80,8 @@ export interface JobView {
   readonly deadlineAt: string | null
   readonly createdAt: string
   readonly changedAt: string
+  /** When its first task of this round began; null: none has. */
+  readonly startedAt: string | null
   readonly endedAt: string | null
   readonly stages: readonly StageView[]
 }
@@ -85,6 +92,13 @@ export interface JobQuery {
   readonly correlationId?: string
   readonly limit?: number
   readonly cursor?: string
+  /** Also count all that fit, on whatever page they are. Default false. */
+  readonly total?: boolean
+}
+
+export interface JobPage extends Page<JobView> {
+  /** All that fit; only where it was asked for. */
+  readonly total?: number
 }
 
 export interface NewStageTask {

@@ -145,6 +145,7 @@ export const views = {
     needs: list(text),
     open: words('sealed', 'open', 'untilDone'),
     progress,
+    output: anything,
     endsAs: orNull(text),
     cause: orNull(text),
     calledOffFrom: orNull(words(...statesOf(stageLifecycle))),
@@ -155,6 +156,7 @@ export const views = {
     metadata: object,
     createdAt: at,
     changedAt: at,
+    startedAt: orNull(at),
     endedAt: orNull(at),
   }),
   Job: view<JobView>({
@@ -177,6 +179,7 @@ export const views = {
     deadlineAt: orNull(at),
     createdAt: at,
     changedAt: at,
+    startedAt: orNull(at),
     endedAt: orNull(at),
     stages: list(ref('Stage')),
   }),

@@ -8,8 +8,7 @@ import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import type { Calls } from './calls.ts'
 import { type StreamSource, streamEvents } from './event-stream.ts'
-import type { FeedWatch } from './feed-watch.ts'
-import { demandQueues } from './queues-of.ts'
+import { demandQueuesOf } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
 import { vocabularyOf } from './vocabulary.ts'
 
@@ -25,7 +24,6 @@ export interface Served {
   readonly calls: Calls
   /** What many workers report at once, it writes together. */
   readonly sync: ReturnType<Pawl['merging']>
-  readonly feed: FeedWatch
   readonly heartbeatSeconds: number
 }
 
@@ -46,14 +44,14 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         const asker = request.asker!
         const { came, translate } = vocabularyOf(engine, operation, request as Came)
         const args = argumentsOf(operation, came, callOf(request, asker))
-        await demandQueues(asker, engine, operation, args)
+        await demandQueuesOf(asker, engine, operation, args)
         if (operation === 'events' && wantsStream(request)) {
           return stream({ ...served, translate }, request, reply, args[0] as FeedQuery, signal)
         }
         // What a client that has gone would claim is better left to another.
         if (operation === 'sync' || operation === 'claims') args.push(signal)
-        // Where a spawn leads only the engine knows.
-        if (operation === 'sync' || operation === 'succeed') args.push(asker.queues)
+        // Where a spawn leads, and what a pipeline is, only the engine knows.
+        if (operation === 'sync' || operation === 'succeed' || operation === 'submit') args.push(asker.queues)
         const answer = await call(...args)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
         const said = isSingle ? (answer as unknown[])[0] : answer

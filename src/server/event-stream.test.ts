@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { FeedEvent } from '../protocol/tasks.ts'
+import { type Following, follow } from '../engine/follow.ts'
+import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
 import { streamEvents } from './event-stream.ts'
 
 /** A stream of a feed without end to a reader that takes something only when it is told to. */
@@ -21,8 +22,9 @@ function streaming(t: TestContext) {
     return { items: [{ type: 'task.queued', cursor: 'c' } as FeedEvent], next: 'c', more: true }
   }
   const over = new AbortController()
-  const feed = { more: () => assert.fail('there is more') }
-  const source = { engine: { events }, feed, heartbeatSeconds: 15 }
+  const reader = { events, feed: { more: () => assert.fail('there is more') } }
+  const engine = { follow: (ask: FeedQuery, how: Following) => follow(reader, ask, how) }
+  const source = { engine, heartbeatSeconds: 15 }
   const ended = streamEvents(source, {}, to as unknown as ServerResponse, over.signal, () => {})
   t.after(async () => {
     over.abort()

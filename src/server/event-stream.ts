@@ -5,17 +5,14 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Pawl } from '../engine/engine.ts'
-import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
-import type { FeedWatch } from './feed-watch.ts'
+import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks.ts'
 import type { Translate } from './vocabulary.ts'
 
-const eventsPerPage = 500
 /** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
 const slowestMs = 30_000
 
 export interface StreamSource {
-  readonly engine: Pick<Pawl, 'events'>
-  readonly feed: FeedWatch
+  readonly engine: Pick<Pawl, 'follow'>
   readonly heartbeatSeconds: number
   /** Puts events into another system's words. */
   readonly translate?: Translate | undefined
@@ -23,32 +20,25 @@ export interface StreamSource {
 
 /** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
 export async function streamEvents(
-  { engine, feed, heartbeatSeconds, translate }: StreamSource,
+  { engine, heartbeatSeconds, translate }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
   signal: AbortSignal,
   begin: () => void,
 ): Promise<void> {
-  const { cursor: from, latest, ...wanted } = ask
-  const read = (cursor: string | undefined) =>
-    engine.events({ ...wanted, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
-  const heartbeatMs = heartbeatSeconds * 1000
-  let page = latest === undefined ? await read(from) : await engine.events(ask)
+  const pages = engine.follow(ask, { signal, silenceSeconds: heartbeatSeconds })
+  const first = (await pages.next()).value as FeedPage
+  const framesOf = async ({ items }: FeedPage) =>
+    ((translate === undefined ? items : await translate(items)) as FeedPage['items']).map(frame).join('')
   begin()
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
     await say(to, 'retry: 1000\n\n', signal)
     // Who is cut off before the first event must not begin at a later end.
-    if (latest !== undefined && page.items.length === 0) await say(to, `id: ${page.next}\n\n`, signal)
-    let saidAt = performance.now()
-    while (!signal.aborted) {
-      const silentMs = performance.now() - saidAt
-      const items = (translate === undefined ? page.items : await translate(page.items)) as typeof page.items
-      if (items.length > 0) await say(to, items.map(frame).join(''), signal)
-      else if (silentMs >= heartbeatMs) await say(to, ': still here\n\n', signal)
-      else if (!page.more) await feed.more(page.next, heartbeatMs - silentMs, signal)
-      if (page.items.length > 0 || silentMs >= heartbeatMs) saidAt = performance.now()
-      page = await read(page.next)
+    const begins = ask.latest !== undefined && first.items.length === 0
+    await say(to, begins ? `id: ${first.next}\n\n` : await framesOf(first), signal)
+    for await (const page of pages) {
+      await say(to, page.items.length === 0 ? ': still here\n\n' : await framesOf(page), signal)
     }
   } catch (error) {
     // The store is away, or the client is: it comes back with the last id that it saw.
@@ -59,7 +49,7 @@ export async function streamEvents(
 
 /** A client that reads slowly is waited for, so nothing piles up here. */
 async function say(to: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-  if (to.write(text)) return
+  if (text === '' || to.write(text)) return
   const late = new AbortController()
   const end = () => late.abort()
   const timer = setTimeout(end, slowestMs)

@@ -1,5 +1,6 @@
 /** The OpenAPI document, read off the tables: the routes, the fields of requests, the views, the problems. */
 import { nested, type Schema } from '../kernel/check.ts'
+import { name } from '../kernel/fields.ts'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
@@ -7,6 +8,7 @@ import { spokenBy } from '../protocol/dialects.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import { views } from '../protocol/views.ts'
+import { besideName } from '../spec/named-job.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
 import { vocabularyFields } from './vocabulary.ts'
 
@@ -27,6 +29,7 @@ export function openApi(): Schema {
       schemas: {
         ...views,
         JobSpec: refersInside(job),
+        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
         StageSpec: refersInside(stage!),
         InputSpec: refersInside(inputs!),
       },
@@ -104,7 +107,7 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
   const many = list && { type: 'array', items: list.schema, maxItems: 10_000 }
   const schema =
     spec === 'job'
-      ? { $ref: '#/components/schemas/JobSpec' }
+      ? { anyOf: [{ $ref: '#/components/schemas/JobSpec' }, { $ref: '#/components/schemas/NamedJob' }] }
       : spec === 'stages'
         ? { type: 'array', items: { $ref: '#/components/schemas/StageSpec' } }
         : list === undefined

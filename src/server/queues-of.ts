@@ -3,14 +3,12 @@
  * be anything yet; what is no name of a queue the engine refuses.
  */
 import type { Pawl } from '../engine/engine.ts'
+import { demandQueues, queuesIn } from '../engine/queues.ts'
 import { isObject } from '../kernel/check.ts'
 import type { StagePlan } from '../kernel/plan.ts'
-import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import type { NewTaskItem } from '../protocol/tasks.ts'
-import type { JobSpec } from '../spec/job-spec.ts'
-import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import type { Asker } from './admit.ts'
 
 type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown[]>
@@ -18,12 +16,6 @@ type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown
 const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
 
 const queuesOf: Partial<Record<Operation, Look>> = {
-  async submit(_, [spec]) {
-    const isAdded = isObject(spec) && spec.ifThere === 'add' && Array.isArray(spec.stages)
-    // As of stages that are added, only the engine knows whether they may be.
-    if (isAdded) return queuesIn((spec.stages as StagePlan[]).filter(isObject))
-    return queuesIn(parseJobSpec(spec as JobSpec | string).stages)
-  },
   async addStages(_, [, stages]) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
     return queuesIn((stages as StagePlan[]).filter(isObject))
@@ -64,19 +56,12 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   reportArtifacts: ofTask,
 }
 
-/** Where its tasks lie, and those that undo them. */
-function queuesIn(stages: readonly StagePlan[]): unknown[] {
-  return stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
-}
-
-export async function demandQueues(
+export async function demandQueuesOf(
   { queues: allowed }: Asker,
   engine: Pawl,
   operation: Operation,
   args: readonly unknown[],
 ): Promise<void> {
   if (allowed === null) return
-  const named = (await queuesOf[operation]?.(engine, args)) ?? []
-  const beyond = named.filter(queue => typeof queue === 'string').filter(queue => !allowed.includes(queue))
-  if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: [...new Set(beyond)], may: allowed })
+  demandQueues(allowed, (await queuesOf[operation]?.(engine, args)) ?? [])
 }

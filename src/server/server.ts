@@ -11,7 +11,6 @@ import { bindDialect } from './bind-dialect.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
-import { watchFeed } from './feed-watch.ts'
 import { logRequests } from './log-requests.ts'
 import { notFound } from './not-found.ts'
 import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
@@ -36,7 +35,7 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot
   const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
-  const served = { engine, door, calls, sync: engine.merging(), feed: watchFeed(engine), heartbeatSeconds }
+  const served = { engine, door, calls, sync: engine.merging(), heartbeatSeconds }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root), { prefix: root })
   for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)

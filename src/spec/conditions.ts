@@ -8,8 +8,8 @@ import { plainJson } from './plain-json.ts'
 
 export const longestCondition = 2000
 
-/** What an expression is for: to choose (`when`), or to list (`forEach`). */
-export type Gives = 'boolean' | 'list'
+/** What an expression is for: to choose (`when`), to list (`forEach`), or to make something (`gives`). */
+export type Gives = 'boolean' | 'list' | 'anything'
 
 export interface Scope {
   readonly input: unknown
@@ -67,6 +67,15 @@ export function evaluateForEach(text: string, scope: Scope): unknown[] {
   const value = evaluate(text, scope)
   if (Array.isArray(value)) return value
   throw new Error(`it must give a list, not ${kindOf(value)}`)
+}
+
+/** Most characters of what is given, as JSON. */
+const longestValue = 10_000_000
+
+export function evaluateGives(text: string, scope: Scope): unknown {
+  const value = evaluate(text, scope)
+  if (JSON.stringify(value).length <= longestValue) return value
+  throw new Error(`it gives more than ${longestValue.toLocaleString('en')} characters`)
 }
 
 function kindOf(value: unknown): string {

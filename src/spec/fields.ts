@@ -77,6 +77,7 @@ const stageFields = {
   join: oneOf(['all', 'any', 'taken', 'done']),
   when: condition('boolean'),
   forEach: condition('list'),
+  gives: condition('anything'),
   task: name,
   queue: name,
   run: runField,

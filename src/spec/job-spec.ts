@@ -58,6 +58,8 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly when?: string
   /** CEL that gives a list: one task for each element, which is its payload. */
   readonly forEach?: string
+  /** CEL over `input` and `stages`: what it gives is the stage's output. Such a stage has no tasks, and ends at once. */
+  readonly gives?: string
   /** The type of its tasks. A mere gate has none, and the tasks of an open stage may bring their own. */
   readonly task?: string
   /** Default: the type of the task. */

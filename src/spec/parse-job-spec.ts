@@ -5,19 +5,23 @@ import { type Fault, faultsIn, specInvalid } from './faults.ts'
 import { jobField, mostStages } from './fields.ts'
 import { type Graph, graphOf, type Node } from './graph.ts'
 import type { JobSpec } from './job-spec.ts'
+import { type NamedJob, type Pipelines, specMeant } from './named-job.ts'
 import { planOf } from './plan.ts'
 import { readYaml } from './read-yaml.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'
 
 /**
  * Turns a spec into what will be run, with every default filled in; a text is YAML, or JSON. What is wrong with it
- * is told in one problem, all of it. The plan holds payloads as they were given, not copies.
+ * is told in one problem, all of it. The plan holds payloads as they were given, not copies. `pipelines`: those that it
+ * may name.
  */
-export function parseJobSpec(spec: JobSpec | string): JobPlan {
+export function parseJobSpec(spec: JobSpec | NamedJob | string, pipelines: Pipelines = {}): JobPlan {
   const written = typeof spec === 'string' ? readYaml(spec) : { value: spec }
-  const faults = 'faults' in written ? written.faults : faultsInSpec(written.value)
-  if ('faults' in written || faults.length > 0) throw specInvalid(faults)
-  return planOf(written.value as JobSpec)
+  if ('faults' in written) throw specInvalid(written.faults)
+  const meant = specMeant(written.value, pipelines)
+  const faults = faultsInSpec(meant)
+  if (faults.length > 0) throw specInvalid(faults)
+  return planOf(meant as JobSpec)
 }
 
 function faultsInSpec(spec: unknown): Fault[] {
@@ -49,7 +53,7 @@ function outline({ name, needs, join }: Record<string, unknown>): Node {
 
 /** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
-  return ['when', 'forEach'].flatMap(field => {
+  return ['when', 'forEach', 'gives'].flatMap(field => {
     const text = stage[field]
     if (!isText(text) || checkCondition(text) !== undefined) return []
     return stagesNamedIn(text)

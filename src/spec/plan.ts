@@ -36,6 +36,7 @@ function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
     join: stage.join ?? 'all',
     when: stage.when ?? null,
     forEach: stage.forEach ?? null,
+    ...(stage.gives !== undefined && { gives: stage.gives }),
     task: stage.run === undefined ? (stage.task ?? null) : commandType,
     queue: stage.queue ?? null,
     ...(hasFiles(stage) && { files: filesPlanOf(stage) }),

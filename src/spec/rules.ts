@@ -22,6 +22,10 @@ function notBoth(one: string, other: string): Rule {
   }
 }
 
+function hasNoTasks(other: string): Rule {
+  return { ...notBoth('gives', other), why: `cannot stand beside ${other}: a stage that gives something has no tasks` }
+}
+
 const manySources = ['payloads', 'forEach', 'inputs'] as const
 const sources = ['payload', ...manySources] as const
 
@@ -38,6 +42,7 @@ export const stageRules: readonly Rule[] = [
   notBoth('payloads', 'payload'),
   notBoth('forEach', 'payload'),
   notBoth('forEach', 'payloads'),
+  ...['task', 'run', 'payload', 'payloads', 'forEach', 'inputs', 'open'].map(hasNoTasks),
   notBoth('inputs', 'payloads'),
   notBoth('inputs', 'forEach'),
   {
@@ -75,11 +80,12 @@ export const stageRules: readonly Rule[] = [
   needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
   {
     at: 'task',
-    why: 'must be there, or `run`: only a mere gate and an open stage without payloads go without',
+    why: 'must be there, or `run`, or `gives`: only a mere gate and an open stage without payloads go without',
     schema: {
       anyOf: [
         { required: ['task'] },
         { required: ['run'] },
+        { required: ['gives'] },
         {
           anyOf: [{ required: ['gate'] }, saysOpen],
           not: { anyOf: sources.map(source => ({ required: [source] })) },
@@ -89,6 +95,7 @@ export const stageRules: readonly Rule[] = [
     holds: stage =>
       isSaid(stage.task) ||
       isSaid(stage.run) ||
+      isSaid(stage.gives) ||
       ((isSaid(stage.gate) || isOpen(stage.open)) && !sources.some(source => isSaid(stage[source]))),
   },
 ]

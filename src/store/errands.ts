@@ -75,6 +75,14 @@ export async function outputsOf(sql: Sql, stageIds: readonly string[]): Promise<
   return new Map(rows.map(({ stageId, outputs }) => [stageId, outputs]))
 }
 
+/** What stages without tasks have given. */
+export async function valuesOf(sql: Sql, stageIds: readonly string[]): Promise<Map<string, unknown>> {
+  if (stageIds.length === 0) return new Map()
+  const rows = await sql<{ id: string; value: unknown }>`
+    select id, fan->0 as value from pawl.stage where id = any(${stageIds}::uuid[])`
+  return new Map(rows.map(({ id, value }) => [id, value]))
+}
+
 /** Tasks of a stage that succeeded, with what they were given and gave: what there is to undo. */
 export function succeededIn(sql: Sql, stageId: string): Promise<{ id: string; payload: unknown; output: unknown }[]> {
   return sql`

@@ -1,5 +1,7 @@
 /** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
-import type { StageState } from '../kernel/stage.ts'
+import { jobLifecycle } from '../kernel/job.ts'
+import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import type { TaskState } from '../kernel/task.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 import { widely } from './plans.ts'
@@ -15,6 +17,7 @@ export interface JobReadRow extends Pick<JobRow, JobFact> {
   readonly deadlineAt: Date | null
   readonly createdAt: Date
   readonly changedAt: Date
+  readonly startedAt: Date | null
   readonly endedAt: Date | null
 }
 
@@ -24,19 +27,32 @@ type StageFact =
 
 export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly queue: string
+  readonly output: unknown
   readonly error: { message: string } | null
   readonly gateUntil: Date | null
   readonly calledOffFrom: StageState | null
   readonly metadata: Record<string, unknown> | null
   readonly createdAt: Date
   readonly changedAt: Date
+  readonly startedAt: Date | null
   readonly endedAt: Date | null
+}
+
+/** When a task of it first began in its round: behind the last end that it was brought back from. */
+function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
+  const final = statesOf(lifecycle, 'final')
+    .map(state => `'${state}'`)
+    .join(', ')
+  return `(select min(h.ts) from unnest(${row}.history) with ordinality as h
+            where h.state = 'running' and h.ordinality > coalesce((
+                    select max(e.ordinality) from unnest(${row}.history) with ordinality as e
+                     where e.state in (${final}) and (${row}.history[e.ordinality + 1]).state not in (${final})), 0))`
 }
 
 const jobColumns = literal(`
   j.id, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
   j.correlation_id, j.traceparent, j.metadata, j.cloned_from, j.deadline_at, (j.history[1]).ts as created_at,
-  (j.history[j.seq]).ts as changed_at, j.ended_at`)
+  (j.history[j.seq]).ts as changed_at, ${startOf('j', jobLifecycle)} as started_at, j.ended_at`)
 
 export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefined> {
   const [row] = await sql<JobReadRow>`select ${jobColumns} from pawl.job j where j.id = ${id}::uuid and j.visible`
@@ -66,24 +82,38 @@ export interface JobFilter {
   readonly name: string | null
   readonly states: readonly string[]
   readonly correlationId: string | null
-  readonly before: string | null
-  readonly limit: number
 }
 
 /** Newest first. */
-export function listJobs(sql: Sql, filter: JobFilter): Promise<JobReadRow[]> {
-  const { states } = filter
+export function listJobs(
+  sql: Sql,
+  { name, correlationId, states }: JobFilter,
+  { before, limit }: { readonly before: string | null; readonly limit: number },
+): Promise<JobReadRow[]> {
   return widely(
     sql,
     tx => tx<JobReadRow>`
       select ${jobColumns} from pawl.job j
        where j.visible
-         and (${filter.before}::uuid is null or j.id < ${filter.before}::uuid)
-         and (${filter.name}::text is null or j.name = ${filter.name}::text)
-         and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
+         and (${before}::uuid is null or j.id < ${before}::uuid)
+         and (${name}::text is null or j.name = ${name}::text)
+         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
          and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
-       order by j.id desc limit ${filter.limit}::int`,
+       order by j.id desc limit ${limit}::int`,
   )
+}
+
+export async function countJobs(sql: Sql, { name, correlationId, states }: JobFilter): Promise<number> {
+  const [row] = await widely(
+    sql,
+    tx => tx<{ total: number }>`
+      select count(*)::int as total from pawl.job j
+       where j.visible
+         and (${name}::text is null or j.name = ${name}::text)
+         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
+         and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))`,
+  )
+  return row!.total
 }
 
 const stageColumns = literal(`
@@ -91,7 +121,9 @@ const stageColumns = literal(`
   s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
   s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
   s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
-  s.approvals as given, s.metadata, (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at, s.ended_at,
+  s.approvals as given, s.metadata, case when s.plan ? 'gives' then s.fan->0 end as output,
+  (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
+  ${startOf('s', stageLifecycle)} as started_at, s.ended_at,
   case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
              and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
        then (select h.state from unnest(s.history) with ordinality as h

@@ -12,7 +12,7 @@ import { makeChanges } from './changes.ts'
 import { type DrainOptions, drain, type Ran } from './drain.ts'
 import { type WaitFor, waitFor } from './wait-for.ts'
 
-export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes'>
+export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes' | 'pipelines'>
 
 /** An engine as any other, on a store in memory, with time in the test's hands. */
 export interface TestEngine extends Pawl {
@@ -32,12 +32,16 @@ export interface TestEngine extends Pawl {
 
 /** Opens an engine for a test. Those of a process share one store, each with a schema of its own; close it at the end. */
 export async function testEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
-  const { log, maxPayloadBytes, ...unknown } = options
+  const { log, maxPayloadBytes, pipelines, ...unknown } = options
   checkOptions(unknown, {}, 'testEngine')
   const schema = `t_${randomBytes(6).toString('hex')}`
   const changes = makeChanges()
   const { sql, quiet, close } = await openScratch(schema, changes.tell)
-  const given = { ...(log && { log }), ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) }
+  const given = {
+    ...(log && { log }),
+    ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),
+    ...(pipelines && { pipelines }),
+  }
   const engine = await pawl({ ...given, schema, store: { sql, close } })
   const move = await movableClock(quiet)
   const chores = choresOf(engine.context)

@@ -41,6 +41,9 @@ export interface TaskContext {
   complete(tx: object, output?: unknown): Promise<void>
   /** The files that it puts out: each is registered before its first byte is sent, and counts if the attempt wins. */
   readonly artifacts: ArtifactPort
-  /** Says that only some of the work could be done; counts if the handler then returns. */
+  /**
+   * Says that only some of the work could be done; counts if the handler then returns. Returning a report says it too:
+   * `{ status: 'partial', metrics, errors }`, and nothing else in it.
+   */
   partial(): void
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ended, eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import { runTask } from '../testing/run-task.ts'
 import type { TaskContext } from './context.ts'
 import { defineTask } from './define-task.ts'
 import { DeadLetter, GiveUp, Interrupted, RetryIn, reportOf, Skip } from './errors.ts'
@@ -162,4 +163,15 @@ test('after an interruption that is what counts, not what it led to', () => {
   assert.equal(reportOf(thrown, 'lease-lost').outcome, 'released')
   const late = reportOf(new Interrupted('timeout'), 'timeout')
   assert.deepEqual([late.outcome, late.error?.reasonCode, late.error?.permanent], ['failed', 'timeout', undefined])
+})
+
+test('a handler that returns a report says in it that it did only some of its work; other outputs are left alone', async () => {
+  const returns = async (output: unknown) =>
+    (await runTask(defineTask({ type: 'work', handler: () => output }), null)).partial
+  assert.equal(await returns({ status: 'partial', metrics: { total: 5, failed: 2 }, errors: ['two were empty'] }), true)
+  assert.equal(await returns({ status: 'partial' }), true)
+  assert.equal(await returns({ status: 'completed', metrics: {}, errors: [] }), false)
+  assert.equal(await returns({ status: 'partial', order: 7 }), false)
+  assert.equal(await returns(['partial']), false)
+  assert.equal(await returns(null), false)
 })

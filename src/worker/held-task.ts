@@ -1,3 +1,4 @@
+import { isObject } from '../kernel/check.ts'
 import type { Step } from '../kernel/decide.ts'
 import type { ArtifactPort, SaidArtifact } from '../protocol/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/sync.ts'
@@ -146,13 +147,21 @@ export interface Reach {
 function succeeded(held: InHand, output: unknown): SettledTask {
   const { id, epoch } = held.task
   const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - held.startedAt! } as const
-  if (output === undefined && !held.isPartial && held.spawned === undefined) return done
+  const isPartial = held.isPartial || saysPartial(output)
+  if (output === undefined && !isPartial && held.spawned === undefined) return done
   return {
     ...done,
     ...(output !== undefined && { output }),
-    ...(held.isPartial && { partial: true }),
+    ...(isPartial && { partial: true }),
     ...(held.spawned !== undefined && { spawn: held.spawned }),
   }
+}
+
+const reportKeys = ['status', 'metrics', 'errors']
+
+/** A report, `{ status, metrics, errors }` and nothing else, says it as `ctx.partial()` does. */
+function saysPartial(output: unknown): boolean {
+  return isObject(output) && output.status === 'partial' && Object.keys(output).every(key => reportKeys.includes(key))
 }
 
 function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {

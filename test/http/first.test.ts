@@ -23,3 +23,11 @@ test('a job submitted over HTTP is worked by a worker over HTTP, and read over H
   const { items } = await client.tasks({ jobId: job.id, state: ['succeeded'] })
   assert.deepEqual(items.map(({ output }) => output).sort(), ['hello Ada', 'hello Bea'])
 })
+
+test('how many jobs there are is counted over HTTP too, for whoever asks', async t => {
+  const { client, request } = await served(t)
+  for (const name of ['x', 'y']) await client.submit({ name, stages: [{ name: 'a', task: 'a' }] })
+  assert.equal((await client.jobs({ limit: 1, total: true })).total, 2)
+  assert.equal('total' in (await client.jobs({ limit: 1, total: false })), false)
+  assert.equal((await request('/v1/jobs?total=perhaps')).status, 400)
+})

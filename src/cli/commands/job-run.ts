@@ -6,6 +6,7 @@ import { exitCodes } from '../complain.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { between } from '../moments.ts'
+import { refused } from '../parse.ts'
 import { localFlag, readJob, specHelp } from '../read-spec.ts'
 import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { watchJob } from '../watch.ts'
@@ -21,8 +22,9 @@ export const jobRun = apiCommand({
   more: `${specHelp}
 
 Only the spec is sent. Nothing is uploaded: inputs stay where they are, and workers fetch what they need of them.`,
-  takes: { spec: 'the file of the job' },
+  takes: { 'spec?': 'the file of the job' },
   flags: {
+    pipeline: { kind: 'text', value: 'NAME', says: 'in place of a file: a pipeline of the server’s settings' },
     input: { kind: 'json', value: 'JSON', says: 'its input, in place of the one in the spec' },
     wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
     ...localFlag,
@@ -32,7 +34,9 @@ Only the spec is sent. Nothing is uploaded: inputs stay where they are, and work
   },
   async run(ask) {
     const { api, args, flags } = ask
-    const { spec, fromPipeline } = await readJob(args.spec, { local: flags.local === true })
+    if ((args.spec === undefined) === (flags.pipeline === undefined)) throw refused('A file or a --pipeline: name one.')
+    const { spec, fromPipeline } =
+      args.spec === undefined ? named(flags.pipeline!) : await readJob(args.spec, { local: flags.local === true })
     if (fromPipeline && !flags.local) ask.screen.note(inKubernetes)
     const { actor } = callOf(flags)
     const call = said({ actor, idempotencyKey: flags['idempotency-key'] })
@@ -51,6 +55,8 @@ export const jobWait = apiCommand({
   flags: waitFlags,
   run: async ask => waitFor(ask.api, await findJobId(ask.api, ask.args.id), ask),
 })
+
+const named = (pipeline: string) => ({ spec: { pipeline }, fromPipeline: false })
 
 const inKubernetes =
   'A pipeline runs in Kubernetes, by a server with --kubernetes; --local has workers with --commands run it.'

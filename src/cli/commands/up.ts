@@ -12,6 +12,7 @@ import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
+import { pipelinesOf } from '../pipelines.ts'
 import { openRunners } from '../runners.ts'
 import type { Screen } from '../screen.ts'
 import { stateOf } from '../states.ts'
@@ -58,6 +59,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const log = logOf(settled.values)
     await using engine = await pawl({
       ...store,
+      ...(await pipelinesOf(settled)),
       log,
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })

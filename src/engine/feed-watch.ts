@@ -1,6 +1,11 @@
 /** One look at the feed for all streams that have read everything: those that wait cost nothing more, however many. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pawl } from '../engine/engine.ts'
+import type { FeedPage, FeedQuery } from '../protocol/tasks.ts'
+
+/** Whoever reads the feed for them. */
+export interface FeedReader {
+  events(ask: FeedQuery): Promise<FeedPage>
+}
 
 export interface FeedWatch {
   /** Resolves when there may be more behind the cursor, when the time is over, or when the signal aborts. */
@@ -14,7 +19,7 @@ interface Waiter {
   wake(): void
 }
 
-export function watchFeed(engine: Pick<Pawl, 'events'>): FeedWatch {
+export function watchFeed(engine: FeedReader): FeedWatch {
   const waiting = new Set<Waiter>()
   let isLooking = false
 
