@@ -62,6 +62,12 @@ export function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): v
   }
 }
 
+/** A page can make its browser GET from anywhere, and sends no Origin with it: where that changes something, it may not. */
+export function refusePages({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  const site = headers['sec-fetch-site'] ?? 'none'
+  if (site !== 'none' && site !== 'same-origin') throw new Problem('HOST_REFUSED', { site })
+}
+
 const nameIn = (host: string) =>
   host
     .toLowerCase()

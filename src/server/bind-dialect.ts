@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import type { Answer, Dialect, DialectRoute } from '../dialects/dialect.ts'
 import type { Log } from '../engine/context.ts'
 import { Problem } from '../kernel/problem.ts'
-import { admit, demand } from './admit.ts'
+import { admit, demand, refusePages } from './admit.ts'
 import { callOf, type Served } from './bind.ts'
 import { problemIn, tellBug } from './problems.ts'
 import type { Came } from './read-request.ts'
@@ -20,12 +20,17 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
       })
       scope.setNotFoundHandler((request, reply) => {
         const path = request.url.split('?')[0]
-        return send(reply, dialect.refuse(faultOf(new Problem('ROUTE_NOT_FOUND', { path }))))
+        return refuseIn(dialect, reply, new Problem('ROUTE_NOT_FOUND', { path }))
       })
       for (const route of dialect.routes) bindRoute(scope, served, dialect, route, root)
     },
     { prefix: root },
   )
+}
+
+/** A problem that is found before a route is, in the words of whoever is spoken to there. */
+export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem): FastifyReply {
+  return send(reply, dialect.refuse(faultOf(problem)))
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
@@ -35,6 +40,7 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     async onRequest(request) {
       if (route.needs === null) return
+      if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
       request.asker = await admit(door, request, dialect.secretIn)
       demand(request.asker, route.needs)
     },

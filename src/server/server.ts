@@ -7,7 +7,7 @@ import type { Pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
 import { bind, type Served } from './bind.ts'
-import { bindDialect } from './bind-dialect.ts'
+import { bindDialect, refuseIn } from './bind-dialect.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
@@ -60,7 +60,8 @@ function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, roo
   bindDocs(own)
 }
 
-function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, calls: Calls): FastifyInstance {
+function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstance {
+  const { maxBodyBytes, requestSeconds, dialects: names, rootDialect } = settings
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestSeconds * 1000,
@@ -76,8 +77,11 @@ function makeApp({ maxBodyBytes, requestSeconds }: Required<ServerOptions>, call
     return503OnClosing: false,
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: true },
     clientErrorHandler: refuseSocket,
-    frameworkErrors: (error, _request, reply) => {
-      void sendProblem(reply, new Problem('REQUEST_INVALID', { why: error.message }))
+    frameworkErrors: (error, { url }, reply) => {
+      const problem = new Problem('REQUEST_INVALID', { why: error.message })
+      const atRoot = url.startsWith(`${ownRoot}/`) ? null : rootDialect
+      const spoken = names.find(name => url.startsWith(`/dialects/${name}/`)) ?? atRoot ?? undefined
+      void (spoken === undefined ? sendProblem(reply, problem) : refuseIn(dialects[spoken], reply, problem))
     },
   })
   readBodies(app)

@@ -44,7 +44,10 @@ interface JobOfStages {
   readonly plan: Pick<JobPlan, 'softDeadlineSeconds' | 'hardDeadlineSeconds'>
 }
 
-/** Stages with their lanes, which are closed. A stage without a type of its own gets its lane from the first task. */
+/**
+ * Stages with their lanes, which are closed. A stage without a type of its own gets its lane from the first task. The
+ * deadlines of one that is added are those of its job, and count from when that was submitted.
+ */
 export async function insertStages(
   sql: Sql,
   job: JobOfStages,
@@ -65,9 +68,9 @@ export async function insertStages(
     ), lanes as (
       insert into pawl.lane (queue, stage_id, priority, rank, open, job_id, parallelism, soft_at, hard_at)
       select coalesce(plan->>'queue', plan->>'task', name), id, ${job.priority}, ${job.priority}, false, ${job.id}::uuid,
-             (plan->>'parallelism')::int, pawl.clock() + make_interval(secs => ${soft}::float8),
-             pawl.clock() + make_interval(secs => ${hard}::float8)
-        from new
+             (plan->>'parallelism')::int, j.begun_at + make_interval(secs => ${soft}::float8),
+             j.begun_at + make_interval(secs => ${hard}::float8)
+        from new cross join (select (history[1]).ts as begun_at from pawl.job where id = ${job.id}::uuid) as j
       returning id, stage_id
     ), made as (
       insert into pawl.stage (id, job_id, name, seq, round, state, ordinal, kind, undoes, plan, metadata, lane_id, open, fan,

@@ -1,12 +1,81 @@
-import type { Dialect } from '../dialect.ts'
+import type { Schema } from '../../kernel/check.ts'
+import type { Dialect, DialectRoute } from '../dialect.ts'
+import { capacity, capacitySchema } from './capacity.ts'
+import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'
+import { invoke } from './invoke.ts'
+import { deleteJob, listJobs, stateOrJob, stopJob } from './jobs.ts'
+import { limits } from './limits.ts'
 import { words } from './words.ts'
+import { workInfoSchema } from './work-info.ts'
+
+const jobs: Schema = { type: 'array', items: workInfoSchema }
+const stop: Omit<DialectRoute, 'method'> = {
+  path: '/api/jobs/{id}/stop',
+  needs: 'operate',
+  says: 'Cancel a job that is not terminal.',
+  answers: goodSchema({ const: 'Job stopped' }),
+  handle: stopJob,
+}
 
 export const marie: Dialect = {
   name: 'marie',
   of: 'Marie’s scheduler',
   words,
-  routes: [],
-  refuse: ({ status, code, message }) => ({ status, body: { code, message } }),
-  faults: {},
-  limits: [],
+  routes: [
+    {
+      method: 'POST',
+      path: '/api/v1/invoke',
+      needs: 'produce',
+      says: 'Submit a job.',
+      answers: schemaOf({
+        status: { const: 'OK' },
+        result: workInfoSchema,
+        header: schemaOf({}),
+        parameters: schemaOf({
+          status: { const: 'submitted' },
+          msg: { type: 'string' },
+          job_id: { type: 'string' },
+        }),
+        data: { type: 'null' },
+      }),
+      handle: invoke,
+    },
+    {
+      method: 'GET',
+      path: '/api/jobs',
+      needs: 'read',
+      says: 'Jobs, newest first; `?dag_id=`, `?queue=` and `?limit=` narrow it down.',
+      answers: goodSchema(jobs),
+      handle: listJobs,
+    },
+    {
+      method: 'GET',
+      path: '/api/jobs/{id}',
+      needs: 'read',
+      says: 'The jobs in a state, or one job.',
+      answers: goodSchema({ anyOf: [jobs, workInfoSchema] }),
+      handle: stateOrJob,
+    },
+    { ...stop, method: 'GET' },
+    { ...stop, method: 'POST' },
+    {
+      method: 'DELETE',
+      path: '/api/jobs/{id}',
+      needs: 'operate',
+      says: 'Delete the record of a job that is terminal.',
+      answers: goodSchema({ const: 'Job deleted' }),
+      handle: deleteJob,
+    },
+    {
+      method: 'GET',
+      path: '/api/capacity',
+      needs: 'read',
+      says: 'The slots of each queue, and how many are used.',
+      answers: goodSchema(capacitySchema),
+      handle: capacity,
+    },
+  ],
+  refuse,
+  faults: badSchema,
+  limits,
 }

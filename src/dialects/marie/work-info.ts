@@ -1,0 +1,69 @@
+/** A task as Marie shows a job. */
+import type { Schema } from '../../kernel/check.ts'
+import { isObject } from '../../kernel/check.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import type { TaskView } from '../../protocol/tasks.ts'
+import { wordFor } from '../words.ts'
+import { schemaOf } from './envelope.ts'
+import { words } from './words.ts'
+
+/** What was said of a job that Pawl knows in other words, or not at all: kept with the task, under `marie`. */
+export interface Kept {
+  readonly id: string | null
+  readonly dag_id: string | null
+  readonly dependencies: readonly string[]
+  readonly retry_limit: number
+  readonly retry_delay: number
+  readonly retry_backoff: boolean
+  readonly expire_in_seconds: number
+  readonly soft_sla: string | null
+  readonly hard_sla: string | null
+}
+
+/** Of a task that was queued otherwise, what only Marie's clients say is null. */
+export function workInfo(task: TaskView) {
+  const kept: Partial<Kept> = isObject(task.metadata.marie) ? task.metadata.marie : {}
+  return {
+    id: kept.id ?? task.id,
+    name: task.type,
+    priority: task.priority,
+    data: task.payload,
+    state: wordFor(words.task, task, 0),
+    retry_limit: kept.retry_limit ?? null,
+    retry_delay: kept.retry_delay ?? null,
+    retry_backoff: kept.retry_backoff ?? null,
+    start_after: task.runAt,
+    expire_in_seconds: kept.expire_in_seconds ?? null,
+    keep_until: task.keepUntil,
+    dependencies: kept.dependencies ?? [],
+    dag_id: kept.dag_id ?? task.jobId,
+    soft_sla: kept.soft_sla ?? null,
+    hard_sla: kept.hard_sla ?? null,
+    created_at: task.createdAt,
+    completed_at: task.endedAt,
+  }
+}
+
+const text = { type: 'string' }
+const at = { type: 'string', format: 'date-time' }
+const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
+
+export const workInfoSchema: Schema = schemaOf({
+  id: text,
+  name: text,
+  priority: { type: 'integer' },
+  data: {},
+  state: { enum: [...new Set(Object.keys(taskLifecycle.states).map(state => words.task![state as never]))] },
+  retry_limit: orNull({ type: 'integer' }),
+  retry_delay: orNull({ type: 'number' }),
+  retry_backoff: orNull({ type: 'boolean' }),
+  start_after: at,
+  expire_in_seconds: orNull({ type: 'number' }),
+  keep_until: orNull(at),
+  dependencies: { type: 'array', items: text },
+  dag_id: orNull(text),
+  soft_sla: orNull(at),
+  hard_sla: orNull(at),
+  created_at: at,
+  completed_at: orNull(at),
+} satisfies Record<keyof ReturnType<typeof workInfo>, Schema>)
