@@ -1,6 +1,7 @@
 /** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SyncRequest } from '../protocol/sync.ts'
-import { claimTasks, nextDueSeconds } from '../store/claim.ts'
+import { claimTasks, dueByQueue, nextDueSeconds } from '../store/claim.ts'
 import type { Claimed } from '../store/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
@@ -9,11 +10,14 @@ import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
+const insistSeconds = 1
 
 export interface ClaimWait {
   /** What this worker reports at the same time: it may free a slot. */
   readonly settling?: Promise<unknown>
   readonly signal?: AbortSignal | undefined
+  /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
+  readonly insists?: boolean
   /** The key under which the same claim may be asked for again. */
   readonly key?: Idempotency
 }
@@ -22,10 +26,13 @@ export interface ClaimWait {
 export async function claimOrWait(
   context: Context,
   request: SyncRequest,
-  { settling, signal, key = {} }: ClaimWait,
+  { settling, signal, insists = false, key = {} }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
-  const until = performance.now() + (request.waitSeconds ?? 0) * 1000
+  const began = performance.now()
+  const until = began + (request.waitSeconds ?? 0) * 1000
+  const isNearlyWon = async () =>
+    insists && performance.now() - began < insistSeconds * 1000 && (await isDue(context.sql, queues))
   let pauseSeconds = lookAgainSeconds
   for (;;) {
     const at = performance.now()
@@ -34,7 +41,13 @@ export async function claimOrWait(
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
     if (tasks?.length === request.claim) context.wake.rouse(queues)
-    if (tasks !== undefined || leftSeconds <= 0 || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
+    if (leftSeconds <= 0) {
+      if (!(await isNearlyWon())) return { tasks: [], at }
+      await sleep(pauseSeconds * 1000)
+      pauseSeconds *= 2
+      continue
+    }
     await settling
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
@@ -44,6 +57,14 @@ export async function claimOrWait(
     pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
+}
+
+/**
+ * Tasks that were queued together share a place, and whoever claims one of them has it locked for an instant: who came
+ * just then has seen nothing.
+ */
+async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
+  return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
 }
 
 /** Undefined: there is nothing, yet. */

@@ -128,15 +128,15 @@ function engineOf(context: Context, close: () => Promise<void>) {
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
-    succeed: (id: string, epoch: number, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
+    succeed: (id: string, epoch: number | null, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
       oneTask.settleOne(context, 'succeeded', id, epoch, said, queues),
-    fail: (id: string, epoch: number, said?: oneTask.Said<'failed'>) =>
+    fail: (id: string, epoch: number | null, said?: oneTask.Said<'failed'>) =>
       oneTask.settleOne(context, 'failed', id, epoch, said),
-    skip: (id: string, epoch: number, said?: oneTask.Said<'skipped'>) =>
+    skip: (id: string, epoch: number | null, said?: oneTask.Said<'skipped'>) =>
       oneTask.settleOne(context, 'skipped', id, epoch, said),
-    release: (id: string, epoch: number, said?: oneTask.Said<'released'>) =>
+    release: (id: string, epoch: number | null, said?: oneTask.Said<'released'>) =>
       oneTask.settleOne(context, 'released', id, epoch, said),
-    cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
+    cancelled: (id: string, epoch: number | null, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
     reportArtifacts: (id: string, epoch: number, said: { readonly artifacts: readonly SaidArtifact[] }) =>
       oneTask.artifacts(context, id, epoch, said),
