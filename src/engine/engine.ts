@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifact, StageFilesQuery } from '../protocol/artifacts.ts'
-import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
+import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
@@ -17,7 +17,7 @@ import type {
   TaskOptions,
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
-import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
@@ -161,7 +161,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
     stage: (id: string) => jobRead.readStage(context, id),
-    stages: (query: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    stages: (query?: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    taskCounts: (stageIds: readonly string[]) => jobRead.countTasksOf(context, stageIds),
     startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),
     pauseJob: (id: string, call?: control.ControlCall) => jobControl.pause(context, id, call),
     resumeJob: (id: string, call?: control.ControlCall) => jobControl.resume(context, id, call),
@@ -175,7 +176,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     patchStage: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchStage(context, id, patch, call),
     patchTask: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchTask(context, id, patch, call),
     sealJob: (id: string, call?: control.ControlCall) => jobControl.seal(context, id, call),
-    addStages: (id: string, stages: readonly StageSpec[], call?: control.ControlCall) =>
+    addStages: (id: string, stages: readonly AddedStage[], call?: control.ControlCall) =>
       jobControl.addStages(context, id, stages, call),
     approve: (id: string, call?: stageControl.ApproveCall) => stageControl.approve(context, id, call),
     reject: (id: string, call?: stageControl.ApproveCall) => stageControl.reject(context, id, call),

@@ -1,7 +1,7 @@
 /** What each operation answers. */
 import type { Schema } from '../kernel/check.ts'
 import type { Operation } from './routes.ts'
-import { list, object, orNull, ref, text } from './shapes.ts'
+import { list, object, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 
 const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> = {}): Schema => ({
@@ -11,6 +11,12 @@ const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> =
   additionalProperties: false,
 })
 
+/** One that says how many there are in all, where that was asked for. */
+const numbered = (name: keyof typeof views): Schema => ({
+  ...page(name, { total: whole }),
+  required: ['items', 'next'],
+})
+
 const job = ref('Job')
 const stage = ref('Stage')
 const task = ref('Task')
@@ -18,7 +24,7 @@ const task = ref('Task')
 /** What each operation answers; nothing: no body. */
 export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   submit: job,
-  jobs: page('Job'),
+  jobs: numbered('Job'),
   job,
   patchJob: job,
   deleteJob: undefined,
@@ -28,12 +34,12 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   cancelJob: job,
   retryJob: job,
   sealJob: job,
-  addStages: job,
+  addStages: ref('JobWithAdded'),
   jobEvents: page('Event'),
   jobStages: page('Stage'),
   jobArtifacts: page('Artifact'),
-  jobTasks: page('Task'),
-  stages: page('Stage'),
+  jobTasks: numbered('Task'),
+  stages: numbered('Stage'),
   stage,
   patchStage: stage,
   approve: stage,
@@ -42,13 +48,13 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   cancelStage: stage,
   retryStage: stage,
   sealStage: stage,
-  addTasks: stage,
+  addTasks: ref('StageWithAdded'),
   stageEvents: page('Event'),
   stageArtifacts: page('Artifact'),
   stageFiles: page('StageFile'),
-  stageTasks: page('Task'),
+  stageTasks: numbered('Task'),
   enqueueMany: { anyOf: [ref('QueuedTask'), list(ref('QueuedTask'))] },
-  tasks: page('Task'),
+  tasks: numbered('Task'),
   task,
   taskEvents: page('Event'),
   attempts: list(ref('Attempt')),

@@ -72,6 +72,7 @@ function meant(value: string | readonly string[], schema: Schema): unknown {
   if (kinds.includes('array')) return texts
   const [text] = texts as [string]
   if (texts.length > 1) return texts
+  if (Array.isArray(schema.enum) && schema.enum.includes(true)) return { true: true, false: false }[text] ?? text
   const isNumber = kinds.includes('integer') || kinds.includes('number')
   return isNumber && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
 }
