@@ -137,6 +137,8 @@ function addressOf(pattern: string, id: unknown, body: unknown) {
 
 function queryText(query: unknown): string {
   const entries = Object.entries((query ?? {}) as Record<string, unknown>).filter(([, value]) => value !== undefined)
-  const text = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  const text = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, wordOf(value)])).toString()
   return text === '' ? '' : `?${text}`
 }
+
+const wordOf = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))

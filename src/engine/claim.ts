@@ -10,32 +10,32 @@ import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 
 const lookAgainSeconds = 0.001
-
-/** Tasks that were queued together lie together, and while one is taken out nobody else sees the others. */
-const sureSeconds = 2
-const meetAgainMs = 20
+const insistSeconds = 2
 
 export interface ClaimWait {
   /** What this worker reports at the same time: it may free a slot. */
   readonly settling?: Promise<unknown>
   readonly signal?: AbortSignal | undefined
+  /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
+  readonly insists?: boolean
   /** The key under which the same claim may be asked for again. */
   readonly key?: Idempotency
   /** What the session's last claim still holds stands for a claim. */
   readonly unlessHolding?: boolean
-  /** Nothing is said to be there only if nothing is: not because others were claiming it just then. */
-  readonly sure?: boolean
 }
 
 /** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { settling, signal, key = {}, unlessHolding = false, sure = false }: ClaimWait,
+  { settling, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
-  const until = performance.now() + (request.waitSeconds ?? 0) * 1000
+  const began = performance.now()
+  const until = began + (request.waitSeconds ?? 0) * 1000
+  const isNearlyWon = async () =>
+    insists && performance.now() - began < insistSeconds * 1000 && (await isDue(context.sql, queues))
   let pauseSeconds = lookAgainSeconds
   for (;;) {
     const at = performance.now()
@@ -46,8 +46,9 @@ export async function claimOrWait(
     if (tasks?.length === request.claim) context.wake.rouse(queues)
     if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
     if (leftSeconds <= 0) {
-      if (!sure || leftSeconds < -sureSeconds || !(await hasDue(context.sql, queues))) return { tasks: [], at }
-      await sleep(Math.random() * meetAgainMs)
+      if (!(await isNearlyWon())) return { tasks: [], at }
+      await sleep(pauseSeconds * 1000)
+      pauseSeconds *= 2
       continue
     }
     await settling
@@ -61,7 +62,11 @@ export async function claimOrWait(
   }
 }
 
-async function hasDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
+/**
+ * Tasks that were queued together share a place, and whoever claims one of them has it locked for an instant: who came
+ * just then has seen nothing.
+ */
+async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
   return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
 }
 

@@ -16,7 +16,7 @@ import { readStages, type StageRow } from '../store/jobs.ts'
 import { checkId } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
-import { type StageToWrite, writeJob } from './submit.ts'
+import { type StageToWrite, type TaskToWrite, writeJob } from './submit.ts'
 
 export async function cloneJob(
   context: Context,
@@ -69,10 +69,16 @@ function clonesOf(stages: readonly StageRow[], tasks: readonly Redo[]): StageToW
     return {
       id: ids.get(stage.id)!,
       plan: planOf(stage),
-      payloads: mine.flatMap(task => (isDone(task) ? [] : [moved(task.payload)])),
+      tasks: mine.flatMap(task => (isDone(task) ? [] : [{ ...again(task), payload: moved(task.payload) }])),
       carried: mine.flatMap(task => (isDone(task) ? [{ payload: moved(task.payload), doneBy: task.doneBy! }] : [])),
     }
   })
+}
+
+/** What it had of its own, beside its payload. */
+function again({ type, settings, metadata }: Redo): Pick<TaskToWrite, 'type' | 'own'> {
+  const own = { ...(settings !== null && { settings }), ...(metadata !== null && { metadata }) }
+  return { ...(type !== null && { type }), ...(Object.keys(own).length > 0 && { own }) }
 }
 
 /** How a payload's text says that a folder holds what a stage has put out. */

@@ -22,6 +22,14 @@ export interface ControlCall extends Idempotency {
   readonly actor?: string
   readonly traceparent?: string
   readonly reason?: string
+  /** Only if it is in one of these states; in another it is refused, whatever the move. */
+  readonly ifState?: string | readonly string[]
+}
+
+/** Refuses what is not in a state that the caller reckons with. */
+export function demandState({ ifState }: ControlCall, state: string, named: Record<string, unknown>): void {
+  const wanted = ifState === undefined ? undefined : [ifState].flat()
+  if (wanted?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...named, state, ifState: wanted })
 }
 
 /** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
@@ -83,6 +91,7 @@ async function control(
           const [task] = await lockTasks(tx, [taskId])
           if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
           if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
+          demandState(call, task.state, { id: taskId })
           const ruling = await rule(tx, task, decide(task))
           await writeRulings(tx, [placed(book, ruling)], actor)
         })

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
-import type { JobQuery, NewStageTask } from '../protocol/jobs.ts'
+import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
@@ -18,7 +18,7 @@ import type {
   TaskOptions,
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
-import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
@@ -140,15 +140,15 @@ function engineOf(context: Context, close: () => Promise<void>) {
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
-    succeed: (id: string, epoch: number, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
+    succeed: (id: string, epoch: number | null, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
       oneTask.settleOne(context, 'succeeded', id, epoch, said, queues),
-    fail: (id: string, epoch: number, said?: oneTask.Said<'failed'>) =>
+    fail: (id: string, epoch: number | null, said?: oneTask.Said<'failed'>) =>
       oneTask.settleOne(context, 'failed', id, epoch, said),
-    skip: (id: string, epoch: number, said?: oneTask.Said<'skipped'>) =>
+    skip: (id: string, epoch: number | null, said?: oneTask.Said<'skipped'>) =>
       oneTask.settleOne(context, 'skipped', id, epoch, said),
-    release: (id: string, epoch: number, said?: oneTask.Said<'released'>) =>
+    release: (id: string, epoch: number | null, said?: oneTask.Said<'released'>) =>
       oneTask.settleOne(context, 'released', id, epoch, said),
-    cancelled: (id: string, epoch: number, said?: oneTask.Said<'cancelled'>) =>
+    cancelled: (id: string, epoch: number | null, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
     reportArtifacts: (id: string, epoch: number, said: SaidArtifacts) => oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
@@ -181,7 +181,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     inputsFound: (jobId: string, waitSeconds: number, signal?: AbortSignal) =>
       inputsFound(context, jobId, waitSeconds, signal),
     stage: (id: string) => jobRead.readStage(context, id),
-    stages: (query: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    stages: (query?: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    taskCounts: (stageIds: readonly string[]) => jobRead.countTasksOfStages(context, stageIds),
     startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),
     pauseJob: (id: string, call?: control.ControlCall) => jobControl.pause(context, id, call),
     resumeJob: (id: string, call?: control.ControlCall) => jobControl.resume(context, id, call),
@@ -195,7 +196,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     patchStage: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchStage(context, id, patch, call),
     patchTask: (id: string, patch: MetadataPatch, call?: control.ControlCall) => patchTask(context, id, patch, call),
     sealJob: (id: string, call?: control.ControlCall) => jobControl.seal(context, id, call),
-    addStages: (id: string, stages: readonly StageSpec[], call?: control.ControlCall) =>
+    addStages: (id: string, stages: readonly AddedStage[], call?: control.ControlCall) =>
       jobControl.addStages(context, id, stages, call),
     approve: (id: string, call?: stageControl.ApproveCall) => stageControl.approve(context, id, call),
     reject: (id: string, call?: stageControl.ApproveCall) => stageControl.reject(context, id, call),

@@ -5,16 +5,16 @@ import { isFinal, mayMove, movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { cancelFields, controlFields } from '../protocol/fields.ts'
-import type { JobView } from '../protocol/jobs.ts'
+import type { Added, AddedStage, JobView } from '../protocol/jobs.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
 import { setLanePriority } from '../store/lanes.ts'
 import { insertStages } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
-import { checkId, checkOptions } from './check.ts'
+import { checkId, checkOptions, isObject } from './check.ts'
 import type { Context } from './context.ts'
-import type { ControlCall } from './control.ts'
+import { type ControlCall, demandState } from './control.ts'
 import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
@@ -116,11 +116,32 @@ export function seal(context: Context, id: string, call: ControlCall = {}) {
 }
 
 /** Adds stages to an open job. They may need stages that are there; by default, the last one. */
-export function addStages(context: Context, id: string, specs: readonly StageSpec[], call: ControlCall = {}) {
+export async function addStages(
+  context: Context,
+  id: string,
+  stages: readonly AddedStage[],
+  call: ControlCall = {},
+): Promise<JobView & Added> {
   checkOptions(call, controlFields, 'stages')
-  return request(context, id, call, ['stages', specs], async (book, tx) => {
+  const { view, result } = await requestFor(context, id, call, ['stages', stages], (book, tx) => {
     if (isFinal(jobLifecycle, book.job.state)) throw refused(book, 'stages')
-    await addTo(context, book, tx, { name: book.job.name, stages: specs }, call.actor ?? 'operator')
+    const known = book.stages.filter(({ kind }) => kind === 'work')
+    const spec = { name: book.job.name, stages: named(stages, known) }
+    return addTo(context, book, tx, spec, call.actor ?? 'operator')
+  })
+  return { ...view, added: result }
+}
+
+/** One that brings no name is called for what is done in it; if that is taken, with a number behind it. */
+function named(stages: readonly AddedStage[], known: readonly { readonly name: string }[]): StageSpec[] {
+  const taken = new Set([...known, ...stages].map(stage => stage?.name))
+  return stages.map(stage => {
+    const does = stage?.task ?? stage?.queue
+    if (!isObject(stage) || stage.name !== undefined || typeof does !== 'string') return stage as StageSpec
+    let name = does
+    for (let n = 2; taken.has(name); n++) name = `${does} ${n}`
+    taken.add(name)
+    return { ...stage, name }
   })
 }
 
@@ -132,12 +153,12 @@ export function addStagesOf(context: Context, spec: JobSpec & { readonly id: str
     const goesOn = open === 'untilDone' && mayMove(jobLifecycle, state, 'extend')
     if (isFinal(jobLifecycle, state) && !goesOn) throw refused(book, 'stages')
     const added = await addTo(context, book, tx, spec, actor)
-    if (!goesOn || added === 0) return
+    if (!goesOn || added.length === 0) return
     book.reviveJob({ to: 'pending', cause: 'stages_added' }, { begun: false, deadlineAt: deadlineOf(book) })
   })
 }
 
-async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, actor: string): Promise<number> {
+async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, actor: string): Promise<string[]> {
   const { job } = book
   if (job.endsAs !== null) throw refused(book, 'stages')
   if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
@@ -148,21 +169,21 @@ async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, ac
   const added = plan.stages.slice(known.length)
   const made = added.map((stage, index) => {
     checkFiles(context, stage)
-    const payloads = checkPayloads(context, stage)
-    return { ...newStage(stage, last + 1 + index, payloads.length, false), payloads }
+    const tasks = checkPayloads(context, stage)
+    return { ...newStage(stage, last + 1 + index, tasks.length, false), tasks }
   })
   await insertStages(tx, job, made, actor)
   await writeTasks(tx, job, made, actor)
-  const ids = new Set(made.map(stage => stage.id))
-  const rows = (await readStages(tx, job.id)).filter(stage => ids.has(stage.id))
+  const ids = made.map(stage => stage.id)
+  const rows = (await readStages(tx, job.id)).filter(stage => ids.includes(stage.id))
   book.stages.push(...rows)
-  return rows.length
+  return ids
 }
 
 /** As much of a stage that is there as those that are added may refer to. */
 function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec {
   const { outputs = null } = files ?? {}
-  const does = files === undefined ? { task: task ?? name } : { run: { command: ['true'] } }
+  const does = files !== undefined ? { run: { command: ['true'] } } : task === null ? { open: true } : { task }
   return { name, needs: [...needs], ...does, ...(outputs !== null && { outputs }) }
 }
 
@@ -191,31 +212,43 @@ export async function request(
   what: readonly unknown[],
   change: (book: JobBook, tx: Sql) => Promise<void> | void,
 ): Promise<JobView> {
+  return (await requestFor(context, id, call, what, change)).view
+}
+
+/** The same, and what came of it. */
+export async function requestFor<T>(
+  context: Context,
+  id: string,
+  call: ControlCall,
+  what: readonly unknown[],
+  change: (book: JobBook, tx: Sql) => Promise<T> | T,
+): Promise<{ view: JobView; result: T }> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const actor = call.actor ?? 'operator'
   const sql = context.within(call.tx)
-  const checked = async (book: JobBook, tx: Sql) => {
+  const checked = (book: JobBook, tx: Sql) => {
     if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id })
-    await change(book, tx)
+    demandState(call, book.job.state, { job: jobId })
+    return change(book, tx)
   }
   if (!sql.isTransaction && call.idempotencyKey === undefined) {
-    await driveJob(context, jobId, actor, checked)
-    return readJob(context, jobId)
+    const result = await driveJob(context, jobId, actor, checked)
+    return { view: await readJob(context, jobId), result }
   }
   const run = () =>
     once(sql, call, ['job', jobId, ...what], outer =>
       outer.begin(async tx => {
-        const { queues } = await driveOnce(tx, jobId, actor, checked)
-        return { view: await readJob({ sql: tx }, jobId), queues }
+        const { queues, result } = await driveOnce(tx, jobId, actor, checked)
+        return { view: await readJob({ sql: tx }, jobId), queues, result }
       }),
     )
-  const { view, queues } = await (sql.isTransaction ? run() : again(run))
+  const { view, queues, result } = await (sql.isTransaction ? run() : again(run))
   if (sql.isTransaction) await context.tellOnCommit(sql, queues)
   else {
     context.wake.tell(queues)
     await finishErrands(context, jobId)
   }
-  return view
+  return { view, result }
 }
 
 function demand(book: JobBook, move: JobMove): void {

@@ -9,7 +9,7 @@ import { getJob } from '../store/job-read.ts'
 import { checkId, checkOptions } from './check.ts'
 import { cloneJob } from './clone.ts'
 import type { Context } from './context.ts'
-import type { ControlCall } from './control.ts'
+import { type ControlCall, demandState } from './control.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './job-read.ts'
 import { once } from './once.ts'
@@ -30,8 +30,9 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   checkOptions(call, controlFields, 'delete')
   const sql = context.within(call.tx)
   const jobId = checkId(id, 'JOB_NOT_FOUND')
-  const { idempotencyKey: _, ...rest } = call
+  const { idempotencyKey: _, ifState: _state, ...rest } = call
   const found = await getJob(sql, jobId)
+  if (found !== undefined) demandState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' })
   await once(sql, call, ['delete', jobId], async outer => {
     const job = await readJob({ sql: outer }, jobId)

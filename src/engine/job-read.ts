@@ -1,9 +1,13 @@
 import { Problem } from '../kernel/problem.ts'
-import type { StageState } from '../kernel/stage.ts'
-import { jobQueryFields, stageQueryFields } from '../protocol/fields.ts'
-import type { JobPage, JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
+import type { TaskState } from '../kernel/task.ts'
+import type { StageQuery } from '../protocol/api.ts'
+import type { JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
+import { jobQueryFields, stageQueryFields } from '../protocol/query-fields.ts'
+import type { Page } from '../protocol/tasks.ts'
 import {
   countJobs,
+  countStages,
+  countStates,
   countTasks,
   getJob,
   getStage,
@@ -16,6 +20,7 @@ import {
 } from '../store/job-read.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkId, checkOptions } from './check.ts'
+import { iso, momentOf } from './view.ts'
 
 export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promise<JobView> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
@@ -35,14 +40,20 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
   return toStageView(stage)
 }
 
-/** Newest first, in pages. */
-export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<JobPage> {
+/** A page at a time, newest first unless it says otherwise. */
+export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<Page<JobView>> {
   checkOptions(query, jobQueryFields, 'jobs')
-  const { name = null, correlationId = null, limit = 50, cursor } = query
-  const states = query.state === undefined ? [] : [query.state].flat()
-  const before = cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID')
-  const fit = { name, correlationId, states }
-  const jobs = await listJobs(sql, fit, { before, limit })
+  const { limit = 50, cursor, order = 'newest', offset = 0 } = query
+  const filter = {
+    name: query.name ?? null,
+    states: query.state === undefined ? [] : [query.state].flat(),
+    correlationId: query.correlationId ?? null,
+    createdFrom: momentOf(query.createdFrom),
+    createdTo: momentOf(query.createdTo),
+    priorityFrom: query.priorityFrom ?? null,
+    priorityTo: query.priorityTo ?? null,
+  }
+  const jobs = await listJobs(sql, filter, { order, limit, offset, cursor: cursorOf(cursor) })
   const stages = await stagesOf(
     sql,
     jobs.map(({ id }) => id),
@@ -53,23 +64,47 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
       stages.filter(({ jobId }) => jobId === job.id),
     ),
   )
-  const next = items.length < limit ? null : items.at(-1)!.id
-  return query.total ? { items, next, total: await countJobs(sql, fit) } : { items, next }
+  return {
+    items,
+    next: items.length < limit ? null : items.at(-1)!.id,
+    ...(query.total === true && { total: await countJobs(sql, filter) }),
+  }
 }
 
-/** Stages in some states, over all jobs, the oldest first: what waits for somebody, say. */
-export async function findStages(
+/** Stages over all jobs, the oldest first: what waits for somebody, say. */
+export async function findStages({ sql }: { readonly sql: Sql }, query: StageQuery = {}): Promise<Page<StageView>> {
+  checkOptions(query, stageQueryFields, 'stages')
+  const { limit = 50, cursor, offset = 0 } = query
+  const filter = {
+    states: query.state === undefined ? [] : [query.state].flat(),
+    jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
+    queue: query.queue ?? null,
+  }
+  const rows = await listStages(sql, filter, { order: 'oldest', limit, offset, cursor: cursorOf(cursor) })
+  return {
+    items: rows.map(toStageView),
+    next: rows.length < limit ? null : rows.at(-1)!.id,
+    ...(query.total === true && { total: await countStages(sql, filter) }),
+  }
+}
+
+export type TaskCounts = Readonly<Partial<Record<TaskState, number>>>
+
+/** How many tasks each of these stages has in each state, counted one by one; those that have none are left out. */
+export async function countTasksOfStages(
   { sql }: { readonly sql: Sql },
-  query: { readonly state: StageState | readonly StageState[]; readonly limit?: number; readonly cursor?: string },
-) {
-  checkOptions({ ...query, state: query.state ?? null }, stageQueryFields, 'stages')
-  const { limit = 50, cursor } = query
-  const after = cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID')
-  const items = (await listStages(sql, [query.state].flat(), after, limit)).map(toStageView)
-  return { items, next: items.length < limit ? null : items.at(-1)!.id }
+  stageIds: readonly string[],
+): Promise<Map<string, TaskCounts>> {
+  const ids = stageIds.map(id => checkId(id, 'STAGE_NOT_FOUND'))
+  const found = new Map<string, TaskCounts>()
+  if (ids.length === 0) return found
+  for (const { stageId, state, tasks } of await countStates(sql, ids)) {
+    found.set(stageId, { ...found.get(stageId), [state]: tasks })
+  }
+  return found
 }
 
-const iso = (date: Date | null) => date?.toISOString() ?? null
+const cursorOf = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))
 
 function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
   const { id, name, state, round, seq, priority, open, input, endsAs, compensated, correlationId, traceparent } = job
@@ -88,6 +123,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
     compensated,
     correlationId,
     traceparent,
+    tracestate: job.plan.tracestate ?? null,
     metadata: job.metadata ?? {},
     clonedFrom: job.clonedFrom,
     deadlineAt: iso(job.deadlineAt),
@@ -124,6 +160,8 @@ export function toStageView(stage: StageReadRow): StageView {
     error,
     held,
     gate: gate === null ? null : { approvers: gate.approvers, ask: gate.ask, until: iso(stage.gateUntil) },
+    data: plan.data ?? null,
+    traceparent: plan.traceparent ?? null,
     approvals: given,
     metadata: stage.metadata ?? {},
     createdAt: stage.createdAt.toISOString(),

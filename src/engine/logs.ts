@@ -1,7 +1,7 @@
 /** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
 import { Problem } from '../kernel/problem.ts'
-import { logQueryFields } from '../protocol/fields.ts'
 import { fitLine, type LogLevel, type LogLine, type LogPage, type LogQuery, logLimits } from '../protocol/logs.ts'
+import { logQueryFields } from '../protocol/query-fields.ts'
 import type { HeldTask } from '../protocol/sync.ts'
 import { type NewLine, readLines, writeLines } from '../store/logs.ts'
 import { checkId, checkOptions } from './check.ts'

@@ -198,11 +198,57 @@ test('tasks that are spawned with a settle in a transaction are there when it co
   )
 })
 
-test('of many who claim one task each at once, none is told that there is nothing while there is', async t => {
+test('who cannot name a lease reports the attempt that is under way, and only while there is one', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  for (const state of ['assigned', 'running'] as const) {
+    const { id } = await taskIn(run, state)
+    assert.equal((await engine.succeed(id, null, { output: 1 })).state, 'succeeded')
+    const again = engine.succeed(id, null)
+    await assert.rejects(again, { code: 'MOVE_REFUSED', details: { id, state: 'succeeded', possible: [] } })
+  }
+  const failed = await taskIn(run, 'running')
+  assert.equal((await engine.fail(failed.id, null, { error: { message: 'no' } })).state, 'retrying')
+  await assert.rejects(engine.fail(failed.id, null), { code: 'MOVE_REFUSED' })
+  const mine = await taskIn(run, 'running')
+  await engine.transaction(async tx => void (await engine.succeed(mine.id, null, { tx })))
+  assert.equal((await engine.task(mine.id)).state, 'succeeded')
+})
+
+test('of many who claim at once nobody goes away empty while something is due', async t => {
   const { engine } = await fresh(t)
-  await engine.enqueueMany(Array.from({ length: 40 }, () => ({ type: 'a' })))
-  const claims = Array.from({ length: 40 }, (_, n) => engine.claims({ worker: `w${n}`, queues: ['a'] }))
-  const won = (await Promise.all(claims)).map(([task]) => task?.id)
-  assert.equal(new Set(won.filter(id => id !== undefined)).size, 40)
-  assert.deepEqual(await engine.claims({ worker: 'late', queues: ['a'] }), [])
+  const crowd = 6
+  for (let round = 0; round < 10; round++) {
+    // Queued together, they share a place: whoever claims one of them has it locked for an instant.
+    await engine.enqueueMany(Array.from({ length: crowd }, () => ({ type: 'a' })))
+    const won = await Promise.all(
+      Array.from({ length: crowd }, (_, n) => engine.claims({ worker: `w${n}`, queues: ['a'], start: true })),
+    )
+    assert.deepEqual(
+      won.map(tasks => tasks.length),
+      Array.from({ length: crowd }, () => 1),
+    )
+    assert.equal(new Set(won.flatMap(tasks => tasks.map(({ id }) => id))).size, crowd)
+  }
+  assert.deepEqual(await engine.claims({ worker: 'w', queues: ['a'] }), [])
+})
+
+test('only the first start in a stage is news to its job, and one that comes after a retry is again', async t => {
+  const { engine, sql } = await fresh(t)
+  const { id } = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a', payloads: [1, 2, 3] }] })
+  const begin = async () => (await engine.claims({ worker: 'w', queues: ['a'], start: true }))[0]!
+  const told = async () => (await sql<{ rows: number }>`select count(*)::int as rows from pawl.tally`)[0]!.rows
+  const first = await begin()
+  assert.deepEqual([(await engine.job(id)).state, await told()], ['running', 0])
+  const second = await begin()
+  assert.equal(await told(), 0)
+  const bad = { error: { message: 'no', permanent: true } }
+  await engine.fail(first.id, first.epoch, bad)
+  await engine.fail(second.id, second.epoch, bad)
+  assert.equal((await engine.job(id)).state, 'failed')
+  await engine.retryJob(id)
+  assert.equal((await engine.job(id)).state, 'pending')
+  await begin()
+  const { state, stages } = await engine.job(id)
+  assert.deepEqual([state, stages[0]!.state], ['running', 'running'])
 })

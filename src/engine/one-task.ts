@@ -2,7 +2,9 @@
  * The worker protocol one task at a time, for a shell script or for a handler that settles in its own transaction. Each
  * does a part of what `sync` does; what that would refuse is thrown.
  */
+import { movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem, problems } from '../kernel/problem.ts'
+import { taskLifecycle } from '../kernel/task.ts'
 import type { Call } from '../protocol/api.ts'
 import type { ArtifactView, SaidArtifact, SaidArtifacts } from '../protocol/artifacts.ts'
 import {
@@ -57,7 +59,7 @@ export async function claims(
   }
   const asked = { claim: 1, ...wanted }
   if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, sure: true })
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, insists: true })
   return begins ? begin(context, asked.worker, tasks) : tasks
 }
 
@@ -127,13 +129,13 @@ export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?:
 
 /**
  * Ends the attempt. Said again with the same outcome, it is answered as before. What it spawns must be in the queues
- * that the asker's key is for.
+ * that the asker's key is for. Without an epoch it is the attempt that is under way: for reports that name no lease.
  */
 export async function settleOne<Outcome extends OneOutcome>(
   context: Context,
   outcome: Outcome,
   id: string,
-  epoch: number,
+  epoch: number | null,
   call: Said<Outcome> = {} as Said<Outcome>,
   queues: readonly string[] | null = null,
 ): Promise<TaskView> {
@@ -144,8 +146,8 @@ export async function settleOne<Outcome extends OneOutcome>(
     return readTask(context, id)
   }
   const within = { ...context, sql: context.within(tx) }
-  const { owner } = await readTask(within, id)
-  await completeIn(context, tx, { ...said, id, epoch, outcome }, owner ?? 'nobody')
+  const task = await readTask(within, id)
+  await completeIn(context, tx, { ...said, id, epoch: epoch ?? heldUnder(task), outcome }, task.owner ?? 'nobody')
   return readTask(within, id)
 }
 
@@ -166,14 +168,20 @@ export async function completeIn(
 async function say(
   context: Context,
   id: string,
-  epoch: number,
+  epoch: number | null,
   part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
   queues: readonly string[] | null = null,
 ) {
-  const { owner } = await readTask(context, id)
-  const answer = await sync(context, { ...part({ id, epoch }), worker: owner ?? 'nobody' }, undefined, { queues })
+  const task = await readTask(context, id)
+  const held = { id, epoch: epoch ?? heldUnder(task) }
+  const answer = await sync(context, { ...part(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)
   return answer
+}
+
+function heldUnder({ id, epoch, state }: TaskView): number {
+  if (taskLifecycle.states[state].kind === 'held') return epoch
+  throw new Problem('MOVE_REFUSED', { id, state, possible: movesOpenTo(taskLifecycle, state, 'worker') })
 }
 
 function problemOf({ id, epoch, code, message }: Refusal): Problem {

@@ -142,3 +142,25 @@ test('metadata that is too large, is no JSON or is no object is refused, and not
   await assert.rejects(engine.patchTask(id, any({ priority: 1 })), { code: 'OPTION_UNKNOWN' })
   assert.equal((await engine.task(id)).seq, 1)
 })
+
+for (const database of bothKinds) {
+  test(`metadata can be replaced as a whole, and the event says what stood there (${database})`, async t => {
+    const run = await fresh(t, database)
+    const metadata = { owner: 'ada', tags: { a: 1 } }
+    const { id } = await taskIn(run, 'queued', { metadata })
+    const { id: stageId, jobId } = await stageIn(run, 'pending')
+    const anew = { tags: { b: null } }
+    const replaced = await run.engine.patchTask(id, { metadata: anew, replace: true })
+    assert.deepEqual(replaced.metadata, anew)
+    const event = (await run.engine.taskEvents(id)).items.at(-1)!
+    assert.deepEqual(event.payload, { patch: anew, replaces: true, before: metadata })
+    await run.engine.patchJob(jobId, { metadata })
+    await run.engine.patchStage(stageId, { metadata })
+    assert.deepEqual((await run.engine.patchJob(jobId, { metadata: anew, replace: true })).metadata, anew)
+    assert.deepEqual((await run.engine.patchStage(stageId, { metadata: anew, replace: true })).metadata, anew)
+    assert.deepEqual((await run.engine.patchTask(id, { metadata: null, replace: true })).metadata, {})
+    const { seq } = await run.engine.task(id)
+    await run.engine.patchTask(id, { metadata: {}, replace: true })
+    assert.equal((await run.engine.task(id)).seq, seq, 'what changes nothing is no event')
+  })
+}

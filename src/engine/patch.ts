@@ -106,11 +106,12 @@ function editOf(
   const before = kept ?? {}
   // As JSON: what a patch holds that JSON does not (undefined, a Date) must not be merged as it is.
   const asked: unknown = JSON.parse(JSON.stringify(patch.metadata))
-  const merged = mergePatch(before, asked) ?? {}
+  const replaces = patch.replace === true
+  const merged = (replaces ? asked : mergePatch(before, asked)) ?? {}
   const metadata: unknown = JSON.parse(checkedJson(merged, maxPayloadBytes, 'metadata'))
   if (isDeepStrictEqual(metadata, before)) return undefined
-  const touched = asked === null ? before : pick(before, Object.keys(asked as object))
-  return { metadata, payload: { patch: asked, before: touched, ...why(call) } }
+  const touched = asked === null || replaces ? before : pick(before, Object.keys(asked as object))
+  return { metadata, payload: { patch: asked, ...(replaces && { replaces }), before: touched, ...why(call) } }
 }
 
 /** The values of these keys; null where there is none. */

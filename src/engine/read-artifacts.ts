@@ -1,6 +1,6 @@
 import { Problem } from '../kernel/problem.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, StageFile, StageFilesQuery } from '../protocol/artifacts.ts'
-import { artifactQueryFields, lineageFields, stageFilesFields } from '../protocol/fields.ts'
+import { artifactQueryFields, lineageFields, stageFilesFields } from '../protocol/query-fields.ts'
 import type { Page } from '../protocol/tasks.ts'
 import {
   type ArtifactRow,

@@ -2,6 +2,7 @@ import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
 import type { TasksOfQuery } from '../protocol/api.ts'
+import type { WorkerView } from '../protocol/operations.ts'
 import {
   deadLetterQueryFields,
   feedFields,
@@ -9,8 +10,7 @@ import {
   taskQueryFields,
   tasksOfFields,
   workerQueryFields,
-} from '../protocol/fields.ts'
-import type { WorkerView } from '../protocol/operations.ts'
+} from '../protocol/query-fields.ts'
 import type {
   AttemptView,
   DeadLetterQuery,
@@ -32,13 +32,13 @@ import {
   readLatest,
   start,
 } from '../store/feed.ts'
-import { getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
+import { countTasks, getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
 import { readJob, readStage } from './job-read.ts'
-import { iso, toAttempts, toEventView, toTaskView } from './view.ts'
+import { iso, momentOf, toAttempts, toEventView, toTaskView } from './view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
   const row = await getTask(sql, checkId(id))
@@ -46,11 +46,12 @@ export async function readTask({ sql }: Context, id: string): Promise<TaskView> 
   return toTaskView(row)
 }
 
-/** Newest first, a page at a time. Filters may be combined. */
+/** A page at a time, newest first unless it says otherwise. Filters may be combined. */
 export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promise<Page<TaskView>> {
   checkOptions(query, taskQueryFields, 'query')
-  const { limit = 100 } = query
-  const rows = await listTasks(sql, {
+  const { limit = 100, order = 'newest', offset = 0 } = query
+  const filter = {
+    ids: query.ids ?? null,
     jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
     stageId: query.stageId === undefined ? null : checkId(query.stageId, 'STAGE_NOT_FOUND'),
     queue: query.queue ?? null,
@@ -58,14 +59,17 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
     states: query.state === undefined ? [] : [query.state].flat(),
     correlationId: query.correlationId ?? null,
     reasonCode: query.reasonCode ?? null,
-    before:
-      query.cursor === undefined
-        ? null
-        : checkId(decode<{ before: string }>(query.cursor, 'before').before, 'CURSOR_INVALID'),
-    limit: limit + 1,
-  })
+    createdFrom: momentOf(query.createdFrom),
+    createdTo: momentOf(query.createdTo),
+  }
+  const cursor =
+    query.cursor === undefined
+      ? null
+      : checkId(decode<{ before: string }>(query.cursor, 'before').before, 'CURSOR_INVALID')
+  const rows = await listTasks(sql, filter, { order, cursor, offset, limit: limit + 1 })
   const items = rows.slice(0, limit).map(toTaskView)
-  return { items, next: rows.length > limit ? encode({ before: items.at(-1)!.id }) : null }
+  const next = rows.length > limit ? encode({ before: items.at(-1)!.id }) : null
+  return { items, next, ...(query.total === true && { total: await countTasks(sql, filter) }) }
 }
 
 export async function findDeadLetters(context: Context, query: DeadLetterQuery = {}): Promise<Page<TaskView>> {

@@ -5,18 +5,19 @@ import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
 import { queueOfStage } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
+import { settingsOf } from '../kernel/settings.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskFields } from '../protocol/fields.ts'
-import type { NewStageTask, StageView } from '../protocol/jobs.ts'
+import type { Added, NewStageTask, StageView } from '../protocol/jobs.ts'
 import { jobOf } from '../store/job-read.ts'
 import type { StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
-import { insertStageTasks } from '../store/stage-tasks.ts'
+import { insertStageTasks, type StageTask } from '../store/stage-tasks.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
-import type { ControlCall } from './control.ts'
+import { type ControlCall, demandState } from './control.ts'
 import type { JobBook } from './job-book.ts'
-import { request, why } from './job-control.ts'
+import { requestFor, why } from './job-control.ts'
 import { readStage } from './job-read.ts'
 import { canRevive, reviveStages } from './revive.ts'
 
@@ -112,16 +113,23 @@ export function sealStage(context: Context, id: string, call: ControlCall = {}) 
 }
 
 /** Adds tasks to an open stage that has not ended. */
-export function addTasks(context: Context, id: string, tasks: readonly NewStageTask[], call: ControlCall = {}) {
+export async function addTasks(
+  context: Context,
+  id: string,
+  tasks: readonly NewStageTask[],
+  call: ControlCall = {},
+): Promise<StageView & Added> {
   checkOptions(call, controlFields, 'tasks')
   if (tasks.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: tasks.length })
-  return onStage(context, id, call, ['tasks', tasks], async (book, stage, tx) => {
+  const { view, result } = await onStageFor(context, id, call, ['tasks', tasks], (book, stage, tx) => {
     demand(stage, !isFinal(stageLifecycle, stage.state) && stage.endsAs === null, 'tasks')
     if (stage.open === 'sealed') throw new Problem('SEALED', { stage: stage.id })
-    await addTasksTo(context, tx, book, stage, tasks, call.actor ?? 'operator')
+    return addTasksTo(context, tx, book, stage, tasks, call.actor ?? 'operator')
   })
+  return { ...view, added: result }
 }
 
+/** Answers with their ids. */
 export async function addTasksTo(
   context: Context,
   tx: Sql,
@@ -129,19 +137,33 @@ export async function addTasksTo(
   stage: StageRow,
   tasks: readonly NewStageTask[],
   actor: string,
-): Promise<void> {
-  const made = tasks.map((task, index) => {
-    const at = `tasks[${index}]`
-    checkOptions(task, stageTaskFields, at)
-    const type = task.type ?? stage.plan.task
-    if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
-    return { id: newId(), type, payload: checkedJson(task.payload, context.maxPayloadBytes, `${at}.payload`) }
-  })
+): Promise<string[]> {
+  const made = tasks.map((task, index) => checkedTask(context, stage, task, `tasks[${index}]`))
   const isOpen = stage.state === 'pending' || stage.state === 'running'
   const batch = { stageId: stage.id, settings: stage.plan.settings, tasks: made }
   await insertStageTasks(tx, book.job, [{ ...batch, state: isOpen ? 'queued' : 'blocked' }], actor)
   book.setStage(stage, { total: stage.total + made.length, blocked: stage.blocked + (isOpen ? 0 : made.length) })
   book.told.add(queueOfStage(stage))
+  return made.map(task => task.id)
+}
+
+function checkedTask({ maxPayloadBytes }: Context, stage: StageRow, task: NewStageTask, at: string): StageTask {
+  checkOptions(task, stageTaskFields, at)
+  const { type = stage.plan.task ?? stage.plan.queue, payload, metadata, traceparent } = task
+  if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
+  if (metadata !== undefined) checkedJson(metadata, maxPayloadBytes, `${at}.metadata`)
+  const settings = settingsOf(task)
+  const own = {
+    ...(settings !== undefined && { settings }),
+    ...(metadata !== undefined && { metadata }),
+    ...(traceparent !== undefined && { traceparent }),
+  }
+  return {
+    id: newId(),
+    type,
+    payload: checkedJson(payload, maxPayloadBytes, `${at}.payload`),
+    ...(Object.keys(own).length > 0 && { own }),
+  }
 }
 
 /** One request on one stage, under the lock of its job. */
@@ -152,16 +174,30 @@ export async function onStage(
   what: readonly unknown[],
   change: (book: JobBook, stage: StageRow, tx: Sql) => Promise<void> | void,
 ): Promise<StageView> {
+  return (await onStageFor(context, id, call, what, change)).view
+}
+
+/** The same, and what came of it. */
+async function onStageFor<T>(
+  context: Context,
+  id: string,
+  call: ControlCall,
+  what: readonly unknown[],
+  change: (book: JobBook, stage: StageRow, tx: Sql) => Promise<T> | T,
+): Promise<{ view: StageView; result: T }> {
   const stageId = checkId(id, 'STAGE_NOT_FOUND')
   const sql = context.within(call.tx)
   const jobId = await jobOf(sql, 'stage', stageId)
   if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
-  const view = await request(context, jobId, call, [stageId, ...what], (book, tx) => {
+  const { ifState: _, ...rest } = call
+  const { view, result } = await requestFor(context, jobId, rest, [stageId, ...what], (book, tx) => {
     const stage = book.stages.find(each => each.id === stageId)
     if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
+    demandState(call, stage.state, { stage: stageId })
     return change(book, stage, tx)
   })
-  return view.stages.find(stage => stage.id === stageId) ?? readStage({ sql }, stageId)
+  const found = view.stages.find(stage => stage.id === stageId) ?? (await readStage({ sql }, stageId))
+  return { view: found, result }
 }
 
 function demand(stage: StageRow, isAllowed: boolean, move: string): void {

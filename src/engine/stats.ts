@@ -1,7 +1,7 @@
 /** Statistics: what the babysitter has counted, by type and stretch of time. */
 import { quantile } from '../kernel/histogram.ts'
 import { Problem } from '../kernel/problem.ts'
-import { statsQueryFields } from '../protocol/fields.ts'
+import { statsQueryFields } from '../protocol/query-fields.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../protocol/stats.ts'
 import { queueDepths } from '../store/read.ts'
 import { readStats, type StatRow } from '../store/stats.ts'

@@ -12,7 +12,7 @@ import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { takeIds } from '../store/chosen-ids.ts'
 import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
-import { insertStageTasks, type JobOfTasks, type StageTasks } from '../store/stage-tasks.ts'
+import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../store/stage-tasks.ts'
 import { type Carried, carryOver } from './carry-over.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
@@ -47,7 +47,7 @@ export async function submitJob(
   const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
   demandQueues(queues, queuesIn(plan.stages))
   for (const stage of plan.stages) checkFiles(context, stage)
-  const stages = plan.stages.map(stage => ({ plan: stage, payloads: checkPayloads(context, stage) }))
+  const stages = plan.stages.map(stage => ({ plan: stage, tasks: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()
   if (tracing === undefined || plan.traceparent !== null) return write(plan)
@@ -59,12 +59,14 @@ export async function submitJob(
   })
 }
 
+/** Of the type of its stage, unless it brings its own. */
+export type TaskToWrite = Pick<StageTask, 'payload' | 'own'> & Partial<Pick<StageTask, 'type'>>
+
 export interface StageToWrite {
   /** Default: a new one. */
   readonly id?: string
   readonly plan: StagePlan
-  /** JSON texts. */
-  readonly payloads: readonly string[]
+  readonly tasks: readonly TaskToWrite[]
   /** Of a clone: what it has, and need not do. */
   readonly carried?: readonly Carried[]
 }
@@ -81,13 +83,11 @@ export async function writeJob(
   const actor = call.actor ?? 'producer'
   const sql = context.within(call.tx)
   const id = plan.id ?? newId()
-  const size = stages.reduce((sum, { payloads, carried = [] }) => sum + payloads.length + carried.length, 0)
+  const size = stages.reduce((sum, { tasks, carried = [] }) => sum + tasks.length + carried.length, 0)
   const write = async (tx: Sql) => {
     await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(idTaken)
     if (plan.id !== undefined) await takeIds(tx, [id]).catch(idTaken)
-    const made = stages.map((stage, ordinal) =>
-      newStage(stage.plan, ordinal, stage.payloads.length, plan.start, stage.id),
-    )
+    const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.tasks.length, plan.start, stage.id))
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
     return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
   }
@@ -137,7 +137,7 @@ export function deadlineOf({ job }: JobBook): string | null {
 export async function writeTasks(
   sql: Sql,
   job: JobOfTasks,
-  stages: readonly (NewStage & { payloads: readonly string[] })[],
+  stages: readonly (NewStage & { tasks: readonly TaskToWrite[] })[],
   actor: string,
 ): Promise<void> {
   let batch: StageTasks[] = []
@@ -147,10 +147,10 @@ export async function writeTasks(
     batch = []
     size = 0
   }
-  for (const { id: stageId, plan, payloads, blocked } of stages) {
-    for (let from = 0; from < payloads.length; ) {
-      const some = payloads.slice(from, from + tasksPerBatch - size)
-      const tasks = some.map(payload => ({ id: plan.taskId ?? newId(), type: plan.task!, payload }))
+  for (const { id: stageId, plan, tasks: wanted, blocked } of stages) {
+    for (let from = 0; from < wanted.length; ) {
+      const some = wanted.slice(from, from + tasksPerBatch - size)
+      const tasks = some.map(task => ({ type: plan.task!, ...task, id: plan.taskId ?? newId() }))
       batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
       size += some.length
       from += some.length
@@ -158,7 +158,7 @@ export async function writeTasks(
     }
   }
   await write()
-  const chosen = stages.flatMap(({ plan: { taskId }, payloads }) => (taskId && payloads.length > 0 ? [taskId] : []))
+  const chosen = stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
   await takeIds(sql, chosen).catch(idTaken)
 }
 
@@ -176,10 +176,10 @@ export function newStage(
   return { id, ordinal, kind: 'work', undoes: null, plan: { ...plan, ...own }, open: plan.open, fan: null, ...counts }
 }
 
-export function checkPayloads(context: Context, { payloads, name }: StagePlan): string[] {
-  return payloads.map((payload, index) =>
-    checkedJson(payload, context.maxPayloadBytes, `stages.${name}.payloads[${index}]`),
-  )
+export function checkPayloads(context: Context, { payloads, name }: StagePlan): TaskToWrite[] {
+  return payloads.map((payload, index) => ({
+    payload: checkedJson(payload, context.maxPayloadBytes, `stages.${name}.payloads[${index}]`),
+  }))
 }
 
 function withoutStages({ stages: _, id: _id, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {

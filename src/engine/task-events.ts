@@ -1,6 +1,6 @@
 import { Problem } from '../kernel/problem.ts'
 import type { TaskEventQuery } from '../protocol/api.ts'
-import { taskEventFields } from '../protocol/fields.ts'
+import { taskEventFields } from '../protocol/query-fields.ts'
 import type { EventView, Page } from '../protocol/tasks.ts'
 import { eventsAndPulses, type PulsePosition } from '../store/pulses.ts'
 import { checkId, checkOptions } from './check.ts'

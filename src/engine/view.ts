@@ -1,8 +1,11 @@
+import { saidOf } from '../kernel/settings.ts'
 import type { AttemptView, DeadLetterView, EventView, TaskView } from '../protocol/tasks.ts'
 import type { EventRow } from '../store/feed.ts'
 import type { TaskRow } from '../store/read.ts'
 
 export const iso = (date: Date | null) => date?.toISOString() ?? null
+
+export const momentOf = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
 
 export function toTaskView(row: TaskRow): TaskView {
   const { id, queue, type, state, priority, round, epoch, seq, failures, losses, owner, jobId, stageId } = row
@@ -34,6 +37,7 @@ export function toTaskView(row: TaskRow): TaskView {
     correlationId,
     traceparent,
     payload,
+    settings: saidOf(row.settings ?? {}),
     metadata: row.metadata ?? {},
     progress,
     checkpoint,

@@ -34,6 +34,9 @@ export const traceparent = field({ type: 'string', pattern: w3c.source }, value 
   typeof value === 'string' && w3c.test(value) ? undefined : 'be a W3C traceparent',
 )
 
+/** W3C has it that so many characters are passed on. */
+export const tracestate = text(512)
+
 const retryFields: Fields = {
   attempts: number({ from: 1, to: 1000, whole: true }),
   losses: orNull(number({ from: 1, to: 1000, whole: true })),

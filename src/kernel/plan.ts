@@ -19,6 +19,8 @@ export interface JobPlan {
   readonly metadata: Record<string, unknown> | null
   readonly correlationId: string | null
   readonly traceparent: string | null
+  /** What vendors of tracing keep beside it. */
+  readonly tracestate?: string
   /** False: it stays `created` until somebody starts it. */
   readonly start: boolean
   readonly open: Openness
@@ -67,6 +69,10 @@ export interface StagePlan {
   readonly compensate: { readonly task: string; readonly queue: string | null } | null
   /** How its tasks are leased, retried and kept. */
   readonly settings: Partial<TaskSettings>
+  /** For whoever works on its tasks. */
+  readonly data?: unknown
+  /** Its tasks have it, not that of the job. */
+  readonly traceparent?: string
   readonly metadata: Record<string, unknown> | null
 }
 

@@ -11,10 +11,10 @@ const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> =
   additionalProperties: false,
 })
 
-/** What is counted only where it was asked for. */
-const counted = (page: Schema): Schema => ({
-  ...page,
-  properties: { ...(page.properties as Record<string, Schema>), total: whole },
+/** One that says how many there are in all, where that was asked for. */
+const numbered = (name: keyof typeof views): Schema => ({
+  ...page(name, { total: whole }),
+  required: ['items', 'next'],
 })
 
 const job = ref('Job')
@@ -24,7 +24,7 @@ const task = ref('Task')
 /** What each operation answers; nothing: no body. */
 export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   submit: job,
-  jobs: counted(page('Job')),
+  jobs: numbered('Job'),
   job,
   patchJob: job,
   deleteJob: undefined,
@@ -34,12 +34,12 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   cancelJob: job,
   retryJob: job,
   sealJob: job,
-  addStages: job,
+  addStages: ref('JobWithAdded'),
   jobEvents: page('Event'),
   jobStages: page('Stage'),
   jobArtifacts: page('Artifact'),
-  jobTasks: page('Task'),
-  stages: page('Stage'),
+  jobTasks: numbered('Task'),
+  stages: numbered('Stage'),
   stage,
   patchStage: stage,
   approve: stage,
@@ -48,13 +48,13 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   cancelStage: stage,
   retryStage: stage,
   sealStage: stage,
-  addTasks: stage,
+  addTasks: ref('StageWithAdded'),
   stageEvents: page('Event'),
   stageArtifacts: page('Artifact'),
   stageFiles: page('StageFile'),
-  stageTasks: page('Task'),
+  stageTasks: numbered('Task'),
   enqueueMany: { anyOf: [ref('QueuedTask'), list(ref('QueuedTask'))] },
-  tasks: page('Task'),
+  tasks: numbered('Task'),
   task,
   taskEvents: page('Event'),
   attempts: list(ref('Attempt')),

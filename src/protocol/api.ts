@@ -2,10 +2,10 @@
 
 import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
-import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
-import type { JobPage, JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
+import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
@@ -29,6 +29,7 @@ import type {
   JobPatch,
   MetadataPatch,
   NewTaskItem,
+  Numbered,
   Page,
   QueuedTask,
   RedriveAnswer,
@@ -52,6 +53,8 @@ export interface Call {
 
 export interface ControlCall extends Call {
   readonly reason?: string
+  /** Only if it is in one of these states; in another it is refused, whatever the move. */
+  readonly ifState?: string | readonly string[]
 }
 
 export interface CancelCall extends ControlCall {
@@ -92,8 +95,10 @@ export interface TaskEventQuery extends PageQuery {
   readonly pulses?: boolean
 }
 
-export interface StageQuery extends PageQuery {
-  readonly state: StageState | readonly StageState[]
+export interface StageQuery extends PageQuery, Numbered {
+  readonly state?: StageState | readonly StageState[]
+  readonly jobId?: string
+  readonly queue?: string
 }
 
 /** Tasks of one job or stage. */
@@ -122,7 +127,7 @@ export interface PawlApi {
 
   submit(spec: JobSpec | NamedJob | string, call?: Call): Promise<JobView>
   job(id: string): Promise<JobView>
-  jobs(query?: JobQuery): Promise<JobPage>
+  jobs(query?: JobQuery): Promise<Page<JobView>>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   jobStages(id: string): Promise<Page<StageView>>
@@ -134,11 +139,11 @@ export interface PawlApi {
   cancelJob(id: string, call?: CancelCall): Promise<JobView>
   retryJob(id: string, call?: RetryJobCall): Promise<JobView>
   sealJob(id: string, call?: ControlCall): Promise<JobView>
-  addStages(id: string, stages: readonly StageSpec[], call?: Call): Promise<JobView>
+  addStages(id: string, stages: readonly AddedStage[], call?: Call): Promise<JobView & Added>
   deleteJob(id: string, call?: ControlCall): Promise<void>
 
   stage(id: string): Promise<StageView>
-  stages(query: StageQuery): Promise<Page<StageView>>
+  stages(query?: StageQuery): Promise<Page<StageView>>
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
   stageArtifacts(id: string, query?: ArtifactQuery): Promise<Page<ArtifactView>>
@@ -150,7 +155,7 @@ export interface PawlApi {
   cancelStage(id: string, call?: CancelCall): Promise<StageView>
   retryStage(id: string, call?: ControlCall): Promise<StageView>
   sealStage(id: string, call?: ControlCall): Promise<StageView>
-  addTasks(id: string, tasks: readonly NewStageTask[], call?: Call): Promise<StageView>
+  addTasks(id: string, tasks: readonly NewStageTask[], call?: Call): Promise<StageView & Added>
 
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
   /** The worker protocol one task at a time: what `sync` would refuse is thrown. */

@@ -2,7 +2,6 @@
  * What may be said in a request, as tables of fields. The engine checks by them, the server reads queries by them, and
  * the OpenAPI document is read off them.
  */
-import { artifactLifecycle } from '../kernel/artifact.ts'
 import {
   anything,
   type Field,
@@ -19,14 +18,11 @@ import {
 } from '../kernel/check.ts'
 import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
 import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
-import { statSeconds } from '../kernel/histogram.ts'
-import { jobLifecycle } from '../kernel/job.ts'
-import { statesOf } from '../kernel/lifecycle.ts'
+import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { lifecycles } from '../kernel/lifecycles.ts'
 import { Problem } from '../kernel/problem.ts'
 import { roles } from '../kernel/role.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
-import { stageLifecycle } from '../kernel/stage.ts'
-import { taskLifecycle } from '../kernel/task.ts'
 import { logLevels, logLimits } from './logs.ts'
 import { type OneOutcome, settleParts } from './sync.ts'
 
@@ -41,7 +37,7 @@ export function listOf(items: Field, most: number): Field {
 }
 
 /** One of the words, or several of them. */
-function some(words: readonly string[]): Field {
+export function some(words: readonly string[]): Field {
   const one = oneOf(words)
   const schema = { anyOf: [{ enum: words }, { type: 'array', items: { enum: words }, maxItems: words.length }] }
   return field(schema, value => {
@@ -50,7 +46,7 @@ function some(words: readonly string[]): Field {
   })
 }
 
-const names = (most: number): Field =>
+export const names = (most: number): Field =>
   field({ type: 'array', items: name.schema!, maxItems: most }, value =>
     Array.isArray(value) && value.length <= most && value.every(item => name(item) === undefined)
       ? undefined
@@ -217,7 +213,9 @@ const mode = oneOf(['soft', 'hard'])
 export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
 const deadLetterWords = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) }
 
-export const controlFields: Fields = { ...callFields, ...reasonFields }
+const everyState = [...new Set(lifecycles.flatMap(lifecycle => statesOf(lifecycle as Lifecycle)))]
+
+export const controlFields: Fields = { ...callFields, ...reasonFields, ifState: some(everyState) }
 export const cancelFields: Fields = { ...controlFields, mode }
 export const cancelTaskFields: Fields = { ...cancelFields, ...fence }
 export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords, ...fence }
@@ -239,70 +237,19 @@ export const redriveFields: Fields = {
   reason: why,
 }
 
-const limit = number({ from: 1, to: 1000, whole: true })
-export const pageFields: Fields = { limit, cursor: text(500) }
-export const taskEventFields: Fields = { ...pageFields, pulses: flag }
-
-export const deadLetterQueryFields: Fields = { ...pageFields, queue: name, type: name, reasonCode: oneOf(reasonCodes) }
-
-export const taskQueryFields: Fields = {
-  ...deadLetterQueryFields,
-  state: some(statesOf(taskLifecycle)),
-  jobId: name,
-  stageId: name,
-  correlationId: name,
-}
-
-export const logQueryFields: Fields = { ...pageFields, epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }) }
-
-export const artifactQueryFields: Fields = { ...pageFields, state: some(statesOf(artifactLifecycle)) }
-export const stageFilesFields: Fields = {
-  ...pageFields,
-  prefix: field({ type: 'string', pattern: '/$' }, value =>
-    typeof value === 'string' && value.endsWith('/') && !value.includes('\0') ? undefined : 'be a folder, ending in /',
-  ),
-}
-export const lineageFields: Fields = { uri: text(8000) }
-
 const metadata = orNull(object)
-export const metadataFields: Fields = { metadata }
-export const jobPatchFields: Fields = { metadata, priority }
-
-const { jobId: _job, stageId: _stage, ...tasksOf } = taskQueryFields
-export const tasksOfFields: Fields = tasksOf
-
-export const jobQueryFields: Fields = {
-  ...pageFields,
-  name,
-  state: some(statesOf(jobLifecycle)),
-  correlationId: name,
-  total: flag,
-}
-
-export const stageQueryFields: Fields = { ...pageFields, state: some(statesOf(stageLifecycle)) }
-
-export const workerQueryFields: Fields = { withinSeconds: number({ from: 1, to: 86_400 }) }
-
-export const statsQueryFields: Fields = {
-  sinceSeconds: number({ from: 60, to: statSeconds }),
-  bucketSeconds: number({ from: 60, to: statSeconds, whole: true }),
-  type: name,
-}
-
-/** Most events before the end of the feed that are asked for at once. */
-export const mostLatest = 1000
-
-export const feedFields: Fields = {
-  cursor: text(500),
-  latest: number({ from: 0, to: mostLatest, whole: true }),
-  limit: number({ from: 1, to: 10_000, whole: true }),
-  types: names(100),
-  jobId: name,
-}
+export const metadataFields: Fields = { metadata, replace: flag }
+export const jobPatchFields: Fields = { ...metadataFields, priority }
 
 export const keyFields: Fields = { name, role: oneOf(Object.keys(roles)), queues: names(100) }
 
-export const stageTaskFields: Fields = { type: name, payload: anything }
+export const stageTaskFields: Fields = {
+  ...settingFields,
+  type: name,
+  payload: anything,
+  metadata: object,
+  traceparent: orNull(traceparent),
+}
 
 /** The fields without those of the call. */
 export function bodyOf(fields: Fields): Fields {

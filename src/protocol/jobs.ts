@@ -2,7 +2,8 @@
 import type { JobState } from '../kernel/job.ts'
 import type { Openness } from '../kernel/plan.ts'
 import type { StageState } from '../kernel/stage.ts'
-import type { Page } from './tasks.ts'
+import type { StageSpec } from '../spec/job-spec.ts'
+import type { Numbered, TaskTypeOptions } from './tasks.ts'
 
 /** What the tasks of a stage, or of a whole job, have come to. */
 export interface Progress {
@@ -42,6 +43,8 @@ export interface StageView {
   readonly error: { readonly message: string } | null
   readonly held: boolean
   readonly gate: { readonly approvers: number; readonly ask: string | null; readonly until: string | null } | null
+  readonly data: unknown
+  readonly traceparent: string | null
   readonly approvals: readonly { readonly by: string; readonly comment?: string; readonly data?: unknown }[]
   readonly metadata: Record<string, unknown>
   readonly createdAt: string
@@ -75,6 +78,7 @@ export interface JobView {
   readonly compensated: boolean
   readonly correlationId: string | null
   readonly traceparent: string | null
+  readonly tracestate: string | null
   readonly metadata: Record<string, unknown>
   readonly clonedFrom: string | null
   readonly deadlineAt: string | null
@@ -86,23 +90,39 @@ export interface JobView {
   readonly stages: readonly StageView[]
 }
 
-export interface JobQuery {
+/** The ids of what a request has added, in its order. */
+export interface Added {
+  readonly added: readonly string[]
+}
+
+/** A stage that is added to a job. Its name is, by default, the type or the queue of its tasks, numbered if it is taken. */
+export type AddedStage = Omit<StageSpec, 'name'> & Partial<Pick<StageSpec, 'name'>>
+
+export interface JobQuery extends Numbered {
   readonly name?: string
   readonly state?: JobState | readonly JobState[]
   readonly correlationId?: string
+  /** Submitted at this moment or later; an ISO 8601 text, or a Date. */
+  readonly createdFrom?: Date | string
+  /** Submitted at this moment or earlier. */
+  readonly createdTo?: Date | string
+  readonly priorityFrom?: number
+  readonly priorityTo?: number
+  /** Default newest: those come first. */
+  readonly order?: 'newest' | 'oldest'
   readonly limit?: number
   readonly cursor?: string
   /** Also count all that fit, on whatever page they are. Default false. */
   readonly total?: boolean
 }
 
-export interface JobPage extends Page<JobView> {
-  /** All that fit; only where it was asked for. */
-  readonly total?: number
-}
-
-export interface NewStageTask {
-  /** Default: the type of the stage. */
+/** How it is leased, retried and kept goes before what its stage says of its tasks. */
+export interface NewStageTask
+  extends Omit<TaskTypeOptions, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
+  /** Default: the type of the stage, else its queue. */
   readonly type?: string
   readonly payload?: unknown
+  readonly metadata?: Record<string, unknown>
+  /** W3C trace context. Default: that of its stage, else of the job; null: none. */
+  readonly traceparent?: string | null
 }

@@ -1,6 +1,7 @@
 /** What a request to each route may hold: its query and its body, as tables. */
 import { type Field, type Fields, nested } from '../kernel/check.ts'
 import * as fields from './fields.ts'
+import * as queries from './query-fields.ts'
 import type { Operation } from './routes.ts'
 import type { OneOutcome } from './sync.ts'
 
@@ -24,11 +25,11 @@ const said = (outcome: OneOutcome): Request => ({
   body: { ...fields.fence, ...fields.settleOneFields(outcome) },
   required: ['epoch'],
 })
-const page: Request = { query: fields.pageFields }
+const page: Request = { query: queries.pageFields }
 
 export const requests: Readonly<Record<Operation, Request>> = {
   submit: { spec: 'job' },
-  jobs: { query: fields.jobQueryFields },
+  jobs: { query: queries.jobQueryFields },
   job: {},
   patchJob: { body: fields.jobPatchFields },
   deleteJob: reason,
@@ -41,9 +42,9 @@ export const requests: Readonly<Record<Operation, Request>> = {
   addStages: { spec: 'stages' },
   jobEvents: page,
   jobStages: {},
-  jobArtifacts: { query: fields.artifactQueryFields },
-  jobTasks: { query: fields.tasksOfFields },
-  stages: { query: fields.stageQueryFields },
+  jobArtifacts: { query: queries.artifactQueryFields },
+  jobTasks: { query: queries.tasksOfFields },
+  stages: { query: queries.stageQueryFields },
   stage: {},
   patchStage: { body: fields.metadataFields },
   approve: approval,
@@ -54,24 +55,24 @@ export const requests: Readonly<Record<Operation, Request>> = {
   sealStage: reason,
   addTasks: { list: nested(fields.stageTaskFields) },
   stageEvents: page,
-  stageArtifacts: { query: fields.artifactQueryFields },
-  stageFiles: { query: fields.stageFilesFields },
-  stageTasks: { query: fields.tasksOfFields },
+  stageArtifacts: { query: queries.artifactQueryFields },
+  stageFiles: { query: queries.stageFilesFields },
+  stageTasks: { query: queries.tasksOfFields },
   enqueueMany: { list: nested(fields.taskFields, ['type']), single: true },
-  tasks: { query: fields.taskQueryFields },
+  tasks: { query: queries.taskQueryFields },
   task: {},
-  taskEvents: { query: fields.taskEventFields },
+  taskEvents: { query: queries.taskEventFields },
   attempts: {},
-  logs: { query: fields.logQueryFields },
-  taskArtifacts: { query: fields.artifactQueryFields },
-  lineage: { query: fields.lineageFields },
+  logs: { query: queries.logQueryFields },
+  taskArtifacts: { query: queries.artifactQueryFields },
+  lineage: { query: queries.lineageFields },
   patchTask: { body: fields.metadataFields },
   cancel: { body: fields.bodyOf(fields.cancelTaskFields) },
   resume: reason,
   retry: reason,
   deadLetter: { body: fields.bodyOf(fields.deadLetterFields), required: ['reasonCode'] },
   deleteTask: reason,
-  deadLetters: { query: fields.deadLetterQueryFields },
+  deadLetters: { query: queries.deadLetterQueryFields },
   redriveProgress: {},
   redrive: { body: fields.redriveFields },
   sync: { body: fields.syncFields },
@@ -84,13 +85,13 @@ export const requests: Readonly<Record<Operation, Request>> = {
   release: said('released'),
   cancelled: said('cancelled'),
   reportArtifacts: { body: { ...fields.fence, ...fields.artifactsFields }, required: ['epoch', 'artifacts'] },
-  workers: { query: fields.workerQueryFields },
+  workers: { query: queries.workerQueryFields },
   putTaskType: { body: fields.taskTypeFields },
   taskType: {},
-  stats: { query: fields.statsQueryFields },
+  stats: { query: queries.statsQueryFields },
   queues: {},
   doctor: {},
-  events: { query: fields.feedFields },
+  events: { query: queries.feedFields },
   createKey: { body: fields.keyFields, required: ['name', 'role'] },
   keys: {},
   revokeKey: reason,

@@ -101,6 +101,8 @@ export interface TaskView {
   readonly correlationId: string | null
   readonly traceparent: string | null
   readonly payload: unknown
+  /** How it is leased, retried and kept, as far as it was said of it or its stage; its type and the defaults say the rest. */
+  readonly settings: TaskTypeOptions
   readonly metadata: Record<string, unknown>
   readonly progress: unknown
   readonly checkpoint: unknown
@@ -152,7 +154,17 @@ export interface AttemptView {
   readonly error: TaskError | null
 }
 
-export interface TaskQuery {
+/** For whoever turns pages by their number: what changes in between may be seen twice, or not at all. */
+export interface Numbered {
+  /** So many are passed over. Default 0. */
+  readonly offset?: number
+  /** True: the answer says how many there are in all. */
+  readonly total?: boolean
+}
+
+export interface TaskQuery extends Numbered {
+  /** Only these, at most 1,000. */
+  readonly ids?: readonly string[]
   readonly jobId?: string
   readonly stageId?: string
   readonly queue?: string
@@ -161,6 +173,12 @@ export interface TaskQuery {
   readonly correlationId?: string
   /** Only dead letters of this reason. */
   readonly reasonCode?: ReasonCode
+  /** Made at this moment or later; an ISO 8601 text, or a Date. */
+  readonly createdFrom?: Date | string
+  /** Made at this moment or earlier. */
+  readonly createdTo?: Date | string
+  /** Default newest: those come first. */
+  readonly order?: 'newest' | 'oldest'
   /** At most 1,000. Default 100. */
   readonly limit?: number
   readonly cursor?: string
@@ -170,6 +188,8 @@ export interface TaskQuery {
 export interface MetadataPatch {
   /** At most 64 KiB at a time; null: all of it goes. */
   readonly metadata?: Record<string, unknown> | null
+  /** True: it is no patch, but takes the place of all that is there. */
+  readonly replace?: boolean
 }
 
 export interface JobPatch extends MetadataPatch {
@@ -180,6 +200,8 @@ export interface Page<Item> {
   readonly items: Item[]
   /** The cursor of the next page; null: this was the last. */
   readonly next: string | null
+  /** How many there are in all, where that was asked for. */
+  readonly total?: number
 }
 
 export interface FeedQuery {

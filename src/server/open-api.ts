@@ -31,6 +31,7 @@ export function openApi(): Schema {
         JobSpec: refersInside(job),
         NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
         StageSpec: refersInside(stage!),
+        AddedStage: refersInside(addedStage(stage!)),
         InputSpec: refersInside(inputs!),
       },
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: roleTable() } },
@@ -109,7 +110,7 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
     spec === 'job'
       ? { anyOf: [{ $ref: '#/components/schemas/JobSpec' }, { $ref: '#/components/schemas/NamedJob' }] }
       : spec === 'stages'
-        ? { type: 'array', items: { $ref: '#/components/schemas/StageSpec' } }
+        ? { type: 'array', items: { $ref: '#/components/schemas/AddedStage' } }
         : list === undefined
           ? nested(fields, required).schema
           : single
@@ -120,6 +121,11 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
     required: list !== undefined || spec !== undefined || required.length > 0,
     content: spec === 'job' ? { ...content, 'application/yaml': { schema: { type: 'string' } } } : content,
   }
+}
+
+/** One that is added to a job may leave its name to us. */
+function addedStage({ required: _, ...stage }: Schema): Schema {
+  return stage
 }
 
 /** The schema of a spec stands alone with its own definitions; here they are components. */

@@ -1,6 +1,6 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
 import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
-import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
+import { chosenId, name, priority, settingFields, traceparent, tracestate, year } from '../kernel/fields.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
 import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
@@ -97,6 +97,8 @@ const stageFields = {
   gate: orTrue(nested(gateFields)),
   parallelism: number({ from: 1, to: 1_000_000, whole: true }),
   compensate: nested({ task: name, queue: name }, ['task']),
+  data: json,
+  traceparent,
   metadata,
   ...settingFields,
 } satisfies Record<keyof StageSpec, Field>
@@ -112,6 +114,7 @@ const jobFields = {
   metadata,
   correlationId: name,
   traceparent,
+  tracestate,
   start: flag,
   open: openness,
   deadlineSeconds: orNull(span),

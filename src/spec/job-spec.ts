@@ -27,6 +27,8 @@ export interface JobSpec {
   readonly correlationId?: string
   /** W3C trace context. */
   readonly traceparent?: string
+  /** What goes with it, as vendors of tracing have it. */
+  readonly tracestate?: string
   /** False: it waits until somebody starts it. Default true. */
   readonly start?: boolean
   /** True: stages can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */
@@ -101,6 +103,10 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly parallelism?: number
   /** Undoes what one of its tasks did, if the job fails or is cancelled later. */
   readonly compensate?: CompensateSpec
+  /** Any JSON, for whoever works on its tasks; the engine does not look at it. Default null. */
+  readonly data?: unknown
+  /** W3C trace context of its tasks. Default: that of the job. */
+  readonly traceparent?: string
   /** For people and their tools; the engine does not look at it. */
   readonly metadata?: Record<string, unknown>
 }

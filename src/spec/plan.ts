@@ -17,6 +17,7 @@ export function planOf(spec: JobSpec): JobPlan {
     metadata: spec.metadata ?? null,
     correlationId: spec.correlationId ?? null,
     traceparent: spec.traceparent ?? null,
+    ...(spec.tracestate !== undefined && { tracestate: spec.tracestate }),
     start: spec.start ?? true,
     open: opennessOf(spec.open),
     deadlineSeconds: spec.deadlineSeconds ?? null,
@@ -52,6 +53,8 @@ function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
     parallelism: stage.parallelism ?? null,
     compensate: compensate === undefined ? null : { task: compensate.task, queue: compensate.queue ?? null },
     settings: settingsOf(stage) ?? {},
+    ...(stage.data !== undefined && { data: stage.data }),
+    ...(stage.traceparent !== undefined && { traceparent: stage.traceparent }),
     metadata: stage.metadata ?? null,
   }
 }

@@ -1,4 +1,5 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
+import type { TaskSettings } from '../kernel/settings.ts'
 import { moveArtifacts } from './artifact-moves.ts'
 import { removeBeside } from './chores.ts'
 import { list, type Sql } from './sql.ts'
@@ -7,6 +8,10 @@ export interface Redo {
   readonly stageId: string
   /** JSON text. */
   readonly payload: string
+  /** What it had of its own; null: what its stage says, or nothing. */
+  readonly type: string | null
+  readonly settings: Partial<TaskSettings> | null
+  readonly metadata: Record<string, unknown> | null
   /** The task that did it, and whose files are all in their places; null: it is to be done. */
   readonly doneBy: string | null
 }
@@ -18,8 +23,10 @@ export interface Redo {
  */
 export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<Redo[]> {
   return sql<Redo>`
-    select stage_id, payload, done_by
-      from (select t.stage_id, t.id, 0 as n, t.payload::text as payload, case when not o.is_open then t.id end as done_by
+    select stage_id, payload, type, settings, metadata, done_by
+      from (select t.stage_id, t.id, 0 as n, t.payload::text as payload,
+                   nullif(t.type, s.plan->>'task') as type, nullif(t.settings, s.plan->'settings') as settings,
+                   t.metadata, case when not o.is_open then t.id end as done_by
               from pawl.stage s
               join pawl.task t on t.stage_id = any(array[s.id])
              cross join lateral (
@@ -28,7 +35,7 @@ export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: reado
                                                      where a.task_id = t.id and a.won and a.state <> 'stored')) as is_open) as o
              where s.job_id = ${jobId}::uuid and s.kind = 'work' and (o.is_open or s.id = any(${list(whole)}::uuid[]))
              union all
-            select s.id, null, element.n, element.payload::text, null
+            select s.id, null, element.n, element.payload::text, null, null, null, null
               from pawl.stage s cross join json_array_elements(s.fan) with ordinality as element (payload, n)
              where s.job_id = ${jobId}::uuid and s.kind = 'work' and element.n > s.fanned) as unfinished
      order by id, n`

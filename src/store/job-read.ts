@@ -4,6 +4,7 @@ import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import type { TaskState } from '../kernel/task.ts'
 import type { JobRow, StageRow } from './jobs.ts'
+import { type Frame, type Paging, rowsOf, totalOf } from './paging.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
@@ -82,38 +83,41 @@ export interface JobFilter {
   readonly name: string | null
   readonly states: readonly string[]
   readonly correlationId: string | null
+  readonly createdFrom: Date | null
+  readonly createdTo: Date | null
+  readonly priorityFrom: number | null
+  readonly priorityTo: number | null
 }
 
-/** Newest first. */
-export function listJobs(
-  sql: Sql,
-  { name, correlationId, states }: JobFilter,
-  { before, limit }: { readonly before: string | null; readonly limit: number },
-): Promise<JobReadRow[]> {
+export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
+  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.id', paging))
+}
+
+export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
+  const [row] = await askJobs<{ total: number }>(sql, filter, totalOf)
+  return row!.total
+}
+
+/** Moments are told in milliseconds: what was made within the last of them was made by then. */
+function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
+  const { states, priorityFrom, priorityTo } = filter
   return widely(
     sql,
-    tx => tx<JobReadRow>`
-      select ${jobColumns} from pawl.job j
+    tx => tx<Row>`
+      ${frame.head} from pawl.job j
        where j.visible
-         and (${before}::uuid is null or j.id < ${before}::uuid)
-         and (${name}::text is null or j.name = ${name}::text)
-         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
+         and (${frame.before}::uuid is null or j.id < ${frame.before}::uuid)
+         and (${frame.after}::uuid is null or j.id > ${frame.after}::uuid)
+         and (${filter.name}::text is null or j.name = ${filter.name}::text)
+         and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
          and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
-       order by j.id desc limit ${limit}::int`,
+         and (${filter.createdFrom}::timestamptz is null or (j.history[1]).ts >= ${filter.createdFrom}::timestamptz)
+         and (${filter.createdTo}::timestamptz is null
+              or date_trunc('milliseconds', (j.history[1]).ts) <= ${filter.createdTo}::timestamptz)
+         and (${priorityFrom}::int is null or j.priority >= ${priorityFrom}::int)
+         and (${priorityTo}::int is null or j.priority <= ${priorityTo}::int)
+       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
   )
-}
-
-export async function countJobs(sql: Sql, { name, correlationId, states }: JobFilter): Promise<number> {
-  const [row] = await widely(
-    sql,
-    tx => tx<{ total: number }>`
-      select count(*)::int as total from pawl.job j
-       where j.visible
-         and (${name}::text is null or j.name = ${name}::text)
-         and (${correlationId}::text is null or j.correlation_id = ${correlationId}::text)
-         and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))`,
-  )
-  return row!.total
 }
 
 const stageColumns = literal(`
@@ -149,20 +153,46 @@ export async function getStage(sql: Sql, id: string): Promise<StageReadRow | und
   return row
 }
 
-/** Oldest first: what has waited longest is to be seen first. */
-export function listStages(
-  sql: Sql,
-  states: readonly string[],
-  after: string | null,
-  limit: number,
-): Promise<StageReadRow[]> {
+export interface StageFilter {
+  readonly states: readonly string[]
+  readonly jobId: string | null
+  readonly queue: string | null
+}
+
+export function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<StageReadRow[]> {
+  return askStages(sql, filter, rowsOf(stageColumns.literal, 's.id', paging))
+}
+
+export async function countStages(sql: Sql, filter: StageFilter): Promise<number> {
+  const [row] = await askStages<{ total: number }>(sql, filter, totalOf)
+  return row!.total
+}
+
+function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
   return widely(
     sql,
-    tx => tx<StageReadRow>`
-      select ${stageColumns} from pawl.stage s ${counted}
-       where j.visible and s.state = any(${states}::text[]) and (${after}::uuid is null or s.id > ${after}::uuid)
-       order by s.id limit ${limit}::int`,
+    tx => tx<Row>`
+      ${frame.head} from pawl.stage s ${counted}
+       where j.visible
+         and (cardinality(${states}::text[]) = 0 or s.state = any(${states}::text[]))
+         and (${jobId}::uuid is null or s.job_id = ${jobId}::uuid)
+         and (${queue}::text is null or l.queue = ${queue}::text)
+         and (${frame.before}::uuid is null or s.id < ${frame.before}::uuid)
+         and (${frame.after}::uuid is null or s.id > ${frame.after}::uuid)
+       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
   )
+}
+
+/** How many tasks these stages have in each state. */
+export function countStates(
+  sql: Sql,
+  stageIds: readonly string[],
+): Promise<{ stageId: string; state: TaskState; tasks: number }[]> {
+  return sql`
+    select t.stage_id, t.state, count(*)::int as tasks
+      from unnest(${stageIds}::uuid[]) as s (id)
+      join pawl.task t on t.stage_id = any(array[s.id])
+     group by t.stage_id, t.state`
 }
 
 /** The job of a stage or of a task; null: there is none. */

@@ -1,6 +1,7 @@
 import type { TaskError } from '../kernel/decide.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
+import { type Frame, type Paging, rowsOf, totalOf } from './paging.ts'
 import { widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
@@ -48,20 +49,33 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
 }
 
 export interface TaskFilter {
-  readonly jobId?: string | null
-  readonly stageId?: string | null
+  /** Only these; null: any. */
+  readonly ids: readonly string[] | null
+  readonly jobId: string | null
+  readonly stageId: string | null
   readonly queue: string | null
   readonly type: string | null
   readonly states: readonly TaskState[]
   readonly correlationId: string | null
   readonly reasonCode: string | null
-  /** Only ids below this one: lists go from the newest to the oldest. */
-  readonly before: string | null
-  readonly limit: number
+  readonly createdFrom: Date | null
+  readonly createdTo: Date | null
 }
 
-/** Newest first. What ended badly is found through `trouble`, however rare it is among the rest. */
-export function listTasks(sql: Sql, filter: TaskFilter): Promise<TaskRow[]> {
+export function listTasks(sql: Sql, filter: TaskFilter, paging: Paging): Promise<TaskRow[]> {
+  return askTasks(sql, filter, rowsOf('*', 'id', paging))
+}
+
+export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> {
+  const [row] = await askTasks<{ total: number }>(sql, filter, totalOf)
+  return row!.total
+}
+
+/**
+ * What ended badly is found through `trouble`, however rare it is among the rest. Moments are told in milliseconds: what
+ * was made within the last of them was made by then.
+ */
+function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
   const troubled =
     filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
   const source = troubled
@@ -69,20 +83,24 @@ export function listTasks(sql: Sql, filter: TaskFilter): Promise<TaskRow[]> {
     : 'pawl.task_view'
   return widely(
     sql,
-    tx => tx<TaskRow>`
-    select *
+    tx => tx<Row>`
+    ${frame.head}
       from ${literal(source)} as v
-     where (${filter.stageId ?? null}::uuid is null or stage_id = ${filter.stageId ?? null}::uuid)
-       and (${filter.jobId ?? null}::uuid is null or stage_id = any(array(
-              select id from pawl.stage where job_id = ${filter.jobId ?? null}::uuid)))
+     where (${filter.ids}::uuid[] is null or id = any(${filter.ids}::uuid[]))
+       and (${filter.stageId}::uuid is null or stage_id = ${filter.stageId}::uuid)
+       and (${filter.jobId}::uuid is null or stage_id = any(array(
+              select id from pawl.stage where job_id = ${filter.jobId}::uuid)))
        and (${filter.queue}::text is null or queue = ${filter.queue})
        and (${filter.type}::text is null or type = ${filter.type})
        and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
        and (${filter.correlationId}::text is null or correlation_id = ${filter.correlationId})
        and (${filter.reasonCode}::text is null or dead_letter->>'reasonCode' = ${filter.reasonCode})
-       and (${filter.before}::uuid is null or id < ${filter.before}::uuid)
-     order by id desc
-     limit ${filter.limit}::int`,
+       and (${filter.createdFrom}::timestamptz is null or created_at >= ${filter.createdFrom}::timestamptz)
+       and (${filter.createdTo}::timestamptz is null
+            or date_trunc('milliseconds', created_at) <= ${filter.createdTo}::timestamptz)
+       and (${frame.before}::uuid is null or id < ${frame.before}::uuid)
+       and (${frame.after}::uuid is null or id > ${frame.after}::uuid)
+     ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
   )
 }
 

@@ -15,8 +15,8 @@ export interface Held {
 }
 
 /**
- * Ends attempts that succeeded and whose start was never reported, which is how short tasks end: both moves at once,
- * two events, seq + 2. Returns the items that were not: they are running, have files, or are not held under their epoch.
+ * Ends attempts that succeeded. Where the start was never reported, which is how short tasks end, that makes both moves
+ * at once: two events, seq + 2. Returns the items that were not: they have files, or are not held under their epoch.
  */
 export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
   sql: Sql,
@@ -27,28 +27,30 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
     with moved as (
       update pawl.task t
          set state       = 'succeeded',
-             seq         = t.seq + 2,
+             seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
              ended_at    = greatest((t.history[t.seq]).ts, pawl.clock()),
              lease_until = null,
              error       = null,
              output      = said.output,
-             history     = t.history || array[
+             history     = t.history || case when t.state = 'assigned' then array[
                row(greatest((t.history[t.seq]).ts, pawl.clock() - said.ran_us * interval '1 microsecond'), t.epoch,
-                   'running', null, null, 'implied', null)::pawl.step,
-               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)
-                 ::pawl.step]
+                   'running', null, null, 'implied', null)::pawl.step] end ||
+               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)::pawl.step
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as said (id, epoch, output, ran_us)
-       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state = 'assigned' and not t.files
-      returning t.id, t.seq, t.job_id, t.stage_id
+       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held}) and not t.files
+      returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
     ), done as materialized (
-      select array_agg(id) as ids, array_agg(seq - 1) || array_agg(seq) as seqs from moved
+      select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
+             array_agg(seq - 1) filter (where begins) || array_agg(seq) as seqs
+        from moved
     ), noted as (
-      insert into pawl.change (entity, ids, seqs) select 'task', ids || ids, seqs from done where ids is not null
+      insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from done where ids is not null
     ), tallied as (
       insert into pawl.tally (job_id, stage_id, good, begun)
-      select job_id, stage_id, count(*), count(*) from moved where stage_id is not null group by job_id, stage_id
+      select job_id, stage_id, count(*), count(*) filter (where begins)
+        from moved where stage_id is not null group by job_id, stage_id
       returning stage_id
     )
     select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids,
@@ -61,7 +63,9 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
 }
 
 /**
- * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good: its answer was lost.
+ * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good:
+ * its answer was lost. Only the first start in a round of its stage is news to the stage and the job, and is counted:
+ * what is claimed in a round is claimed after that round was opened, so the row cannot tell of an earlier one.
  *
  * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
  */
@@ -69,7 +73,7 @@ export async function startTasks(
   sql: Sql,
   items: readonly (Held & { agoMs?: number })[],
   workers: readonly string[],
-): Promise<{ started: Set<string>; stageIds: string[] }> {
+): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
   const started = await sql<{ id: string; stageId: string | null }>`
     with mine as materialized (
       select t.id, t.state, said.ago_ms, said.worker
@@ -92,11 +96,18 @@ export async function startTasks(
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    ), first as materialized (
+      select moved.job_id, moved.stage_id, count(*) as begun
+        from moved
+        join pawl.stage s on s.id = any(array[moved.stage_id])
+        join pawl.job j on j.id = any(array[moved.job_id])
+       where not (s.begun and j.begun)
+       group by moved.job_id, moved.stage_id
     ), tallied as (
-      insert into pawl.tally (job_id, stage_id, begun)
-      select job_id, stage_id, count(*) from moved where stage_id is not null group by job_id, stage_id
+      insert into pawl.tally (job_id, stage_id, begun) select job_id, stage_id, begun from first
     )
-    select mine.id, moved.stage_id from mine left join moved on moved.id = mine.id`
+    select mine.id, first.stage_id
+      from mine left join moved on moved.id = mine.id left join first on first.stage_id = moved.stage_id`
   const stageIds = new Set(started.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
   return { started: new Set(started.map(({ id }) => id)), stageIds: [...stageIds] }
 }

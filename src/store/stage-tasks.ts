@@ -8,7 +8,22 @@ export interface StageTasks {
   /** Blocked until the stage opens; queued if it has. */
   readonly state: 'blocked' | 'queued'
   readonly settings: Partial<TaskSettings> | null
-  readonly tasks: readonly { readonly id: string; readonly type: string /** JSON text. */; readonly payload: string }[]
+  readonly tasks: readonly StageTask[]
+}
+
+export interface StageTask {
+  readonly id: string
+  readonly type: string
+  /** JSON text. */
+  readonly payload: string
+  /** What few tasks have of their own. */
+  readonly own?: {
+    /** They go before those of the stage. */
+    readonly settings?: Partial<TaskSettings>
+    readonly metadata?: Record<string, unknown>
+    /** null: none, whatever its stage or job has. */
+    readonly traceparent?: string | null
+  }
 }
 
 export interface JobOfTasks {
@@ -28,27 +43,35 @@ export async function insertStageTasks(
     tasks.map((task, index) => ({ ...task, stage: stage + 1, place: Math.floor(index / tasksPerPlace) })),
   )
   if (rows.length === 0) return
+  const owned = rows.some(({ own }) => own !== undefined) ? rows.map(({ own }) => json(own)) : null
   await sql`
     with kind as materialized (
       select k.n, k.stage_id, k.state, k.settings, s.lane_id, s.plan->'taskMetadata' as metadata,
-             greatest(pawl.clock(), (s.plan->>'runAt')::timestamptz) as run_at
+             greatest(pawl.clock(), (s.plan->>'runAt')::timestamptz) as run_at,
+             coalesce(s.plan->>'traceparent', ${job.traceparent}::text) as traceparent
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
         join pawl.stage s on s.id = any(array[k.stage_id])
-    ), input as materialized (
-      select i.id, i.type, i.payload, i.place, kind.stage_id, kind.state, kind.settings, kind.lane_id, kind.metadata,
-             kind.run_at,
-             pawl.clock() + make_interval(secs => pawl.setting(kind.settings, tt.settings, 'expireInSeconds')) as expire_at
+    ), said as (
+      select i.id, i.type, i.payload, i.place, i.own, kind.stage_id, kind.state, kind.lane_id, kind.run_at,
+             coalesce(i.own->'metadata', kind.metadata) as metadata,
+             case when i.own ? 'settings' then coalesce(kind.settings, '{}') || (i.own->'settings')
+                  else kind.settings end as settings,
+             case when i.own ? 'traceparent' then i.own->>'traceparent' else kind.traceparent end as traceparent
         from unnest(${list(rows.map(({ id }) => id))}::uuid[], ${list(rows.map(({ stage }) => stage))}::int[],
                     ${list(rows.map(({ place }) => place))}::int[], ${rows.map(({ type }) => type)}::text[],
-                    ${rows.map(({ payload }) => payload)}::json[]) as i (id, stage, place, type, payload)
+                    ${rows.map(({ payload }) => payload)}::json[], ${owned}::jsonb[])
+          as i (id, stage, place, type, payload, own)
         join kind on kind.n = i.stage
-        left join pawl.task_type tt on tt.type = i.type
+    ), input as materialized (
+      select said.*,
+             pawl.clock() + make_interval(secs => pawl.setting(said.settings, tt.settings, 'expireInSeconds')) as expire_at
+        from said left join pawl.task_type tt on tt.type = said.type
     ), made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, correlation_id, traceparent,
                              payload, settings, metadata, job_id, stage_id, history)
-      select id, lane_id, 1, 1, 0, state, type, run_at, expire_at, ${job.correlationId}::text,
-             ${job.traceparent}::text, payload, settings, metadata, ${job.id}::uuid, stage_id,
+      select id, lane_id, 1, 1, 0, state, type, run_at, expire_at, ${job.correlationId}::text, traceparent,
+             payload, settings, metadata, ${job.id}::uuid, stage_id,
              array[row(pawl.clock(), 0, state, null, ${actor}::text, null, null)::pawl.step]
         from input
     ), waiting as (

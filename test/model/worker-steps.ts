@@ -141,9 +141,10 @@ function settleOne(model: Model, item: Lease & Pick_<Reported>, worker: string):
     )
     return end?.cause === `reported_${item.report.outcome}`
   }
-  const isShort = task.state === 'assigned' && item.report.outcome === 'succeeded' && item.report.partial !== true
-  // A short task is ended in the name of whoever claimed it.
-  const actor = isShort ? task.events.findLast(({ type }) => type === 'task.claimed')!.actor : `worker:${worker}`
+  const isPlain = item.report.outcome === 'succeeded' && item.report.partial !== true
+  const isShort = isPlain && task.state === 'assigned'
+  // What simply succeeds is ended in the name of whoever claimed it.
+  const actor = isPlain ? task.events.findLast(({ type }) => type === 'task.claimed')!.actor : `worker:${worker}`
   const beganAt = isShort ? model.clock - item.ranMs : model.clock
   return obey(model, task, settle(factsOf(task), item.report, Math.random()), actor, beganAt)
 }

@@ -1,6 +1,6 @@
 import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import { mostLatest } from '../../protocol/fields.ts'
+import { mostLatest } from '../../protocol/query-fields.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks.ts'
 import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'

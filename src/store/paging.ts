@@ -1,0 +1,45 @@
+/** Lists: a page of their rows, or how many there are in all, asked by one statement with one WHERE. */
+import { type Literal, literal } from './sql.ts'
+
+export interface Paging {
+  readonly order: 'newest' | 'oldest'
+  /** Only ids behind this one. */
+  readonly cursor: string | null
+  readonly limit: number
+  readonly offset: number
+}
+
+/** What stands around the WHERE of a list, and bounds it. */
+export interface Frame {
+  readonly head: Literal
+  readonly order: Literal
+  readonly end: Literal
+  readonly after: string | null
+  readonly before: string | null
+  readonly limit: number | null
+  readonly offset: number
+}
+
+/** Ids rise with time: `id` is the column that says which is the newest. */
+export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging): Frame {
+  const isOldest = order === 'oldest'
+  return {
+    head: literal(`select ${columns}`),
+    order: literal(`order by ${id} ${isOldest ? 'asc' : 'desc'}`),
+    end: literal(''),
+    after: isOldest ? cursor : null,
+    before: isOldest ? null : cursor,
+    limit,
+    offset,
+  }
+}
+
+export const totalOf: Frame = {
+  head: literal('select count(*)::int as total from (select 1'),
+  order: literal(''),
+  end: literal(') as found'),
+  after: null,
+  before: null,
+  limit: null,
+  offset: 0,
+}
