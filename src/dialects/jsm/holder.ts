@@ -1,6 +1,6 @@
 /**
  * Requests in the name of a lease. Its clients say who they are; the server binds that name to the epoch of the claim,
- * so that whoever lost a job is refused, though another of the same name may have it by now if the epoch is named too.
+ * so that whoever lost a job is refused. Two of one name are told apart by the epoch only, if they name it.
  */
 import { Problem } from '../../kernel/problem.ts'
 import { may, type Role, roles } from '../../kernel/role.ts'
