@@ -6,6 +6,7 @@ import type { Claimed } from '../store/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Context } from './context.ts'
+import { noHints } from './hints.ts'
 import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 
@@ -37,16 +38,19 @@ export async function claimOrWait(
   const isNearlyWon = async () =>
     insists && performance.now() - began < insistSeconds * 1000 && (await isDue(context.sql, queues))
   let pauseSeconds = lookAgainSeconds
+  let from = context
   for (;;) {
     const at = performance.now()
     const heard = context.wake.heard()
-    const tasks = await look(context, request, key, claim)
+    const tasks = await look(from, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
     if (tasks?.length === request.claim) context.wake.rouse(queues)
     if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
     if (leftSeconds <= 0) {
       if (!(await isNearlyWon())) return { tasks: [], at }
+      // What others have put back may lie below the place that they have reached.
+      from = { ...context, hints: noHints }
       await sleep(pauseSeconds * 1000)
       pauseSeconds *= 2
       continue

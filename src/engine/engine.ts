@@ -137,6 +137,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
     claims: (request: ClaimsRequest, call?: Call, signal?: AbortSignal) =>
       oneTask.claims(context, request, call, signal),
+    take: (request: Omit<ClaimsRequest, 'start'>, call?: Call, signal?: AbortSignal) =>
+      oneTask.take(context, request, call, signal),
     start: (id: string, epoch: number) => oneTask.start(context, id, epoch),
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),

@@ -233,6 +233,41 @@ test('of many who claim at once nobody goes away empty while something is due', 
   assert.deepEqual(await engine.claims({ worker: 'w', queues: ['a'] }), [])
 })
 
+for (const database of bothKinds) {
+  test(`a task that is taken is shown as it is read, running and with all that it has (${database})`, async t => {
+    const { engine } = await fresh(t, database)
+    const { stages } = await engine.submit({
+      name: 'j',
+      correlationId: 'c',
+      priority: 3,
+      stages: [{ name: 'a', task: 'a', open: true, leaseSeconds: 600 }],
+    })
+    await engine.addTasks(stages[0]!.id, [{ payload: { n: 1 }, metadata: { page: 7 }, retry: { attempts: 2 } }])
+    const alone = await engine.enqueue('a', 2, { runInSeconds: 0, dedupeKey: 'k', expireInSeconds: 60 })
+    const first = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+    assert.deepEqual(first, [await engine.task(first[0]!.id)])
+    assert.deepEqual([first[0]!.state, first[0]!.metadata], ['running', { page: 7 }])
+    assert.equal((await engine.job(stages[0]!.jobId)).state, 'running')
+    const again = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+    assert.deepEqual(again, first, 'asked for once more it is the same')
+    const [second] = await engine.take({ worker: 'w', queues: ['a'] })
+    assert.deepEqual([second!.id, second], [alone.id, await engine.task(alone.id)])
+    assert.deepEqual(await engine.take({ worker: 'w', queues: ['a'] }), [])
+  })
+}
+
+test('what another has put back is found though a slow claim has gone past its place', async t => {
+  const { engine } = await fresh(t)
+  const ids = (await engine.enqueueMany(Array.from({ length: 60 }, () => ({ type: 'a' })))).map(({ id }) => id)
+  const { sql, hints } = engine.context
+  const [lane] = await sql<{ id: number; us: number }>`
+    select lane_id as id, (date_part('epoch', max(run_at)) * 1000000)::bigint as us from pawl.due group by lane_id`
+  hints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
+  assert.ok(hints.current().length === 1, 'claims begin behind the last')
+  const [won] = await engine.claims({ worker: 'w', queues: ['a'] })
+  assert.equal(won!.id, ids[0])
+})
+
 test('only the first start in a stage is news to its job, and one that comes after a retry is again', async t => {
   const { engine, sql } = await fresh(t)
   const { id } = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a', payloads: [1, 2, 3] }] })

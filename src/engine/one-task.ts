@@ -4,7 +4,7 @@
  */
 import { movesOpenTo } from '../kernel/lifecycle.ts'
 import { Problem, problems } from '../kernel/problem.ts'
-import { taskLifecycle } from '../kernel/task.ts'
+import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import type { Call } from '../protocol/api.ts'
 import type { ArtifactView, SaidArtifact, SaidArtifacts } from '../protocol/artifacts.ts'
 import {
@@ -28,6 +28,7 @@ import type {
 } from '../protocol/sync.ts'
 import { leaseOf } from '../protocol/sync.ts'
 import type { TaskView } from '../protocol/tasks.ts'
+import { startAndShow } from '../store/settle.ts'
 import { registerWhole } from './artifacts.ts'
 import { checkId, checkOptions } from './check.ts'
 import { claimOrWait } from './claim.ts'
@@ -35,7 +36,10 @@ import type { CallerTransaction, Context } from './context.ts'
 import { readTask } from './read.ts'
 import { findArtifacts } from './read-artifacts.ts'
 import { settleIn } from './report.ts'
+import { rollUp } from './roll-up.ts'
+import { again } from './split.ts'
 import { checkEpoch, checkSettled, sync } from './sync.ts'
+import { toTaskView } from './view.ts'
 
 /** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
 const { tx: _, ...claimCallFields } = callFields
@@ -69,6 +73,23 @@ async function begin(context: Context, worker: string, tasks: readonly ClaimedTa
   const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
   const lost = new Set(refused.map(leaseOf))
   return tasks.filter(task => !lost.has(leaseOf(task)))
+}
+
+/** Claims and starts, and answers with the tasks as they then are: for clients that know no lease, but want to see all. */
+export async function take(
+  context: Context,
+  request: Omit<ClaimsRequest, 'start'>,
+  call: Call = {},
+  signal?: AbortSignal,
+): Promise<TaskView[]> {
+  const claimed = await claims(context, request, call, signal)
+  if (claimed.length === 0) return []
+  const { tasks, stageIds } = await again(() => startAndShow(context.sql, claimed, request.worker))
+  await rollUp(context, stageIds)
+  if (tasks.length === claimed.length) return tasks.map(toTaskView)
+  // Asked for once more under its key, it runs already; or it was lost just now.
+  const held = await Promise.all(claimed.map(({ id }) => readTask(context, id)))
+  return held.filter(({ epoch, state }, n) => epoch === claimed[n]!.epoch && isHeld(state))
 }
 
 /** Says that the task has begun. */
@@ -179,8 +200,10 @@ async function say(
   return answer
 }
 
+const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
+
 function heldUnder({ id, epoch, state }: TaskView): number {
-  if (taskLifecycle.states[state].kind === 'held') return epoch
+  if (isHeld(state)) return epoch
   throw new Problem('MOVE_REFUSED', { id, state, possible: movesOpenTo(taskLifecycle, state, 'worker') })
 }
 

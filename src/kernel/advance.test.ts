@@ -257,7 +257,7 @@ const stageFacts = fc.record({
   when: fc.constantFrom(null, 'true'),
   gate: fc.constantFrom(null, { approvers: 1, timeoutSeconds: null, ask: null }),
   join: fc.constantFrom('all' as const, 'any' as const, 'done' as const),
-  onFailure: fc.constantFrom('fail' as const, 'continue' as const),
+  onFailure: fc.constantFrom('fail' as const, 'failAtOnce' as const, 'continue' as const),
   failFast: fc.boolean(),
 })
 

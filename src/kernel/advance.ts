@@ -103,7 +103,7 @@ export function nextAct(job: JobFacts, stages: readonly StageFacts[]): Act | und
 /**
  * Whether `nextAct` says of these stages of a job what it would say of all. The job was at rest, and since then only the
  * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
- * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
+ * and the job itself, when none of these is open, when one went bad or is about to, or when how it ends is decided.
  */
 export function isEnough(
   job: JobFacts,
@@ -113,8 +113,9 @@ export function isEnough(
   if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
   const names = new Set(stages.map(({ name }) => name))
   const knows = (others: readonly string[]) => others.every(name => names.has(name))
-  const isSettled = ({ kind, name, state, plan }: StageFacts) => {
-    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
+  const isSettled = (stage: StageFacts) => {
+    const { kind, name, state, plan } = stage
+    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad' || isCulpritAtOnce(stage)) return false
     if (isFinal(stageLifecycle, state)) return knows(neededBy(name))
     return state !== 'created' || knows(plan.needs)
   }
@@ -218,7 +219,7 @@ function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): A
   if (job.state === 'created') return undefined
   const culprit = work.find(stage => isCulprit(job, stage))
   if (culprit !== undefined) {
-    return { act: 'intend job', endsAs: 'failed', cause: `stage ${culprit.name} ${culprit.state}` }
+    return { act: 'intend job', endsAs: 'failed', cause: `stage ${culprit.name} ${culprit.endsAs ?? culprit.state}` }
   }
   const hopeless = work.find(stage => isHopeless(stage, byName))
   if (hopeless !== undefined) {
@@ -239,8 +240,16 @@ function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): A
 const isMereValue = ({ state, plan }: StageFacts) => plan.gives !== undefined && state === 'succeeded'
 
 /** What went bad in an earlier round counts when all have ended, but does not stop this one. */
-function isCulprit({ round }: JobFacts, { state, plan, endedIn }: StageFacts): boolean {
-  return stageLifecycle.states[state].outcome === 'bad' && plan.onFailure === 'fail' && endedIn === round
+function isCulprit({ round }: JobFacts, stage: StageFacts): boolean {
+  const { state, plan, endedIn } = stage
+  const isBad = stageLifecycle.states[state].outcome === 'bad' && endedIn === round
+  return (isBad && plan.onFailure !== 'continue') || isCulpritAtOnce(stage)
+}
+
+/** It is decided that it ends badly, and its job does not wait until it has. */
+function isCulpritAtOnce({ state, plan, endsAs }: StageFacts): boolean {
+  const willBeBad = !isFinal(stageLifecycle, state) && (endsAs === 'failed' || endsAs === 'cancelled')
+  return willBeBad && plan.onFailure === 'failAtOnce'
 }
 
 /** It was brought back, but what it needs went bad in an earlier round and was not: it can never open. */

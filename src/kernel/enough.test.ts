@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isEnough, type JobFacts, nextAct, type StageFacts } from './advance.ts'
 import { isFinal } from './lifecycle.ts'
-import type { Join } from './plan.ts'
+import type { Join, OnFailure } from './plan.ts'
 import { stageLifecycle } from './stage.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -15,9 +15,9 @@ class World {
   readonly stages: Mutable<StageFacts>[]
 
   constructor(shapes: readonly Shape[]) {
-    this.stages = shapes.map(({ needs, join, onFailure, isConditional }, index) => ({
+    this.stages = shapes.map(({ needs, join, onFailure, isConditional, total }, index) => ({
       ...{ id: `${index}`, name: `${index}`, kind: 'work', state: 'created', open: 'sealed', endedIn: null },
-      ...{ total: 1, good: 0, bad: 0, partial: 0, blocked: 1, unfanned: 0, badBefore: 0, approvals: 0, undoable: 0 },
+      ...{ total, good: 0, bad: 0, partial: 0, blocked: total, unfanned: 0, badBefore: 0, approvals: 0, undoable: 0 },
       ...{ begun: false, held: false, busy: false, calledOff: false, endsAs: null, endsCause: null, opening: null },
       plan: {
         ...{
@@ -83,9 +83,9 @@ class World {
       case 'release':
         return { blocked: 0 }
       case 'pass over':
-        return { good: 1, blocked: 0 }
+        return { good: act.stage.total, blocked: 0 }
       case 'call off':
-        return act.stage.begun ? { calledOff: true } : { calledOff: true, bad: 1, blocked: 0 }
+        return act.stage.begun ? { calledOff: true } : { calledOff: true, bad: act.stage.total, blocked: 0 }
       default:
         return {}
     }
@@ -95,14 +95,17 @@ class World {
 interface Shape {
   readonly needs: readonly number[]
   readonly join: Join
-  readonly onFailure: 'fail' | 'continue'
+  readonly onFailure: OnFailure
+  /** Its tasks: of two, one may go bad while the other is in hand. */
+  readonly total: number
   readonly isConditional: boolean
 }
 
 const shape = fc.record({
   needs: fc.uniqueArray(fc.nat(1000), { maxLength: 3 }),
   join: fc.constantFrom<Join>('all', 'any', 'done'),
-  onFailure: fc.constantFrom('fail' as const, 'continue' as const),
+  onFailure: fc.constantFrom<OnFailure>('fail', 'failAtOnce', 'continue'),
+  total: fc.constantFrom(1, 2),
   isConditional: fc.boolean(),
 })
 const shapes = fc.array(shape, { minLength: 1, maxLength: 12 }).map(all =>
@@ -151,6 +154,7 @@ test('of a chain, whoever ends a stage needs to know only of the next one, until
       join: 'all',
       onFailure: 'fail',
       isConditional: false,
+      total: 1,
     })),
   )
   chain.drive(chain.stages)

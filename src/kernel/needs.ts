@@ -1,11 +1,11 @@
 /** Whether what a stage needs has been met. Pure, and total: every mixture of states has an answer. */
 import { isFinal } from './lifecycle.ts'
-import type { Join } from './plan.ts'
+import type { Join, OnFailure } from './plan.ts'
 import { type StageState, stageLifecycle } from './stage.ts'
 
 export interface Need {
   readonly state: StageState
-  readonly onFailure: 'fail' | 'continue'
+  readonly onFailure: OnFailure
   /** Each of its tasks was skipped, whoever said so. */
   readonly undone?: boolean
 }

@@ -33,6 +33,9 @@ export interface JobPlan {
 
 export type Join = 'all' | 'any' | 'taken' | 'done'
 
+/** `failAtOnce`: the job fails when it is decided that the stage does, and not only when the stage has. */
+export type OnFailure = 'fail' | 'failAtOnce' | 'continue'
+
 export interface StagePlan {
   readonly name: string
   /** The stages before it, by name: as written, or the one before it in the list. */
@@ -63,7 +66,7 @@ export interface StagePlan {
   readonly open: Openness
   readonly tolerate: Tolerance
   readonly failFast: boolean
-  readonly onFailure: 'fail' | 'continue'
+  readonly onFailure: OnFailure
   readonly gate: GatePlan | null
   readonly parallelism: number | null
   readonly compensate: { readonly task: string; readonly queue: string | null } | null

@@ -2,6 +2,7 @@
  * How an ended stage or job is named, from its children alone. Total: every mixture has a rule.
  * Intents (pause, hold, cancel, deadline) are not seen here; they decide before this is asked.
  */
+import type { OnFailure } from './plan.ts'
 import type { StageState } from './stage.ts'
 
 export interface TaskCounts {
@@ -32,13 +33,13 @@ export function rollUpStage(tasks: TaskCounts, tolerate: Tolerance = {}): 'succe
 
 export interface StageEnd {
   readonly state: Extract<StageState, 'succeeded' | 'skipped' | 'partial' | 'failed' | 'cancelled'>
-  readonly onFailure: 'fail' | 'continue'
+  readonly onFailure: OnFailure
 }
 
 /** A job whose stages have all ended, and which nobody stopped. Skipped stages do not count. */
 export function rollUpJob(stages: readonly StageEnd[]): 'succeeded' | 'partial' | 'failed' {
   const bad = stages.filter(({ state }) => state === 'failed' || state === 'cancelled')
-  if (bad.some(({ onFailure }) => onFailure === 'fail')) return 'failed'
+  if (bad.some(({ onFailure }) => onFailure !== 'continue')) return 'failed'
   const partial = stages.some(({ state }) => state === 'partial')
   const good = stages.some(({ state }) => state === 'succeeded')
   if (bad.length === 0) return partial ? 'partial' : 'succeeded'

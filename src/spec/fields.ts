@@ -93,7 +93,7 @@ const stageFields = {
   open: openness,
   tolerate: nested(toleranceFields),
   failFast: flag,
-  onFailure: oneOf(['fail', 'continue']),
+  onFailure: oneOf(['fail', 'failAtOnce', 'continue']),
   gate: orTrue(nested(gateFields)),
   parallelism: number({ from: 1, to: 1_000_000, whole: true }),
   compensate: nested({ task: name, queue: name }, ['task']),

@@ -3,7 +3,7 @@
  * docs/job.schema.json. What may be written is checked by the tables in fields.ts, which must have these names.
  */
 import type { KubernetesPlan, SecretRef } from '../kernel/datum.ts'
-import type { Join } from '../kernel/plan.ts'
+import type { Join, OnFailure } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
 import type { SaidSettings } from '../kernel/settings.ts'
 
@@ -95,8 +95,11 @@ export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDea
   readonly tolerate?: Tolerance
   /** False: it lets every task end by itself, though too many are bad already. Default true. */
   readonly failFast?: boolean
-  /** `continue`: when it ends badly the job goes on, and ends as partial. Default fail. */
-  readonly onFailure?: 'fail' | 'continue'
+  /**
+   * `continue`: when it ends badly the job goes on, and ends as partial. `failAtOnce`: the job fails as soon as that is
+   * decided, and does not wait for what the stage has in hand. Default fail.
+   */
+  readonly onFailure?: OnFailure
   /** Somebody must approve before it opens. True: one approver, and no limit. */
   readonly gate?: true | GateSpec
   /** At most so many of its tasks are held at once. Default: no limit. */

@@ -5,7 +5,8 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { leasedBy, termsOfLease } from './claimed.ts'
-import { among, json, list, literal, type Sql } from './sql.ts'
+import type { TaskRow } from './read.ts'
+import { among, json, type Literal, list, literal, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
 
@@ -74,7 +75,56 @@ export async function startTasks(
   items: readonly (Held & { agoMs?: number })[],
   workers: readonly string[],
 ): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
-  const started = await sql<{ id: string; stageId: string | null }>`
+  const rows = await start<{ id: string }>(sql, items, workers, plainly)
+  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunWith(rows) }
+}
+
+/** The same for one who wants to see what it has started, as it would be read. What was running already is not shown. */
+export async function startAndShow(
+  sql: Sql,
+  items: readonly Held[],
+  worker: string,
+): Promise<{ tasks: TaskRow[]; stageIds: string[] }> {
+  const rows = await start<TaskRow & { stageId: string | null }>(
+    sql,
+    items,
+    items.map(() => worker),
+    shown,
+  )
+  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunWith(rows) }
+}
+
+interface Shown {
+  readonly returned: Literal
+  readonly columns: Literal
+  readonly from: Literal
+}
+
+const plainly: Shown = { returned: literal(''), columns: literal(''), from: literal('') }
+
+/** As `task_view` has them; what is held is no dead letter. */
+const shown: Shown = {
+  returned: literal(', t.*'),
+  columns: literal(`, l.queue, moved.type, moved.state, l.priority, moved.seq, moved.round, moved.epoch, moved.failures,
+           moved.losses, moved.careful, moved.partial, moved.run_at, (moved.history[1]).ts as created_at,
+           (moved.history[moved.seq]).ts as changed_at, moved.started_at, moved.ended_at, moved.lease_until,
+           moved.cancel_at, moved.expire_at, moved.keep_until, moved.owner, moved.job_id, moved.stage_id,
+           moved.dedupe_key, moved.correlation_id, moved.traceparent, moved.payload, moved.settings, moved.metadata,
+           moved.progress, moved.checkpoint, moved.output, moved.error, null as dead_letter`),
+  from: literal('left join pawl.lane l on l.id = moved.lane_id'),
+}
+
+const begunWith = (rows: readonly { readonly begun: string | null }[]) => [
+  ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
+]
+
+function start<Row>(
+  sql: Sql,
+  items: readonly (Held & { agoMs?: number })[],
+  workers: readonly string[],
+  { returned, columns, from }: Shown,
+): Promise<(Row & { begun: string | null })[]> {
+  return sql`
     with mine as materialized (
       select t.id, t.state, said.ago_ms, said.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
@@ -92,24 +142,22 @@ export async function startTasks(
                             t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
         from mine
        where t.id = any(array[mine.id]) and mine.state = 'assigned'
-      returning t.id, t.seq, t.job_id, t.stage_id
+      returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
-      select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
+      select 'task', array_agg(moved_id), array_agg(moved_to) from moved having count(*) > 0
     ), first as materialized (
-      select moved.job_id, moved.stage_id, count(*) as begun
+      select in_job, in_stage, count(*) as tasks
         from moved
-        join pawl.stage s on s.id = any(array[moved.stage_id])
-        join pawl.job j on j.id = any(array[moved.job_id])
+        join pawl.stage s on s.id = any(array[in_stage])
+        join pawl.job j on j.id = any(array[in_job])
        where not (s.begun and j.begun)
-       group by moved.job_id, moved.stage_id
+       group by in_job, in_stage
     ), tallied as (
-      insert into pawl.tally (job_id, stage_id, begun) select job_id, stage_id, begun from first
+      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first
     )
-    select mine.id, first.stage_id
-      from mine left join moved on moved.id = mine.id left join first on first.stage_id = moved.stage_id`
-  const stageIds = new Set(started.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
-  return { started: new Set(started.map(({ id }) => id)), stageIds: [...stageIds] }
+    select mine.id, first.in_stage as begun ${columns}
+      from mine left join moved on moved_id = mine.id left join first using (in_stage) ${from}`
 }
 
 export interface Beat extends Held {

@@ -51,7 +51,7 @@ export function randomStage(dice: Dice, load: Load, above: readonly { readonly n
     }),
     ...(chance(dice, 0.3) && { tolerate: dice.among([{ count: 1 }, { percent: 50 }])! }),
     ...(chance(dice, 0.3) && { failFast: false }),
-    ...(chance(dice, 0.4) && { onFailure: 'continue' as const }),
+    ...(chance(dice, 0.5) && { onFailure: dice.among(['continue', 'continue', 'failAtOnce'] as const)! }),
     ...(chance(dice, 0.25) && { compensate: { task: 'undo' } }),
     ...(chance(dice, 0.15) && { parallelism: whole(dice, 1, 2) }),
     ...(chance(dice, 0.1) && { expireInSeconds: 60 }),

@@ -242,3 +242,22 @@ test('a pause does not keep a deadline from passing', async t => {
 async function allRound({ engine }: Fresh) {
   for (const chore of allChores(engine.context)) if (chore.name !== 'rescue') await chore.run(engine.context)
 }
+
+test('a stage that fails at once takes its job with it, and what it has in hand is awaited and counts', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [
+    { name: 'a', task: 'a', payloads: [1, 2], onFailure: 'failAtOnce' },
+    { name: 'b', task: 'b', needs: [] },
+    { name: 'c', task: 'c', needs: ['a'] },
+  ])
+  const [bad, held] = await claim(f, ['a'])
+  await say(f, [bad!], 'failed')
+  assert.equal(await statesOf(f, job), 'stopping: a stopping, b cancelled, c cancelled')
+  assert.equal((await f.engine.job(job)).cause, 'stage a failed')
+  await say(f, [held!], 'succeeded')
+  assert.equal((await f.engine.task(held!.id)).state, 'succeeded')
+  assert.equal(await statesOf(f, job), 'failed: a failed, b cancelled, c cancelled')
+  // Its next round begins as every other.
+  await f.engine.retryJob(job)
+  assert.equal(await statesOf(f, job), 'pending: a pending, b pending, c created')
+})

@@ -1,12 +1,18 @@
 import type { Dialect } from '../dialect.ts'
+import { jobRoutes } from './job-routes.ts'
+import { limits } from './limits.ts'
+import { refuse } from './refusals.ts'
+import { faults } from './shapes.ts'
+import { stageRoutes } from './stage-routes.ts'
+import { taskRoutes } from './task-routes.ts'
 import { words } from './words.ts'
 
 export const jobnik: Dialect = {
   name: 'jobnik',
   of: 'Jobnik',
   words,
-  routes: [],
-  refuse: ({ status, code, message }) => ({ status, body: { code, message } }),
-  faults: {},
-  limits: [],
+  routes: [...jobRoutes, ...stageRoutes, ...taskRoutes],
+  refuse,
+  faults,
+  limits,
 }

@@ -1,0 +1,28 @@
+/** What Jobnik's words cannot say, and what is otherwise than there. */
+export const limits: readonly string[] = [
+  'A job or stage that ended `partial`, and a stage or task that was skipped, is COMPLETED: it has no word for them. A job ' +
+    'that undoes what it did is IN_PROGRESS, one that expired FAILED.',
+  'A task that was cancelled, expired or set aside as a dead letter is FAILED, as one that failed. So are the tasks that ' +
+    'nobody had begun when their stage failed or their job was aborted; in the original they stay PENDING.',
+  'A stage that is held is WAITING, as one at its gate; which of the two it is cannot be told. Where a gate asks for several ' +
+    'approvers, PENDING is 200 from the first on, and the stage WAITING until the last.',
+  'Its workers have no names and its reports name no lease. The fence is that the task is IN_PROGRESS: whoever lost a task ' +
+    'that another has dequeued since reports the attempt of the other.',
+  'A dequeued task is leased for 30 minutes, without heartbeats. Who says nothing for so long is taken for dead, and the ' +
+    'task is given out again; at the third time it is FAILED. `attempts` are failures only; the original counts such a ' +
+    'loss as one. A dequeue whose answer is lost keeps its task for as long.',
+  'Work in hand can always be reported, while the job is PAUSED, ABORTED or FAILED; the original answers 400. FAILED of a task ' +
+    'whose job has ended is FAILED, though attempts are left.',
+  'A job that had begun before it was PAUSED is IN_PROGRESS again when it is resumed, and not PENDING.',
+  'An abort ends the stages and the open tasks of a job too; in the original they stay as they are. What is COMPLETED stays so.',
+  'Two reports of one task at once: the second is 200 if it says the same, else 409 TASK_STATUS_UPDATE_FAILED.',
+  'Of tasks whose jobs have the same priority the one whose stage is older goes first.',
+  'Lists are arrays, and `{total, items}` where `page` or `page_size` is given, of tasks and of a job’s stages too. One that ' +
+    'would hold more than 10,000 is refused without a page.',
+  'At most 10,000 tasks are added at once, with at most 1,000 attempts each; metadata is replaced by at most 64 KiB. A ' +
+    '`tracestate` is kept with a job; of stages and tasks it is taken and not kept.',
+  'Jobs, stages and tasks that were submitted otherwise are seen, too: data that is no object is `{value}`, a priority is ' +
+    'the nearest of the five, the type of a stage is its queue, and a task of no stage has a `stageId` of zeros. One that is ' +
+    'sealed takes nothing more, as if it had ended.',
+  'What has ended is removed after 14 days, as everywhere; the original keeps it until it is deleted.',
+]

@@ -1,0 +1,25 @@
+/** Five words for our numbers: far enough apart that a lane that ages never passes into the next. */
+const bands = [
+  { word: 'VERY_HIGH', number: 2000, from: 1500 },
+  { word: 'HIGH', number: 1000, from: 500 },
+  { word: 'MEDIUM', number: 0, from: -499 },
+  { word: 'LOW', number: -1000, from: -1499 },
+  { word: 'VERY_LOW', number: -2000, from: -1_000_000 },
+] as const
+
+export type Priority = (typeof bands)[number]['word']
+
+export const priorityWords: readonly Priority[] = bands.map(({ word }) => word)
+
+const bandOf = (priority: Priority) => bands.findIndex(({ word }) => word === priority)
+
+export const numberFor = (priority: Priority) => bands[bandOf(priority)]!.number
+
+/** A job that was not submitted by Jobnik's words has one of them all the same. */
+export const priorityFor = (number: number): Priority => bands.find(({ from }) => number >= from)!.word
+
+/** Which jobs a word stands for. */
+export function rangeOf(priority: Priority): { readonly priorityFrom: number; readonly priorityTo: number } {
+  const at = bandOf(priority)
+  return { priorityFrom: bands[at]!.from, priorityTo: at === 0 ? 1_000_000 : bands[at - 1]!.from - 1 }
+}

@@ -1,0 +1,145 @@
+/** Work that is in hand while its job is paused, aborted or failed: every report is accepted and recorded. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import { served } from '../harness/served.ts'
+import { jobnikClient } from './jobnik-client.ts'
+import { begin, oneStage, someType, work } from './jobnik-in.ts'
+
+const three = [{ data: {} }, { data: {}, maxAttempts: 2 }, { data: {} }]
+
+test('a job that is PAUSED with work in hand takes its reports, gives out nothing, and goes on where it was', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type, stage } = await oneStage(jobnik, three)
+  const one = await begin(jobnik, type)
+  const two = await begin(jobnik, type)
+  assert.equal((await jobnik.setJob(jobId, 'PAUSED')).status, 200)
+  assert.equal(await jobnik.dequeue(type), null)
+  assert.deepEqual((await jobnik.report(one.id, 'COMPLETED')).body.status, 'COMPLETED')
+  assert.deepEqual((await jobnik.report(two.id, 'FAILED')).body.status, 'RETRIED')
+  assert.equal(await jobnik.dequeue(type), null, 'what is to be tried again waits, too')
+  const paused = await jobnik.job(jobId)
+  assert.deepEqual([paused.status, paused.stages![0]!.status], ['PAUSED', 'IN_PROGRESS'])
+  const { summary } = await jobnik.stage(stage.id)
+  assert.deepEqual([summary.completed, summary.retried, summary.pending, summary.total], [1, 1, 1, 3])
+  assert.equal((await jobnik.setJob(jobId, 'PENDING')).status, 200)
+  await work(jobnik, type)
+  await work(jobnik, type)
+  assert.equal((await jobnik.job(jobId)).status, 'COMPLETED')
+})
+
+test('a job that is resumed in its last stage ends as it should, though that stage was done while it was PAUSED', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type } = await oneStage(jobnik)
+  const last = await jobnik.createStage(jobId, someType())
+  await jobnik.createTasks(last.id, [{ data: {} }, { data: {} }])
+  await work(jobnik, type)
+  const [one, two] = [await begin(jobnik, last.type), await begin(jobnik, last.type)]
+  await jobnik.setJob(jobId, 'PAUSED')
+  await jobnik.report(one.id, 'COMPLETED')
+  await jobnik.setJob(jobId, 'PENDING')
+  // It had begun, and has it in hand: it is in progress again at once.
+  assert.equal((await jobnik.job(jobId)).status, 'IN_PROGRESS')
+  await jobnik.setJob(jobId, 'PAUSED')
+  assert.equal((await jobnik.report(two.id, 'COMPLETED')).status, 200)
+  const paused = await jobnik.job(jobId)
+  assert.deepEqual([paused.status, paused.percentage], ['PAUSED', 100])
+  assert.equal((await jobnik.setJob(jobId, 'PENDING')).status, 200)
+  assert.equal((await jobnik.job(jobId)).status, 'COMPLETED')
+})
+
+test('a PAUSED job whose work in hand fails for good is FAILED, and cannot be resumed', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type } = await oneStage(jobnik)
+  const task = await begin(jobnik, type)
+  await jobnik.setJob(jobId, 'PAUSED')
+  assert.equal((await jobnik.report(task.id, 'FAILED')).body.status, 'FAILED')
+  assert.equal((await jobnik.job(jobId)).status, 'FAILED')
+  const { status, body } = await jobnik.setJob(jobId, 'PENDING')
+  assert.deepEqual([status, body.message], [400, 'Illegal status transition from FAILED to PENDING'])
+})
+
+test('a job that is ABORTED with work in hand is ABORTED at once, and takes its reports', async t => {
+  const { server, engine } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type, stage } = await oneStage(jobnik, three)
+  const [one, two] = [await begin(jobnik, type), await begin(jobnik, type)]
+  assert.equal((await jobnik.setJob(jobId, 'ABORTED')).status, 200)
+  const aborted = await jobnik.job(jobId)
+  assert.deepEqual([aborted.status, aborted.stages![0]!.status], ['ABORTED', 'ABORTED'])
+  assert.equal(await jobnik.dequeue(type), null)
+  assert.deepEqual((await jobnik.task(one.id)).status, 'IN_PROGRESS')
+  const done = await jobnik.report(one.id, 'COMPLETED')
+  assert.deepEqual([done.status, done.body.status], [200, 'COMPLETED'])
+  // It has attempts left, but nobody will take them.
+  const failed = await jobnik.report(two.id, 'FAILED')
+  assert.deepEqual([failed.status, failed.body.status, failed.body.attempts], [200, 'FAILED', 1])
+  const { status, summary } = await jobnik.stage(stage.id)
+  assert.deepEqual([status, summary.completed, summary.failed], ['ABORTED', 1, 2])
+  assert.equal((await jobnik.job(jobId)).status, 'ABORTED')
+  assert.equal((await engine.job(jobId)).state, 'cancelled')
+})
+
+test('a stage that fails while others of it are in hand is FAILED at once, and takes their reports', async t => {
+  const { server, engine } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type, stage } = await oneStage(jobnik, three)
+  const [one, two] = [await begin(jobnik, type), await begin(jobnik, type)]
+  await jobnik.report(one.id, 'FAILED')
+  assert.deepEqual([(await jobnik.stage(stage.id)).status, (await jobnik.job(jobId)).status], ['FAILED', 'FAILED'])
+  for (const to of ['PENDING', 'PAUSED', 'ABORTED']) assert.equal((await jobnik.setJob(jobId, to)).status, 400)
+  assert.equal((await jobnik.report(two.id, 'COMPLETED')).body.status, 'COMPLETED')
+  assert.equal((await engine.job(jobId)).state, 'failed')
+})
+
+test('work in hand may be reported after any time within the lease, whatever became of its job', async t => {
+  const { server, advance } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type } = await oneStage(jobnik)
+  const task = await begin(jobnik, type)
+  await advance(1000)
+  await jobnik.setJob(jobId, 'ABORTED')
+  await advance(700)
+  assert.equal((await jobnik.report(task.id, 'COMPLETED')).body.status, 'COMPLETED')
+})
+
+test('a job is deleted right after its abort, with work in hand; a report after that is 404', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type, stage } = await oneStage(jobnik, three)
+  const task = await begin(jobnik, type)
+  for (const status of ['IN_PROGRESS', 'PAUSED']) {
+    const { status: code, body } = await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)
+    assert.deepEqual([code, body.code], [400, 'JOB_NOT_IN_FINITE_STATE'], status)
+    await jobnik.setJob(jobId, 'PAUSED')
+  }
+  await jobnik.setJob(jobId, 'ABORTED')
+  const deleted = await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)
+  assert.deepEqual([deleted.status, deleted.body], [200, { code: 'JOB_DELETED_SUCCESSFULLY' }])
+  const late = await jobnik.report(task.id, 'COMPLETED')
+  assert.deepEqual([late.status, late.body], [404, { message: 'Task not found', code: 'TASK_NOT_FOUND' }])
+  for (const path of [`jobs/${jobId}`, `stages/${stage.id}`, `tasks/${task.id}`]) {
+    assert.equal((await jobnik.ask('GET', `/v1/${path}`)).status, 404)
+  }
+  assert.equal((await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)).body.code, 'JOB_NOT_FOUND')
+})
+
+test('a worker that says nothing for half an hour is taken for dead, and its task is given to another', async t => {
+  const { server, engine, advance } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { type } = await oneStage(jobnik)
+  const lost = await begin(jobnik, type)
+  const look = () => rescue({ beginsBlind: false }).run(engine.context)
+  await advance(1790)
+  await look()
+  assert.equal(await jobnik.dequeue(type), null)
+  await advance(20)
+  await look()
+  const again = await begin(jobnik, type)
+  assert.deepEqual([again.id, again.attempts], [lost.id, 0])
+  // Reports name nobody: whose it is cannot be told.
+  assert.equal((await jobnik.report(lost.id, 'COMPLETED')).status, 200)
+})
