@@ -34,24 +34,38 @@ const servers = await startServers()
 Object.assign(process.env, servers.env, { NODE_OPTIONS: '--enable-source-maps' })
 let passed = 0
 let failed = 0
+const seconds = new Map()
 const tests = run({
   files: files.map(file => join(root, file)),
   // Many tests wait for something, so one more than there are cores.
   concurrency: availableParallelism() + 1,
   timeout: 600_000,
 })
-tests.on('test:pass', ({ details, nesting }) => {
+tests.on('test:pass', ({ details, nesting, file }) => {
   if (details.type !== 'suite' && nesting === 0) passed += 1
+  count(file, details, nesting)
 })
-tests.on('test:fail', ({ details, nesting }) => {
+tests.on('test:fail', ({ details, nesting, file }) => {
   if (details.type !== 'suite' && nesting === 0) failed += 1
+  count(file, details, nesting)
 })
 tests.compose(spec).pipe(process.stdout)
 await new Promise(resolve => tests.on('end', resolve))
 await servers.stop()
 await new Promise(resolve => process.stdout.write('', resolve))
+if (wanted.length === 0) console.log(`The longest: ${longest()}.`)
 console.log(`${passed} passed, ${failed} failed`)
 process.exit(failed === 0 && passed > 0 ? 0 : 1)
+
+function count(file, { duration_ms }, nesting) {
+  if (nesting === 0 && file) seconds.set(file, (seconds.get(file) ?? 0) + duration_ms / 1000)
+}
+
+/** Where the time goes, for whoever has to make room. */
+function longest() {
+  const files = [...seconds].sort(([, one], [, other]) => other - one).slice(0, 12)
+  return files.map(([file, each]) => `${relative(resolve(build), file)} ${Math.round(each)} s`).join(', ')
+}
 
 function step(name, args) {
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
