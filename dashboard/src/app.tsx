@@ -13,7 +13,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
-import { useHashLocation } from 'wouter/use-hash-location'
+import { useHashPath, useHashSearch } from './hash.ts'
 import { Live, useLink } from './live.tsx'
 import { useMe } from './me.tsx'
 import logo from './pawl.svg'
@@ -23,9 +23,14 @@ const Overview = lazy(() => import('./pages/overview.tsx').then(page => ({ defau
 const Jobs = lazy(() => import('./pages/jobs.tsx').then(page => ({ default: page.Jobs })))
 const Job = lazy(() => import('./pages/job.tsx').then(page => ({ default: page.Job })))
 
+const Stage = lazy(() => import('./pages/stage.tsx').then(page => ({ default: page.Stage })))
+const Task = lazy(() => import('./pages/task.tsx').then(page => ({ default: page.Task })))
+const Gates = lazy(() => import('./pages/gates.tsx').then(page => ({ default: page.Gates })))
+const DeadLetters = lazy(() => import('./pages/dead-letters.tsx').then(page => ({ default: page.DeadLetters })))
+
 export function App() {
   return (
-    <Router hook={useHashLocation}>
+    <Router hook={useHashPath} searchHook={useHashSearch}>
       <Live>
         <Frame />
       </Live>
@@ -68,6 +73,10 @@ function Frame() {
             <Route path="/" component={Overview} />
             <Route path="/jobs" component={Jobs} />
             <Route path="/jobs/:id">{({ id }) => <Job id={id} />}</Route>
+            <Route path="/stages/:id">{({ id }) => <Stage id={id} />}</Route>
+            <Route path="/tasks/:id">{({ id }) => <Task id={id} />}</Route>
+            <Route path="/gates" component={Gates} />
+            <Route path="/dead-letters" component={DeadLetters} />
             <Route>There is no such page.</Route>
           </Switch>
         </Suspense>

@@ -22,16 +22,17 @@ export function Live({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
   const [link, setLink] = useState<Link>('live')
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
+    let isDue = false
     const readAgain = () => {
-      timer = undefined
+      isDue = false
       void queries.invalidateQueries()
     }
     let before: Link = 'live'
     return watchFeed({
       types,
       onEvents() {
-        timer ??= setTimeout(readAgain, readAgainMs)
+        if (!isDue) setTimeout(readAgain, readAgainMs)
+        isDue = true
       },
       onLink(now) {
         // Whatever happened meanwhile: look anew.

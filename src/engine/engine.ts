@@ -17,6 +17,7 @@ import type {
   TaskOptions,
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
+import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
@@ -50,6 +51,7 @@ import { readStatistics } from './stats.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 import { sync } from './sync.ts'
 import { typeRegister } from './task-types.ts'
+import { findTroubles, readTimeline } from './timeline.ts'
 import { wakeBoard } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
@@ -160,6 +162,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     submit: (spec: JobSpec | string, call?: SubmitCall) => submitJob(context, spec, call),
     job: (id: string) => jobRead.readJob(context, id),
     jobs: (query?: JobQuery) => jobRead.findJobs(context, query),
+    timeline: (id: string, query?: TimelineQuery) => readTimeline(context, id, query),
+    troubles: (query?: TroubleQuery) => findTroubles(context, query),
     stage: (id: string) => jobRead.readStage(context, id),
     stages: (query: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
     startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),

@@ -33,6 +33,8 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   jobStages: page('Stage'),
   jobArtifacts: page('Artifact'),
   jobTasks: page('Task'),
+  timeline: ref('Timeline'),
+  troubles: list(ref('Trouble')),
   stages: page('Stage'),
   stage,
   patchStage: stage,

@@ -3,6 +3,7 @@ import { type Field, type Fields, nested, number } from '../kernel/check.ts'
 import * as fields from './fields.ts'
 import type { Operation } from './routes.ts'
 import type { OneOutcome } from './sync.ts'
+import { timelineFields, troubleQueryFields } from './timeline-fields.ts'
 
 export interface Request {
   readonly query?: Fields
@@ -44,6 +45,8 @@ export const requests: Readonly<Record<Operation, Request>> = {
   jobStages: {},
   jobArtifacts: { query: fields.artifactQueryFields },
   jobTasks: { query: fields.tasksOfFields },
+  timeline: { query: timelineFields },
+  troubles: { query: troubleQueryFields },
   stages: { query: fields.stageQueryFields },
   stage: {},
   patchStage: { body: fields.metadataFields },

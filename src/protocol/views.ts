@@ -23,6 +23,7 @@ import type {
   RedriveProgress,
   TaskView,
 } from './tasks.ts'
+import { timelineViews } from './timeline-views.ts'
 
 const error = {
   type: 'object',
@@ -173,6 +174,7 @@ export const views = {
   }),
   ...artifactViews,
   ...operationViews,
+  ...timelineViews,
   LogLine: view<LogLineView>({
     n: whole,
     epoch: whole,
