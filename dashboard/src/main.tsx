@@ -13,12 +13,14 @@ const queries = new QueryClient({
 })
 const theme = createTheme({
   primaryColor: 'teal',
-  primaryShade: { light: 9, dark: 7 },
+  primaryShade: 9,
   autoContrast: true,
   fontFamily: 'system-ui, sans-serif',
   cursorType: 'pointer',
 })
 const nonce = document.querySelector<HTMLMetaElement>('meta[name=nonce]')?.content
+// What keeps the page from scrolling under a dialog writes a style sheet of its own, and looks for the number here.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 createRoot(document.getElementById('root')!).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" {...(nonce && { getStyleNonce: () => nonce })}>

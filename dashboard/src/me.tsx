@@ -10,6 +10,7 @@ export const useMe = () => useContext(MeContext)
 
 export function WithKey({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
+  const [hasTried, setTried] = useState(keyInHand() !== undefined)
   const { data, error, isPending } = useQuery({ queryKey: ['me'], queryFn: async () => (await whoAmI()) ?? null })
   if (isPending) return <Middle>{<Loader aria-label="Loading" />}</Middle>
   if (error) return <Middle>{<Fault error={error} />}</Middle>
@@ -17,10 +18,11 @@ export function WithKey({ children }: { children: ReactNode }) {
   return (
     <Middle>
       <AskForKey
-        wasRefused={keyInHand() !== undefined}
-        onKey={key => {
+        wasRefused={hasTried}
+        onKey={async key => {
           takeKey(key)
-          void queries.invalidateQueries()
+          await queries.invalidateQueries()
+          setTried(true)
         }}
       />
     </Middle>

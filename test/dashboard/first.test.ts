@@ -14,7 +14,7 @@ inBrowser('a job is found in the list and shown with its stages, as they change'
   await engine.submit(spec)
   await page.getByRole('link', { name: 'Jobs' }).click()
   await page.getByRole('link', { name: 'invoices' }).click()
-  await page.getByText('extract').waitFor()
+  await page.locator('.react-flow__node', { hasText: 'extract' }).waitFor()
   const [claimed] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
   await page.locator('.react-flow__node', { hasText: 'extract' }).getByText('running').waitFor()
   assert.ok(claimed)

@@ -10,7 +10,8 @@ const causes: Readonly<Record<string, string>> = {
 
 export function whyOf(job: JobView, troubles: readonly TroubleView[]): string | undefined {
   const waiting = job.stages.filter(({ state }) => state === 'waiting').map(({ name }) => name)
-  if (job.state === 'running' && waiting.length > 0) return `It waits for an approval of ${list(waiting)}.`
+  if ((job.state === 'running' || job.state === 'pending') && waiting.length > 0)
+    return `It waits for an approval of ${list(waiting)}.`
   if (job.state === 'paused') return 'It is paused: nothing more of it is claimed until it is resumed.'
   if (job.state === 'cancelled') return `It was cancelled${because(job.cause, 'cancel')}.`
   if (job.state === 'expired') return 'Its deadline passed before it was done.'
