@@ -56,7 +56,7 @@ inBrowser(
 
 inBrowser('what is looked for stands in the address', {}, async ({ engine, open }) => {
   await engine.submit(spec)
-  await engine.submit({ ...spec, name: 'letters', exact: true })
+  await engine.submit({ ...spec, name: 'letters' })
   const page = await open('/#/jobs')
   await page.getByLabel('Name').fill('letters')
   await page.getByRole('link', { name: 'invoices' }).waitFor({ state: 'detached' })
@@ -70,7 +70,7 @@ inBrowser('under the pointer nothing moves: a new job waits until it is asked fo
   await engine.submit(spec)
   const page = await open('/#/jobs')
   await page.getByRole('link', { name: 'invoices' }).hover()
-  await engine.submit({ ...spec, name: 'letters', exact: true })
+  await engine.submit({ ...spec, name: 'letters' })
   await page.getByRole('button', { name: /show/ }).waitFor()
   assert.equal(await page.getByRole('link', { name: 'letters', exact: true }).count(), 0)
   await page.getByRole('heading', { name: 'Jobs' }).hover()
