@@ -11,9 +11,13 @@ export const useMe = () => useContext(MeContext)
 export function WithKey({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
   const [hasTried, setTried] = useState(keyInHand() !== undefined)
-  const { data, error, isPending } = useQuery({ queryKey: ['me'], queryFn: async () => (await whoAmI()) ?? null })
+  const { data, error, isPending } = useQuery({
+    queryKey: ['me'],
+    queryFn: async () => (await whoAmI()) ?? null,
+    staleTime: 60_000,
+  })
   if (isPending) return <Middle>{<Loader aria-label="Loading" />}</Middle>
-  if (error) return <Middle>{<Fault error={error} />}</Middle>
+  if (error && data === undefined) return <Middle>{<Fault error={error} />}</Middle>
   if (data) return <MeContext.Provider value={data}>{children}</MeContext.Provider>
   return (
     <Middle>

@@ -25,7 +25,7 @@ export function DeadLetters() {
       <Title order={1} size="h3">
         Dead letters
       </Title>
-      {error && <Fault error={error} />}
+      {error && data === undefined && <Fault error={error} />}
       {redrive !== undefined && <RedriveProgress id={redrive} />}
       {data?.length === 0 && <Text c="dimmed">There are none: nothing was set aside.</Text>}
       {data?.map(group => (

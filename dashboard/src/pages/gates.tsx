@@ -21,7 +21,7 @@ export function Gates() {
       <Title order={1} size="h3">
         Gates
       </Title>
-      {error && <Fault error={error} />}
+      {error && data === undefined && <Fault error={error} />}
       {data?.items.length === 0 && <Text c="dimmed">Nothing waits for an approval.</Text>}
       {data?.items.map(stage => (
         <Gate key={stage.id} stage={stage} />

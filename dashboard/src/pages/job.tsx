@@ -23,8 +23,8 @@ const Graph = lazy(() => import('../parts/graph.tsx').then(part => ({ default: p
 export function Job({ id }: { id: string }) {
   const { data: job, error } = useQuery({ queryKey: ['job', id], queryFn: () => api.job(id) })
   const [params, setParams] = useSearchParams()
-  if (error) return <Fault error={error} />
-  if (job === undefined) return null
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (job === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
       <Head job={job} />

@@ -66,7 +66,7 @@ export function Jobs() {
         />
         <BulkActions jobs={still.items.filter(({ id }) => chosen.has(id))} onDone={() => setChosen(new Set())} />
       </Group>
-      {error && <Fault error={error} />}
+      {error && data === undefined && <Fault error={error} />}
       {/* Its place is kept, lest the list moves when it comes. */}
       <Group h={30}>
         {still.waiting > 0 && (

@@ -17,8 +17,8 @@ import { api } from '../server.ts'
 
 export function Stage({ id }: { id: string }) {
   const { data: stage, error } = useQuery({ queryKey: ['stage', id], queryFn: () => api.stage(id) })
-  if (error) return <Fault error={error} />
-  if (stage === undefined) return null
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (stage === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
       <Group justify="space-between">

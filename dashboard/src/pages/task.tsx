@@ -19,8 +19,8 @@ export function Task({ id }: { id: string }) {
   // Of tasks the feed is not followed: there may be too many.
   const read = useQuery({ queryKey: ['task', id], queryFn: () => api.task(id), refetchInterval: 1500 })
   const { data: task, error } = read
-  if (error) return <Fault error={error} />
-  if (task === undefined) return null
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (task === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
       <Group justify="space-between">
