@@ -29,6 +29,22 @@ if (newest(at('src')) > newest(at('dist')) || process.argv.includes('--build')) 
   say('Compiling …')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
 }
+// The page is made of the tables in src/ too.
+if (
+  Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard')) ||
+  process.argv.includes('--build')
+) {
+  say('Building the dashboard …')
+  const vite = [
+    at('node_modules/vite/bin/vite.js'),
+    'build',
+    '--config',
+    at('dashboard/vite.config.ts'),
+    '--logLevel',
+    'error',
+  ]
+  run(process.execPath, vite)
+}
 
 /** The time of the latest change in a folder; 0 if there is none. */
 function newest(folder) {

@@ -16,6 +16,7 @@ if (wanted.length === 0) step('biome', ['node_modules/@biomejs/biome/bin/biome',
 const build = process.env.PAWL_TEST_BUILD ?? 'build'
 rmSync(build, { recursive: true, force: true })
 step('tsc', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json', '--outDir', build])
+if (wanted.length === 0) step('tsc', ['node_modules/typescript/bin/tsc', '-p', 'dashboard/tsconfig.json', '--noEmit'])
 
 /** Begun last, it would be the only one at work for minutes. */
 const isLongest = file => file.endsWith('pages.test.js')

@@ -2,7 +2,8 @@
  * A line is made of pieces, and only here do they become what is sent to a terminal: each is made harmless first, and
  * colours are added after that. So nothing that came from outside can reach the terminal raw.
  */
-import { cut, harmless, widthOf } from './text.ts'
+import { harmless } from '../kernel/harmless.ts'
+import { cut, widthOf } from './text.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 

@@ -1,13 +1,13 @@
 /** Runs what was typed, and answers with an exit code. It is given its surroundings, so that a test can be them. */
 import { readConfigFile } from '../config/config-file.ts'
 import { settle } from '../config/resolve.ts'
+import { harmlessJson } from '../kernel/harmless.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Command } from './command.ts'
 import { complaint, exitCodeOf, exitCodes } from './complain.ts'
 import { helpOf, overview, unknownCommand } from './help.ts'
 import { findCommand, readArguments, refused } from './parse.ts'
 import { type Outputs, openScreen, type Screen } from './screen.ts'
-import { harmlessJson } from './text.ts'
 
 export interface Surroundings extends Outputs {
   readonly folder: string

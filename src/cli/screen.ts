@@ -1,7 +1,7 @@
 /** Where a command speaks: to a terminal with colours and a display that is drawn anew, or to a file in plain lines. */
 import type { Writable } from 'node:stream'
+import { harmlessJson } from '../kernel/harmless.ts'
 import { type Line, render } from './line.ts'
-import { harmlessJson } from './text.ts'
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { harmless } from '../kernel/harmless.ts'
 import { lineWidth, render } from './line.ts'
 import { relative, span } from './moments.ts'
 import { type Column, table } from './table.ts'
-import { cut, cutStart, harmless, widthOf } from './text.ts'
+import { cut, cutStart, widthOf } from './text.ts'
 
 interface Row {
   readonly id: string

@@ -1,7 +1,9 @@
 /** A table that fits: columns that can be spared go first, then the widest are cut. */
+
+import { harmless } from '../kernel/harmless.ts'
 import type { Page } from '../protocol/tasks.ts'
 import { type Line, type Piece, styled, textOf, withText } from './line.ts'
-import { cut, cutStart, harmless, widthOf } from './text.ts'
+import { cut, cutStart, widthOf } from './text.ts'
 
 export interface Column<Row> {
   readonly head: string

@@ -1,7 +1,7 @@
 /** The engine's interface from the other side of HTTP: every operation is a row of the table of routes. */
-import { randomUUID } from 'node:crypto'
 import { checkOptions, number, text } from '../kernel/check.ts'
 import { serverUrl } from '../kernel/fields.ts'
+import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
 import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
@@ -101,7 +101,7 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
   const isClaim = operation === 'sync' || operation === 'claims'
   // A key of our own makes it safe to send again when its answer was lost.
   const sendKey = takesKey(operation)
-    ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? randomUUID())) }
+    ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? newId())) }
     : {}
   return {
     method: route.method,

@@ -1,5 +1,4 @@
 /** One request to a server: asked again after a while where that is safe, and answered with the problem that it names. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
 
 export interface Ask {
@@ -34,11 +33,22 @@ export async function ask(link: Link, what: Ask): Promise<unknown> {
       if (!willPass(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
         throw error
       // Not all at once, when a server comes back to many.
-      await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, what.signal && { signal: what.signal }).catch(
-        () => {},
-      )
+      await pause(pauseMs * (0.5 + Math.random() / 2), what.signal)
     }
   }
+}
+
+/** Until the time is over, or the signal aborts. No Node needed: a page asks through here too. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise(resolve => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+  })
 }
 
 async function askOnce({ server, key }: Link, { method, path, headers, body, seconds, signal }: Ask): Promise<unknown> {

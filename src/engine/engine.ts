@@ -18,6 +18,7 @@ import type {
   TaskOptions,
   TaskTypeOptions,
 } from '../protocol/tasks.ts'
+import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
@@ -59,6 +60,7 @@ import { submitOrAdd } from './submit-or-add.ts'
 import { sync } from './sync.ts'
 import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
+import { findTroubles, readTimeline } from './timeline.ts'
 import { wakeBoard } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
@@ -182,6 +184,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** Resolves when the inputs of a job's stages that are open have become tasks, or the time has passed. */
     inputsFound: (jobId: string, waitSeconds: number, signal?: AbortSignal) =>
       inputsFound(context, jobId, waitSeconds, signal),
+    timeline: (id: string, query?: TimelineQuery) => readTimeline(context, id, query),
+    troubles: (query?: TroubleQuery) => findTroubles(context, query),
     stage: (id: string) => jobRead.readStage(context, id),
     stages: (query?: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
     taskCounts: (stageIds: readonly string[]) => jobRead.countTasksOfStages(context, stageIds),

@@ -39,6 +39,8 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   jobStages: page('Stage'),
   jobArtifacts: page('Artifact'),
   jobTasks: numbered('Task'),
+  timeline: ref('Timeline'),
+  troubles: list(ref('Trouble')),
   stages: numbered('Stage'),
   stage,
   patchStage: stage,

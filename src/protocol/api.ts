@@ -40,6 +40,7 @@ import type {
   TaskTypeOptions,
   TaskView,
 } from './tasks.ts'
+import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from './timeline.ts'
 
 /** What goes with a request that changes something. */
 export interface Call {
@@ -128,6 +129,9 @@ export interface PawlApi {
   submit(spec: JobSpec | NamedJob | string, call?: Call): Promise<JobView>
   job(id: string): Promise<JobView>
   jobs(query?: JobQuery): Promise<Page<JobView>>
+  timeline(id: string, query?: TimelineQuery): Promise<TimelineView>
+  /** What ended badly, by what is alike. */
+  troubles(query?: TroubleQuery): Promise<TroubleView[]>
   jobEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchJob(id: string, patch: JobPatch, call?: Call): Promise<JobView>
   jobStages(id: string): Promise<Page<StageView>>

@@ -4,6 +4,7 @@ import * as fields from './fields.ts'
 import * as queries from './query-fields.ts'
 import type { Operation } from './routes.ts'
 import type { OneOutcome } from './sync.ts'
+import { timelineFields, troubleQueryFields } from './timeline-fields.ts'
 
 export interface Request {
   readonly query?: Fields
@@ -44,6 +45,8 @@ export const requests: Readonly<Record<Operation, Request>> = {
   jobStages: {},
   jobArtifacts: { query: queries.artifactQueryFields },
   jobTasks: { query: queries.tasksOfFields },
+  timeline: { query: timelineFields },
+  troubles: { query: troubleQueryFields },
   stages: { query: queries.stageQueryFields },
   stage: {},
   patchStage: { body: fields.metadataFields },

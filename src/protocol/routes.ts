@@ -78,6 +78,13 @@ export const routes = {
   jobArtifacts: get('/v1/jobs/{id}/artifacts', ['id', 'query'], 'The files that a job has put out, oldest first.'),
   jobTasks: get('/v1/jobs/{id}/tasks', ['id', 'query'], 'The tasks of a job, newest first.'),
 
+  timeline: get(
+    '/v1/jobs/{id}/timeline',
+    ['id', 'query'],
+    'When its stages, and some of its tasks, were in which state.',
+  ),
+  troubles: get('/v1/troubles', ['query'], 'Tasks that ended badly, by what is alike, most of a kind first.'),
+
   stages: get('/v1/stages', ['query'], 'Stages in some states, over all jobs.'),
   stage: get('/v1/stages/{id}', ['id'], 'A stage.'),
   patchStage: patch('/v1/stages/{id}', 'Change the metadata of a stage by a JSON merge patch.'),

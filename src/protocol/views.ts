@@ -23,6 +23,7 @@ import type {
   RedriveProgress,
   TaskView,
 } from './tasks.ts'
+import { timelineViews } from './timeline-views.ts'
 
 const error = {
   type: 'object',
@@ -195,6 +196,7 @@ export const views = {
   JobWithAdded: view<JobView & Added>({ ...job, added: list(id) }),
   ...artifactViews,
   ...operationViews,
+  ...timelineViews,
   LogLine: view<LogLineView>({
     n: whole,
     epoch: whole,

@@ -7,7 +7,9 @@ import type { Pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
 import { bind, type Served } from './bind.ts'
+import { bindDashboard } from './bind-dashboard.ts'
 import { bindDialect, refuseIn } from './bind-dialect.ts'
+import { bindMe } from './bind-me.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
@@ -58,6 +60,8 @@ function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, roo
   for (const operation of Object.keys(routes) as Operation[]) bind(own, served, operation)
   bindHealth(own, served.engine)
   bindDocs(own)
+  bindMe(own, served.door)
+  bindDashboard(own)
 }
 
 function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstance {

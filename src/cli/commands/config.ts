@@ -1,9 +1,9 @@
 import type { Settled } from '../../config/resolve.ts'
 import { serverOf } from '../../config/resolve.ts'
 import { type Setting, type SettingName, settings } from '../../config/settings.ts'
+import { harmlessJson } from '../../kernel/harmless.ts'
 import { command } from '../command.ts'
 import { type Column, table } from '../table.ts'
-import { harmlessJson } from '../text.ts'
 
 interface Row {
   readonly name: SettingName

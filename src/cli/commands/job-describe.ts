@@ -1,3 +1,4 @@
+import { harmlessJson } from '../../kernel/harmless.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView, StageView } from '../../protocol/jobs.ts'
 import type { TaskQuery } from '../../protocol/tasks.ts'
@@ -8,7 +9,6 @@ import { type Line, styled } from '../line.ts'
 import { between, relative } from '../moments.ts'
 import { causeOf, stateOf } from '../states.ts'
 import { type Column, facts, table } from '../table.ts'
-import { harmlessJson } from '../text.ts'
 
 const stageColumns: readonly Column<StageView>[] = [
   { head: 'STAGE', of: ({ name, kind }) => (kind === 'undo' ? `undo ${name}` : name), least: 8 },

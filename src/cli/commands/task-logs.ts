@@ -1,3 +1,4 @@
+import { harmlessJson } from '../../kernel/harmless.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { LogLineView, LogQuery } from '../../protocol/logs.ts'
 import { said } from '../asking.ts'
@@ -6,7 +7,6 @@ import { findTaskId } from '../find-id.ts'
 import { type Line, type Style, styled } from '../line.ts'
 import { patiently, pause, type Waiting } from '../patience.ts'
 import { hasEnded } from '../states.ts'
-import { harmlessJson } from '../text.ts'
 
 const lookMs = 500
 const styles: Readonly<Record<LogLineView['level'], Style>> = {

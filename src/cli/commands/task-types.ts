@@ -1,10 +1,10 @@
 import { isObject } from '../../kernel/check.ts'
+import { harmlessJson } from '../../kernel/harmless.ts'
 import type { TaskTypeOptions } from '../../protocol/tasks.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { styled } from '../line.ts'
 import { readJson, refused } from '../parse.ts'
 import { facts } from '../table.ts'
-import { harmlessJson } from '../text.ts'
 
 const view = (type: string, options: TaskTypeOptions) => ({
   data: options,

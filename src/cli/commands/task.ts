@@ -1,3 +1,4 @@
+import { harmlessJson } from '../../kernel/harmless.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { PawlApi } from '../../protocol/api.ts'
@@ -14,7 +15,6 @@ import { patiently, pause, type Waiting } from '../patience.ts'
 import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { type Column, facts, pageEnd, table } from '../table.ts'
 import { commandOf, fileLines, filesOf } from '../task-files.ts'
-import { harmlessJson } from '../text.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',

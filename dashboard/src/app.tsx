@@ -1,0 +1,152 @@
+import {
+  ActionIcon,
+  AppShell,
+  Badge,
+  Burger,
+  Group,
+  NavLink,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { Link, Route, Router, Switch, useLocation } from 'wouter'
+import { useHashPath, useHashSearch } from './hash.ts'
+import { Live, useLink } from './live.tsx'
+import { useMe } from './me.tsx'
+import logo from './pawl.svg'
+import { api } from './server.ts'
+
+const Overview = lazy(() => import('./pages/overview.tsx').then(page => ({ default: page.Overview })))
+const Jobs = lazy(() => import('./pages/jobs.tsx').then(page => ({ default: page.Jobs })))
+const Job = lazy(() => import('./pages/job.tsx').then(page => ({ default: page.Job })))
+
+const Stage = lazy(() => import('./pages/stage.tsx').then(page => ({ default: page.Stage })))
+const Task = lazy(() => import('./pages/task.tsx').then(page => ({ default: page.Task })))
+const Gates = lazy(() => import('./pages/gates.tsx').then(page => ({ default: page.Gates })))
+const DeadLetters = lazy(() => import('./pages/dead-letters.tsx').then(page => ({ default: page.DeadLetters })))
+
+export function App() {
+  return (
+    <Router hook={useHashPath} searchHook={useHashSearch}>
+      <Live>
+        <Frame />
+      </Live>
+    </Router>
+  )
+}
+
+function Frame() {
+  const [isOpen, { toggle, close }] = useDisclosure()
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding="md"
+    >
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
+            <Link href="/" className="plain">
+              <Group gap="xs" wrap="nowrap">
+                <img src={logo} width={26} height={26} alt="" />
+                <Text fw={700}>Pawl</Text>
+              </Group>
+            </Link>
+          </Group>
+          <Group gap="sm" wrap="nowrap">
+            <Connection />
+            <Who />
+            <SchemeSwitch />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" component="nav" aria-label="Pages">
+        <Pages onGo={close} />
+      </AppShell.Navbar>
+      <AppShell.Main>
+        <Suspense>
+          <Switch>
+            <Route path="/" component={Overview} />
+            <Route path="/jobs" component={Jobs} />
+            <Route path="/jobs/:id">{({ id }) => <Job id={id} />}</Route>
+            <Route path="/stages/:id">{({ id }) => <Stage id={id} />}</Route>
+            <Route path="/tasks/:id">{({ id }) => <Task id={id} />}</Route>
+            <Route path="/gates" component={Gates} />
+            <Route path="/dead-letters" component={DeadLetters} />
+            <Route>There is no such page.</Route>
+          </Switch>
+        </Suspense>
+      </AppShell.Main>
+    </AppShell>
+  )
+}
+
+function Pages({ onGo }: { onGo(): void }) {
+  const [location] = useLocation()
+  const { data: waiting } = useQuery({
+    queryKey: ['stages', 'waiting'],
+    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
+  })
+  const pages = [
+    { path: '/', label: 'Overview', count: 0 },
+    { path: '/jobs', label: 'Jobs', count: 0 },
+    { path: '/gates', label: 'Gates', count: waiting?.items.length ?? 0 },
+    { path: '/dead-letters', label: 'Dead letters', count: 0 },
+  ]
+  return pages.map(({ path, label, count }) => (
+    <NavLink
+      key={path}
+      component={Link}
+      href={path}
+      label={label}
+      active={path === '/' ? location === '/' : location.startsWith(path)}
+      onClick={onGo}
+      rightSection={
+        count > 0 ? (
+          <Badge size="sm" color="orange">
+            {count}
+          </Badge>
+        ) : undefined
+      }
+    />
+  ))
+}
+
+const links = {
+  live: { color: 'teal', text: 'live', title: 'What you see is what is.' },
+  lost: { color: 'red', text: 'connection lost', title: 'The server cannot be reached; trying again.' },
+  paused: { color: 'gray', text: 'paused', title: 'This tab is not looked at; it goes on when it is.' },
+} as const
+
+function Connection() {
+  const { color, text, title } = links[useLink()]
+  return (
+    <Badge color={color} variant="dot" title={title} role="status" className="state">
+      {text}
+    </Badge>
+  )
+}
+
+function Who() {
+  const { name, role } = useMe()
+  return (
+    <Text size="xs" c="dimmed" visibleFrom="sm">
+      {name === null ? role : `${name} (${role})`}
+    </Text>
+  )
+}
+
+function SchemeSwitch() {
+  const { setColorScheme } = useMantineColorScheme()
+  const now = useComputedColorScheme('light')
+  const next = now === 'light' ? 'dark' : 'light'
+  return (
+    <ActionIcon variant="default" aria-label={`Show it ${next}`} onClick={() => setColorScheme(next)}>
+      {next === 'dark' ? '☾' : '☀'}
+    </ActionIcon>
+  )
+}

@@ -1,0 +1,110 @@
+/**
+ * The feed of events as it happens. A lost connection is taken up again behind the last event that came, so none is
+ * missed and none comes twice; a tab that nobody sees reads nothing, and goes on from there when it is looked at.
+ */
+import { createParser } from 'eventsource-parser'
+import type { EventView } from '../../src/protocol/tasks.ts'
+import { base, headers } from './server.ts'
+
+export type Link = 'live' | 'lost' | 'paused'
+
+export interface Watch {
+  readonly types?: readonly string[]
+  readonly jobId?: string
+  onEvents(events: readonly EventView[]): void
+  onLink(link: Link): void
+}
+
+const longestPauseMs = 10_000
+/** The server says every ten seconds that it is there. */
+const longestSilenceMs = 25_000
+
+/** Answers with what ends it. */
+export function watchFeed(watch: Watch): () => void {
+  const over = new AbortController()
+  void follow(watch, over.signal)
+  return () => over.abort()
+}
+
+async function follow(watch: Watch, over: AbortSignal): Promise<void> {
+  let last: string | undefined
+  for (let pauseMs = 500; !over.aborted; ) {
+    if (document.hidden) {
+      watch.onLink('paused')
+      await untilSeen(over)
+      continue
+    }
+    try {
+      await readOnce(watch, last, over, id => {
+        last = id
+        pauseMs = 500
+      })
+    } catch {
+      if (over.aborted) return
+    }
+    if (document.hidden) continue
+    watch.onLink('lost')
+    await new Promise(resolve => setTimeout(resolve, pauseMs))
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+  }
+}
+
+/** One connection, until it ends, falls silent, or the tab is hidden. */
+async function readOnce(
+  { types, jobId, onEvents, onLink }: Watch,
+  last: string | undefined,
+  over: AbortSignal,
+  onId: (id: string) => void,
+): Promise<void> {
+  const ending = new AbortController()
+  const end = () => ending.abort()
+  const hide = () => document.hidden && end()
+  let silence = setTimeout(end, longestSilenceMs)
+  over.addEventListener('abort', end)
+  document.addEventListener('visibilitychange', hide)
+  try {
+    const query = new URLSearchParams({
+      ...(types && { types: types.join(',') }),
+      ...(jobId && { jobId }),
+      ...(last === undefined && { latest: '0' }),
+    })
+    const response = await fetch(`${base}/v1/events?${query}`, {
+      headers: { ...headers(), accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) },
+      signal: ending.signal,
+    })
+    if (!response.ok || response.body === null) throw new Error(`The feed answered ${response.status}.`)
+    onLink('live')
+    let came: EventView[] = []
+    const parser = createParser({
+      onEvent({ id, data }) {
+        if (id !== undefined) onId(id)
+        if (data !== '') came.push(JSON.parse(data) as EventView)
+      },
+    })
+    const text = new TextDecoder()
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      clearTimeout(silence)
+      silence = setTimeout(end, longestSilenceMs)
+      parser.feed(text.decode(chunk, { stream: true }))
+      if (came.length > 0) onEvents(came)
+      came = []
+    }
+  } finally {
+    clearTimeout(silence)
+    over.removeEventListener('abort', end)
+    document.removeEventListener('visibilitychange', hide)
+  }
+}
+
+function untilSeen(over: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const look = () => {
+      if (document.hidden && !over.aborted) return
+      document.removeEventListener('visibilitychange', look)
+      over.removeEventListener('abort', look)
+      resolve()
+    }
+    document.addEventListener('visibilitychange', look)
+    over.addEventListener('abort', look)
+  })
+}

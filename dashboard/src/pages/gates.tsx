@@ -1,0 +1,108 @@
+import { Button, Card, Group, JsonInput, Stack, Text, Textarea, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import type { StageView } from '../../../src/protocol/jobs.ts'
+import { useMe } from '../me.tsx'
+import { usePerform } from '../parts/actions.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { Ago } from '../parts/when.tsx'
+import { api } from '../server.ts'
+
+/** What waits for somebody, the longest first. */
+export function Gates() {
+  const { data, error } = useQuery({
+    queryKey: ['stages', 'waiting'],
+    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
+  })
+  return (
+    <Stack>
+      <Title order={1} size="h3">
+        Gates
+      </Title>
+      {error && data === undefined && <Fault error={error} />}
+      {data?.items.length === 0 && <Text c="dimmed">Nothing waits for an approval.</Text>}
+      {data?.items.map(stage => (
+        <Gate key={stage.id} stage={stage} />
+      ))}
+    </Stack>
+  )
+}
+
+function Gate({ stage }: { stage: StageView }) {
+  const { data: job } = useQuery({ queryKey: ['job', stage.jobId], queryFn: () => api.job(stage.jobId) })
+  const { gate, approvals, held } = stage
+  return (
+    <Card withBorder>
+      <Group justify="space-between" mb="xs">
+        <Text fw={600}>
+          <Link href={`/jobs/${stage.jobId}`}>{job?.name ?? '…'}</Link> ·{' '}
+          <Link href={`/stages/${stage.id}`}>{stage.name}</Link>
+        </Text>
+        <Text size="sm" c="dimmed">
+          waits since <Ago at={stage.changedAt} />
+          {gate?.until && (
+            <>
+              , until <Ago at={gate.until} />
+            </>
+          )}
+        </Text>
+      </Group>
+      <Text mb="xs">
+        {gate?.ask ? harmless(gate.ask) : held ? 'It is held until somebody lets it go on.' : 'May it go on?'}
+      </Text>
+      {gate !== null && (
+        <Text size="sm" c="dimmed" mb="sm">
+          {approvals.length} of {gate.approvers} approved
+          {approvals.length > 0 && `: ${approvals.map(({ by }) => harmless(by)).join(', ')}`}
+        </Text>
+      )}
+      <Answer stage={stage} />
+    </Card>
+  )
+}
+
+function Answer({ stage: { id } }: { stage: StageView }) {
+  const { permissions } = useMe()
+  const { perform, isBusy } = usePerform()
+  const [comment, setComment] = useState('')
+  const [data, setData] = useState('')
+  if (!permissions.includes('operate')) return <Text size="sm">Your key may look, and not approve.</Text>
+  const said = () => ({ ...(comment !== '' && { comment }), ...(data !== '' && { data: JSON.parse(data) as unknown }) })
+  const isBad = data !== '' && !isJson(data)
+  return (
+    <Stack gap="xs">
+      <Textarea label="Comment" value={comment} onChange={event => setComment(event.currentTarget.value)} autosize />
+      <JsonInput
+        label="Data for later stages (JSON, if any)"
+        value={data}
+        onChange={setData}
+        autosize
+        validationError="This is not JSON."
+      />
+      <Group>
+        <Button disabled={isBusy || isBad} onClick={() => perform('Approve', () => api.approve(id, said()))}>
+          Approve
+        </Button>
+        <Button
+          color="red"
+          variant="light"
+          disabled={isBusy}
+          onClick={() => perform('Reject', () => api.reject(id, comment === '' ? {} : { comment }))}
+        >
+          Reject
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

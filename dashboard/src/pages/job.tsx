@@ -1,0 +1,125 @@
+import { Alert, Anchor, Group, Stack, Tabs, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { jobLifecycle } from '../../../src/kernel/job.ts'
+import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import type { JobView } from '../../../src/protocol/jobs.ts'
+import { Actions } from '../parts/actions.tsx'
+import { Events } from '../parts/events.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { Files } from '../parts/files.tsx'
+import { Copy, Json } from '../parts/json.tsx'
+import { Progress } from '../parts/progress.tsx'
+import { Stages } from '../parts/stages.tsx'
+import { State } from '../parts/state.tsx'
+import { Timeline } from '../parts/timeline.tsx'
+import { Ago, Took } from '../parts/when.tsx'
+import { whyOf } from '../parts/why.ts'
+import { api } from '../server.ts'
+
+const Graph = lazy(() => import('../parts/graph.tsx').then(part => ({ default: part.Graph })))
+
+export function Job({ id }: { id: string }) {
+  const { data: job, error } = useQuery({ queryKey: ['job', id], queryFn: () => api.job(id) })
+  const [params, setParams] = useSearchParams()
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (job === undefined) return error ? <Fault error={error} /> : null
+  return (
+    <Stack>
+      <Head job={job} />
+      <Why job={job} />
+      <Suspense>
+        <Graph job={job} />
+      </Suspense>
+      <Tabs
+        value={params.get('tab') ?? 'stages'}
+        onChange={tab => setParams(tab === null || tab === 'stages' ? {} : { tab })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="sm">
+          {Object.keys(tabs).map(tab => (
+            <Tabs.Tab key={tab} value={tab}>
+              {tab}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {Object.entries(tabs).map(([tab, Content]) => (
+          <Tabs.Panel key={tab} value={tab}>
+            <Content job={job} />
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </Stack>
+  )
+}
+
+const tabs: Readonly<Record<string, (props: { job: JobView }) => React.ReactNode>> = {
+  stages: ({ job }) => <Stages stages={job.stages} />,
+  timeline: ({ job }) => <Timeline jobId={job.id} isOver={isFinal(jobLifecycle, job.state)} />,
+  events: JobEvents,
+  files: ({ job }) => <Files of="job" id={job.id} />,
+  data: ({ job }) => (
+    <Stack>
+      <Json label="Input" value={job.input} />
+      <Json label="Metadata" value={job.metadata} />
+      <Json label="All that is known of it" value={job} />
+    </Stack>
+  ),
+}
+
+function Head({ job }: { job: JobView }) {
+  return (
+    <>
+      <Group justify="space-between">
+        <Group>
+          <Title order={1} size="h3">
+            {job.name}
+          </Title>
+          <State of="job" state={job.state} />
+          {job.round > 1 && <Text size="sm">round {job.round}</Text>}
+        </Group>
+        <Actions of="job" id={job.id} state={job.state} />
+      </Group>
+      <Group gap="xl">
+        <Progress of={job.progress} wide />
+        <Text size="sm" c="dimmed">
+          submitted <Ago at={job.createdAt} />, took <Took from={job.createdAt} to={job.endedAt} />, priority{' '}
+          {job.priority}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {job.id} <Copy text={job.id} what="the id" />
+        </Text>
+        {job.clonedFrom !== null && (
+          <Anchor component={Link} href={`/jobs/${job.clonedFrom}`} size="sm">
+            clone of another
+          </Anchor>
+        )}
+      </Group>
+    </>
+  )
+}
+
+function Why({ job }: { job: JobView }) {
+  const { data: troubles = [] } = useQuery({
+    queryKey: ['troubles', job.id],
+    queryFn: () => api.troubles({ jobId: job.id }),
+    enabled: job.progress.bad > 0,
+  })
+  const why = whyOf(job, troubles)
+  if (why === undefined) return null
+  return (
+    <Alert
+      color={job.state === 'failed' ? 'red' : job.state === 'partial' ? 'yellow' : 'gray'}
+      variant="light"
+      aria-label="Why"
+    >
+      {why}
+    </Alert>
+  )
+}
+
+function JobEvents({ job }: { job: JobView }) {
+  const { data } = useQuery({ queryKey: ['job-events', job.id], queryFn: () => api.jobEvents(job.id, { limit: 1000 }) })
+  return <Events of="job" events={data?.items ?? []} />
+}

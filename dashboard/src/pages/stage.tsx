@@ -1,0 +1,112 @@
+import { Alert, Badge, Chip, Group, Stack, Tabs, Text, Title, UnstyledButton } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import { statesOf } from '../../../src/kernel/lifecycle.ts'
+import { type TaskState, taskLifecycle } from '../../../src/kernel/task.ts'
+import type { StageView } from '../../../src/protocol/jobs.ts'
+import { Actions } from '../parts/actions.tsx'
+import { Events } from '../parts/events.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { Files } from '../parts/files.tsx'
+import { Progress } from '../parts/progress.tsx'
+import { State } from '../parts/state.tsx'
+import { TaskList, type TaskSource } from '../parts/task-list.tsx'
+import { api } from '../server.ts'
+
+export function Stage({ id }: { id: string }) {
+  const { data: stage, error } = useQuery({ queryKey: ['stage', id], queryFn: () => api.stage(id) })
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (stage === undefined) return error ? <Fault error={error} /> : null
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Group>
+          <Title order={1} size="h3">
+            {stage.name}
+          </Title>
+          <State of="stage" state={stage.state} />
+          <Link href={`/jobs/${stage.jobId}`}>its job</Link>
+        </Group>
+        <Actions of="stage" id={stage.id} state={stage.state} />
+      </Group>
+      <Progress of={stage.progress} wide />
+      {stage.error !== null && (
+        <Alert color="red" variant="light">
+          {harmless(stage.error.message)}
+        </Alert>
+      )}
+      <Tabs defaultValue="tasks" keepMounted={false}>
+        <Tabs.List mb="sm">
+          <Tabs.Tab value="tasks">tasks</Tabs.Tab>
+          <Tabs.Tab value="events">events</Tabs.Tab>
+          <Tabs.Tab value="files">files</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="tasks">
+          <Tasks stage={stage} />
+        </Tabs.Panel>
+        <Tabs.Panel value="events">
+          <StageEvents id={id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="files">
+          <Files of="stage" id={id} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  )
+}
+
+function Tasks({ stage: { id, progress } }: { stage: StageView }) {
+  const [params, setParams] = useSearchParams()
+  const state = (params.get('state') ?? '') as TaskState | ''
+  const { data: troubles = [] } = useQuery({
+    queryKey: ['troubles', id],
+    queryFn: () => api.troubles({ stageId: id }),
+    enabled: progress.bad > 0,
+  })
+  const source = useMemo(
+    (): TaskSource => ({
+      key: [id, state],
+      read: page => api.stageTasks(id, { ...page, ...(state !== '' && { state }) }),
+    }),
+    [id, state],
+  )
+  const choose = (next: string) => setParams(next === '' ? {} : { state: next })
+  return (
+    <Stack gap="sm">
+      {troubles.map(({ message, count, state, taskId }) => (
+        <Group key={`${state} ${message}`} gap="sm" wrap="nowrap">
+          <Badge color="red" variant="light">
+            {count}
+          </Badge>
+          <UnstyledButton fz="sm" onClick={() => choose(state)}>
+            {harmless(message) || state}
+          </UnstyledButton>
+          <Link href={`/tasks/${taskId}`}>an example</Link>
+        </Group>
+      ))}
+      <Chip.Group value={state} onChange={value => choose(value as string)}>
+        <Group gap="xs" role="radiogroup" aria-label="State">
+          <Chip value="" size="xs">
+            all
+          </Chip>
+          {statesOf(taskLifecycle).map(each => (
+            <Chip key={each} value={each} size="xs">
+              {each.replaceAll('_', ' ')}
+            </Chip>
+          ))}
+        </Group>
+      </Chip.Group>
+      <TaskList source={source} />
+      <Text size="xs" c="dimmed">
+        {progress.total.toLocaleString()} tasks
+      </Text>
+    </Stack>
+  )
+}
+
+function StageEvents({ id }: { id: string }) {
+  const { data } = useQuery({ queryKey: ['stage-events', id], queryFn: () => api.stageEvents(id, { limit: 1000 }) })
+  return <Events of="stage" events={data?.items ?? []} />
+}

@@ -1,0 +1,154 @@
+import { Alert, Card, Group, SimpleGrid, Stack, Tabs, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import { taskLifecycle } from '../../../src/kernel/task.ts'
+import type { AttemptView, TaskView } from '../../../src/protocol/tasks.ts'
+import { Actions } from '../parts/actions.tsx'
+import { Events } from '../parts/events.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { Files } from '../parts/files.tsx'
+import { Copy, Json } from '../parts/json.tsx'
+import { Logs } from '../parts/logs.tsx'
+import { State } from '../parts/state.tsx'
+import { Ago, Took } from '../parts/when.tsx'
+import { api } from '../server.ts'
+
+export function Task({ id }: { id: string }) {
+  // Of tasks the feed is not followed: there may be too many.
+  const read = useQuery({ queryKey: ['task', id], queryFn: () => api.task(id), refetchInterval: 1500 })
+  const { data: task, error } = read
+  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  if (task === undefined) return error ? <Fault error={error} /> : null
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Group>
+          <Title order={1} size="h3">
+            {task.type}
+          </Title>
+          <State of="task" state={task.state} />
+          {task.stageId !== null && <Link href={`/stages/${task.stageId}`}>its stage</Link>}
+          {task.jobId !== null && <Link href={`/jobs/${task.jobId}`}>its job</Link>}
+        </Group>
+        <Actions of="task" id={task.id} state={task.state} />
+      </Group>
+      <Facts task={task} />
+      {task.error !== null && <Failure task={task} />}
+      <Attempts id={id} isOver={isFinal(taskLifecycle, task.state)} />
+      <Tabs defaultValue="data" keepMounted={false}>
+        <Tabs.List mb="sm">
+          {['data', 'logs', 'events', 'files'].map(tab => (
+            <Tabs.Tab key={tab} value={tab}>
+              {tab}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="data">
+          <SimpleGrid cols={{ base: 1, md: 2 }}>
+            <Json label="Payload" value={task.payload} />
+            <Json label="Output" value={task.output} />
+            {task.progress !== null && <Json label="Progress" value={task.progress} />}
+            {task.checkpoint !== null && <Json label="Checkpoint" value={task.checkpoint} />}
+            {task.deadLetter !== null && <Json label="Why it was set aside" value={task.deadLetter} />}
+          </SimpleGrid>
+        </Tabs.Panel>
+        <Tabs.Panel value="logs">
+          <Logs id={id} isOver={isFinal(taskLifecycle, task.state)} />
+        </Tabs.Panel>
+        <Tabs.Panel value="events">
+          <TaskEvents id={id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="files">
+          <Files of="task" id={id} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  )
+}
+
+function Facts({ task }: { task: TaskView }) {
+  const traceId = task.traceparent?.split('-')[1]
+  return (
+    <Group gap="xl">
+      <Text size="sm" c="dimmed">
+        {task.id} <Copy text={task.id} what="the id" />
+      </Text>
+      <Text size="sm" c="dimmed">
+        queue {task.queue}, {task.failures} failures, {task.losses} losses, queued <Ago at={task.createdAt} />
+      </Text>
+      {traceId !== undefined && (
+        <Text size="sm" c="dimmed">
+          trace {traceId} <Copy text={traceId} what="the trace id" />
+        </Text>
+      )}
+    </Group>
+  )
+}
+
+function Failure({ task: { error, state } }: { task: TaskView }) {
+  const { message, stack, step } = error!
+  return (
+    <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={harmless(message)}>
+      {step !== undefined && <Text size="sm">at the step {step}</Text>}
+      {stack !== undefined && <Json label="Stack" value={stack} />}
+    </Alert>
+  )
+}
+
+function Attempts({ id, isOver }: { id: string; isOver: boolean }) {
+  const { data = [] } = useQuery({
+    queryKey: ['attempts', id],
+    queryFn: () => api.attempts(id),
+    refetchInterval: isOver ? false : 1500,
+  })
+  if (data.length === 0) return null
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: Math.min(4, Math.max(2, data.length)) }} aria-label="Attempts">
+      {data.map(attempt => (
+        <Attempt key={attempt.epoch} attempt={attempt} />
+      ))}
+    </SimpleGrid>
+  )
+}
+
+function Attempt({
+  attempt: { epoch, worker, claimedAt, startedAt, endedAt, outcome, cause, error },
+}: {
+  attempt: AttemptView
+}) {
+  return (
+    <Card withBorder padding="sm">
+      <Group justify="space-between" mb={4}>
+        <Text fw={600} size="sm">
+          Attempt {epoch}
+        </Text>
+        {outcome === null ? (
+          <State of="task" state={startedAt === null ? 'assigned' : 'running'} />
+        ) : (
+          <State of="task" state={outcome} />
+        )}
+      </Group>
+      <Text size="sm">by {harmless(worker)}</Text>
+      <Text size="sm" c="dimmed">
+        claimed <Ago at={claimedAt} />, ran <Took from={startedAt} to={endedAt} />
+      </Text>
+      {cause !== null && <Text size="sm">{harmless(cause)}</Text>}
+      {error !== null && (
+        <Text size="sm" lineClamp={4} className="bad">
+          {harmless(error.message)}
+        </Text>
+      )}
+    </Card>
+  )
+}
+
+function TaskEvents({ id }: { id: string }) {
+  const { data } = useQuery({
+    queryKey: ['task-events', id],
+    queryFn: () => api.taskEvents(id, { limit: 1000 }),
+    refetchInterval: 2000,
+  })
+  return <Events of="task" events={data?.items ?? []} />
+}

@@ -1,0 +1,119 @@
+/** What needs a person now; if nothing does, it says so. */
+import { Alert, Card, Group, SimpleGrid, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import { api } from '../server.ts'
+
+interface Call {
+  readonly key: string
+  readonly title: string
+  readonly text: string
+  readonly href?: string
+  readonly grade: 'bad' | 'warning'
+}
+
+export function Attention() {
+  const calls = [...useGates(), ...useDeadLetters(), ...useFailedJobs(), ...useLostWorkers(), ...useDoctor()]
+  if (calls.length === 0) {
+    return (
+      <Alert color="teal" variant="light" role="status">
+        Nothing needs you.
+      </Alert>
+    )
+  }
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} aria-label="What needs a person">
+      {calls.map(({ key, title, text, href, grade }) => (
+        <Card key={key} withBorder padding="sm" className={`call-${grade}`}>
+          <Group justify="space-between" wrap="nowrap">
+            <Text fw={600} size="sm">
+              {title}
+            </Text>
+            {href !== undefined && <Link href={href}>look</Link>}
+          </Group>
+          <Text size="sm" c="dimmed" lineClamp={3}>
+            {text}
+          </Text>
+        </Card>
+      ))}
+    </SimpleGrid>
+  )
+}
+
+function useGates(): Call[] {
+  const { data } = useQuery({
+    queryKey: ['stages', 'waiting'],
+    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
+  })
+  const waiting = data?.items ?? []
+  if (waiting.length === 0) return []
+  const text = waiting.map(({ name, gate }) => (gate?.ask ? `${name}: ${gate.ask}` : name)).join(' · ')
+  const title = waiting.length === 1 ? 'A gate waits' : `${waiting.length} gates wait`
+  return [{ key: 'gates', title, text: harmless(text), href: '/gates', grade: 'warning' }]
+}
+
+function useDeadLetters(): Call[] {
+  const { data = [] } = useQuery({
+    queryKey: ['troubles', 'dead letters'],
+    queryFn: () => api.troubles({ state: 'dead_lettered' }),
+    refetchInterval: 5000,
+  })
+  if (data.length === 0) return []
+  const reasons = new Map<string, number>()
+  for (const { reasonCode, count } of data)
+    reasons.set(reasonCode ?? 'unknown', (reasons.get(reasonCode ?? 'unknown') ?? 0) + count)
+  const total = data.reduce((sum, { count }) => sum + count, 0)
+  const text = [...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ')
+  return [
+    { key: 'dead', title: `${total} dead letter${total === 1 ? '' : 's'}`, text, href: '/dead-letters', grade: 'bad' },
+  ]
+}
+
+const lately = 3_600_000
+
+function useFailedJobs(): Call[] {
+  const { data } = useQuery({
+    queryKey: ['jobs', 'failed'],
+    queryFn: () => api.jobs({ state: ['failed', 'expired'], limit: 20 }),
+  })
+  const failed =
+    data?.items.filter(({ endedAt }) => endedAt !== null && Date.now() - Date.parse(endedAt) < lately) ?? []
+  if (failed.length === 0) return []
+  const title = failed.length === 1 ? 'A job failed in the last hour' : `${failed.length} jobs failed in the last hour`
+  const text = failed.map(({ name }) => name).join(', ')
+  const href = failed.length === 1 ? `/jobs/${failed[0]!.id}` : '/jobs?state=failed&state=expired'
+  return [{ key: 'failed', title, text: harmless(text), href, grade: 'bad' }]
+}
+
+/** Heard of in the last ten minutes, and silent now with work in hand. */
+function useLostWorkers(): Call[] {
+  const { data = [] } = useQuery({
+    queryKey: ['workers', 600],
+    queryFn: () => api.workers({ withinSeconds: 600 }),
+    refetchInterval: 5000,
+  })
+  const lost = data.filter(
+    ({ seenAt, leases }) => leases > 0 && seenAt !== null && Date.now() - Date.parse(seenAt) > 30_000,
+  )
+  if (lost.length === 0) return []
+  const text = lost.map(({ worker, leases }) => `${worker} (${leases} in hand)`).join(', ')
+  return [{ key: 'lost', title: 'Workers fell silent', text: harmless(text), grade: 'warning' }]
+}
+
+function useDoctor(): Call[] {
+  const { data } = useQuery({
+    queryKey: ['doctor'],
+    queryFn: () => api.doctor(),
+    refetchInterval: 60_000,
+    staleTime: 55_000,
+  })
+  return (data?.findings ?? [])
+    .filter(({ grade }) => grade !== 'note')
+    .map(({ grade, what, todo }) => ({
+      key: what,
+      title: what,
+      text: todo,
+      grade: grade === 'bad' ? 'bad' : 'warning',
+    }))
+}

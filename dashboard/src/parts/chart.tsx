@@ -1,0 +1,69 @@
+/** Figures over time. */
+import 'uplot/dist/uPlot.min.css'
+import { Paper, Text, useComputedColorScheme } from '@mantine/core'
+import { useElementSize } from '@mantine/hooks'
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+
+export interface Line {
+  readonly label: string
+  readonly colour: string
+  readonly values: readonly (number | null)[]
+}
+
+export interface ChartProps {
+  readonly title: string
+  readonly unit: string
+  /** Seconds since 1970. */
+  readonly times: readonly number[]
+  readonly lines: readonly Line[]
+}
+
+const height = 190
+
+export function Chart({ title, unit, times, lines }: ChartProps) {
+  const { ref, width } = useElementSize()
+  const scheme = useComputedColorScheme('light')
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (width === 0 || place.current === null) return
+    const ink = scheme === 'dark' ? '#c9c9c9' : '#495057'
+    const grid = { stroke: scheme === 'dark' ? '#424242' : '#e9ecef', width: 1 }
+    const chart = new UPlot(
+      {
+        width,
+        height,
+        cursor: { y: false },
+        legend: { live: true },
+        axes: [
+          { stroke: ink, grid },
+          { stroke: ink, grid, size: 56, values: (_, ticks) => ticks.map(tick => `${tick} ${unit}`) },
+        ],
+        scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-3) * 1.1] } },
+        series: [
+          {},
+          ...lines.map(({ label, colour }) => ({
+            label,
+            stroke: colour,
+            width: 2,
+            spanGaps: false,
+            points: { show: times.length < 3 },
+          })),
+        ],
+      },
+      [times as number[], ...lines.map(({ values }) => values as (number | null)[])],
+      place.current,
+    )
+    return () => chart.destroy()
+  }, [width, scheme, times, lines, unit])
+  return (
+    <Paper withBorder p="sm" component="figure" m={0}>
+      <Text size="sm" fw={600} component="figcaption">
+        {title}
+      </Text>
+      <div ref={ref}>
+        <div ref={place} />
+      </div>
+    </Paper>
+  )
+}

@@ -1,0 +1,96 @@
+import { SimpleGrid } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import type { StatsPoint, StatsView } from '../../../src/protocol/stats.ts'
+import { api } from '../server.ts'
+import { Chart } from './chart.tsx'
+
+/** Throughput, latency and failures over time. */
+export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
+  const { data } = useQuery({
+    queryKey: ['stats', sinceSeconds],
+    queryFn: () => api.stats({ sinceSeconds }),
+    refetchInterval: 10_000,
+  })
+  const made = useMemo(() => (data === undefined ? undefined : seriesOf(data)), [data])
+  if (made === undefined) return null
+  const { times, sums } = made
+  const perSecond = (pick: (sum: Sum) => number) =>
+    sums.map(sum => (sum === undefined ? 0 : pick(sum) / data!.bucketSeconds))
+  const longest = (pick: (sum: Sum) => number | null) => sums.map(sum => (sum === undefined ? null : pick(sum)))
+  return (
+    <SimpleGrid cols={{ base: 1, md: 3 }}>
+      <Chart
+        title="Tasks queued and ended"
+        unit="/s"
+        times={times}
+        lines={[
+          { label: 'queued', colour: '#868e96', values: perSecond(({ queued }) => queued) },
+          { label: 'ended', colour: '#12b886', values: perSecond(({ ended }) => ended) },
+        ]}
+      />
+      <Chart
+        title="How long they wait, and run (the slowest type)"
+        unit="s"
+        times={times}
+        lines={[
+          { label: 'wait p50', colour: '#74c0fc', values: longest(({ waitP50 }) => waitP50) },
+          { label: 'wait p95', colour: '#1c7ed6', values: longest(({ waitP95 }) => waitP95) },
+          { label: 'run p50', colour: '#ffc078', values: longest(({ runP50 }) => runP50) },
+          { label: 'run p95', colour: '#f76707', values: longest(({ runP95 }) => runP95) },
+        ]}
+      />
+      <Chart
+        title="Failed attempts and lost leases"
+        unit="/s"
+        times={times}
+        lines={[
+          { label: 'failures', colour: '#fa5252', values: perSecond(({ failures }) => failures) },
+          { label: 'lost', colour: '#be4bdb', values: perSecond(({ lost }) => lost) },
+        ]}
+      />
+    </SimpleGrid>
+  )
+}
+
+interface Sum {
+  queued: number
+  ended: number
+  failures: number
+  lost: number
+  waitP50: number | null
+  waitP95: number | null
+  runP50: number | null
+  runP95: number | null
+}
+
+/** One point for every stretch, also where nothing happened; over all types, of latencies the longest. */
+function seriesOf({ from, to, bucketSeconds, series }: StatsView): { times: number[]; sums: (Sum | undefined)[] } {
+  const [first, last] = [Date.parse(from) / 1000, Date.parse(to) / 1000]
+  const times: number[] = []
+  for (let at = Math.floor(first / bucketSeconds) * bucketSeconds; at <= last; at += bucketSeconds) times.push(at)
+  const byTime = new Map<number, Sum>()
+  for (const point of series) {
+    const at = Date.parse(point.at) / 1000
+    byTime.set(at, add(byTime.get(at), point))
+  }
+  return { times, sums: times.map(at => byTime.get(at)) }
+}
+
+function add(sum: Sum | undefined, point: StatsPoint): Sum {
+  const { queued, succeeded, skipped, failed, cancelled, expired, deadLettered, failures, lost, queue, run } = point
+  return {
+    queued: (sum?.queued ?? 0) + queued,
+    ended: (sum?.ended ?? 0) + succeeded + skipped + failed + cancelled + expired + deadLettered,
+    failures: (sum?.failures ?? 0) + failures,
+    lost: (sum?.lost ?? 0) + lost,
+    waitP50: longer(sum?.waitP50, queue.p50Seconds),
+    waitP95: longer(sum?.waitP95, queue.p95Seconds),
+    runP50: longer(sum?.runP50, run.p50Seconds),
+    runP95: longer(sum?.runP95, run.p95Seconds),
+  }
+}
+
+function longer(one: number | null | undefined, other: number | null): number | null {
+  return one === null || one === undefined ? other : other === null ? one : Math.max(one, other)
+}

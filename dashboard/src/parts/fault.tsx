@@ -1,0 +1,20 @@
+/** What went wrong, in the server's own words, with its hint. */
+import { Alert } from '@mantine/core'
+import { Problem, problems } from '../../../src/kernel/problem.ts'
+
+export function textOf(error: unknown): { title: string; hint: string } {
+  if (error instanceof Problem) {
+    const { means, hint } = problems[error.code]
+    return { title: means, hint }
+  }
+  return { title: 'That did not work.', hint: error instanceof Error ? error.message : String(error) }
+}
+
+export function Fault({ error }: { error: unknown }) {
+  const { title, hint } = textOf(error)
+  return (
+    <Alert color="red" title={title} variant="light">
+      {hint}
+    </Alert>
+  )
+}

@@ -1,0 +1,65 @@
+/** Files that were put out, and for each which inputs made it and what was made of it. */
+import { Anchor, Modal, Stack, Table, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import { api } from '../server.ts'
+import { Fault } from './fault.tsx'
+import { Json } from './json.tsx'
+import { State } from './state.tsx'
+
+export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) {
+  const [uri, setUri] = useState<string>()
+  const read = { job: api.jobArtifacts, stage: api.stageArtifacts, task: api.taskArtifacts }[of]
+  const { data, error } = useQuery({ queryKey: ['files', of, id], queryFn: () => read(id, { limit: 500 }) })
+  if (error) return <Fault error={error} />
+  if (data?.items.length === 0) return <Text c="dimmed">It has put out no files.</Text>
+  return (
+    <>
+      <Table.ScrollContainer minWidth={600}>
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>File</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th>Bytes</Table.Th>
+              <Table.Th>Task</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {data?.items.map(file => (
+              <Table.Tr key={file.id}>
+                <Table.Td>
+                  <Anchor component="button" type="button" size="sm" onClick={() => setUri(file.uri)}>
+                    {harmless(file.uri)}
+                  </Anchor>
+                </Table.Td>
+                <Table.Td>
+                  <State of="artifact" state={file.state} />
+                </Table.Td>
+                <Table.Td className="figures">{file.size?.toLocaleString() ?? '–'}</Table.Td>
+                <Table.Td>
+                  <Link href={`/tasks/${file.taskId}`}>{file.taskId.slice(-8)}</Link>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {uri !== undefined && <Lineage uri={uri} onClose={() => setUri(undefined)} />}
+    </>
+  )
+}
+
+function Lineage({ uri, onClose }: { uri: string; onClose(): void }) {
+  const { data, error } = useQuery({ queryKey: ['lineage', uri], queryFn: () => api.lineage({ uri }) })
+  return (
+    <Modal opened onClose={onClose} size="lg" title={harmless(uri)} closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack>
+        {error && <Fault error={error} />}
+        {data && <Json label="Which inputs made it, and what was made of it" value={data} />}
+      </Stack>
+    </Modal>
+  )
+}

@@ -1,0 +1,37 @@
+/** A value as people read it. Whatever it holds is shown as text and never as markup. */
+
+import { Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/core'
+import { harmlessLines } from '../../../src/kernel/harmless.ts'
+
+const longest = 200_000
+
+export function Json({ value, label }: { value: unknown; label: string }) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+  const shown = harmlessLines((text ?? 'null').slice(0, longest))
+  return (
+    <div>
+      <Group justify="space-between" mb={4}>
+        <Text size="sm" fw={600}>
+          {label}
+        </Text>
+        <Copy text={text ?? 'null'} what={label} />
+      </Group>
+      <Code block className="code" tabIndex={0} mah={360} style={{ overflow: 'auto' }}>
+        {shown}
+        {(text ?? '').length > longest && '\n… (cut; copy it to have all of it)'}
+      </Code>
+    </div>
+  )
+}
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <UnstyledButton onClick={copy} aria-label={`Copy ${what}`} fz="xs" td="underline">
+          {copied ? 'copied' : 'copy'}
+        </UnstyledButton>
+      )}
+    </CopyButton>
+  )
+}

@@ -1,0 +1,46 @@
+/** What the handler has logged, and goes on logging. */
+import { Code, Text } from '@mantine/core'
+import { useEffect, useRef, useState } from 'react'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import type { LogLineView } from '../../../src/protocol/logs.ts'
+import { api } from '../server.ts'
+
+const lookAgainMs = 1000
+const mostLines = 5000
+
+export function Logs({ id, isOver }: { id: string; isOver: boolean }) {
+  const [lines, setLines] = useState<readonly LogLineView[]>([])
+  const behind = useRef<string | undefined>(undefined)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isGone = false
+    const look = async () => {
+      for (;;) {
+        const cursor = behind.current
+        const page = await api.logs(id, { limit: 1000, ...(cursor !== undefined && { cursor }) }).catch(() => undefined)
+        if (isGone || page === undefined) break
+        behind.current = page.behind
+        if (page.items.length > 0) setLines(old => [...old, ...page.items].slice(-mostLines))
+        if (page.next === null) break
+      }
+      if (!isGone && !isOver) timer = setTimeout(look, lookAgainMs)
+    }
+    void look()
+    return () => {
+      isGone = true
+      clearTimeout(timer)
+    }
+  }, [id, isOver])
+  if (lines.length === 0)
+    return <Text c="dimmed">{isOver ? 'It has logged nothing.' : 'It has logged nothing yet.'}</Text>
+  return (
+    <Code block className="code" tabIndex={0} mah={480} style={{ overflow: 'auto' }} aria-label="Logs">
+      {lines.map(({ n, epoch, at, level, message, facts }) => (
+        <div key={`${epoch} ${n}`}>
+          {new Date(at).toLocaleTimeString()} {level.padEnd(5)} {harmless(message)}
+          {facts !== null && ` ${harmless(JSON.stringify(facts))}`}
+        </div>
+      ))}
+    </Code>
+  )
+}

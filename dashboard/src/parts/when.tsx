@@ -1,0 +1,45 @@
+/** Moments and spans for people; the exact moment is in the title. */
+import { useEffect, useState } from 'react'
+
+const steps: readonly [number, string][] = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+]
+
+export function span(seconds: number): string {
+  if (seconds < 1) return seconds < 0.001 ? '0 s' : `${Math.round(seconds * 1000)} ms`
+  const [size, unit] = steps.find(([size]) => seconds >= size)!
+  const count = seconds / size
+  return `${count < 10 && size > 1 ? Math.floor(count * 10) / 10 : Math.floor(count)} ${unit}`
+}
+
+/** Tells the time every so often, so that "3 s ago" goes on. */
+export function useNow(everyMs = 1000): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  return now
+}
+
+export function Ago({ at }: { at: string | null }) {
+  const now = useNow()
+  if (at === null) return <>–</>
+  const seconds = (now - Date.parse(at)) / 1000
+  const text = Math.abs(seconds) < 1 ? 'just now' : seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {text}
+    </time>
+  )
+}
+
+/** How long something took, or has taken so far. */
+export function Took({ from, to }: { from: string | null; to: string | null }) {
+  const now = useNow()
+  if (from === null) return <>–</>
+  return <>{span(Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000)}</>
+}

@@ -1,0 +1,46 @@
+import { Paper, Table, Text, Title } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { harmless } from '../../../src/kernel/harmless.ts'
+import { api } from '../server.ts'
+import { Ago } from './when.tsx'
+
+export function Workers() {
+  const { data = [] } = useQuery({ queryKey: ['workers'], queryFn: () => api.workers(), refetchInterval: 2000 })
+  return (
+    <Paper withBorder p="sm">
+      <Title order={2} size="h5" mb="xs">
+        Workers
+      </Title>
+      {data.length === 0 && (
+        <Text size="sm" c="dimmed">
+          No worker was heard of in the last minute. Start one with “npx pawl worker tasks.ts”.
+        </Text>
+      )}
+      {data.length > 0 && (
+        <Table.ScrollContainer minWidth={420}>
+          <Table>
+            <Table.Thead>
+              <Table.Tr>
+                {['Worker', 'In hand', 'Queues', 'Heard of'].map(head => (
+                  <Table.Th key={head}>{head}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody className="figures">
+              {data.map(({ session, worker, leases, queues, seenAt }) => (
+                <Table.Tr key={session ?? worker}>
+                  <Table.Td>{harmless(worker)}</Table.Td>
+                  <Table.Td>{leases}</Table.Td>
+                  <Table.Td>{queues.join(', ')}</Table.Td>
+                  <Table.Td>
+                    <Ago at={seenAt} />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+    </Paper>
+  )
+}

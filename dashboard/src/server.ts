@@ -1,0 +1,45 @@
+/** The server that this page came from, wherever it is mounted, through the same client that programs use. */
+import { connect, type PawlClient } from '../../src/client/client.ts'
+import type { Permission, Role } from '../../src/kernel/role.ts'
+
+export const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
+
+export interface Me {
+  readonly name: string | null
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+  readonly queues: readonly string[] | null
+}
+
+/** For as long as the tab is open, and for no other. */
+const keyName = 'pawl-key'
+
+export function keyInHand(): string | undefined {
+  return sessionStorage.getItem(keyName) ?? undefined
+}
+
+export function takeKey(key: string | undefined): void {
+  if (key === undefined) sessionStorage.removeItem(keyName)
+  else sessionStorage.setItem(keyName, key)
+  api = open()
+}
+
+function open(): PawlClient {
+  const key = keyInHand()
+  return connect({ server: base, patienceSeconds: 0, ...(key !== undefined && { key }) })
+}
+
+export let api: PawlClient = open()
+
+export function headers(): Record<string, string> {
+  const key = keyInHand()
+  return key === undefined ? {} : { authorization: `Bearer ${key}` }
+}
+
+/** Undefined: the server asks for a key. */
+export async function whoAmI(): Promise<Me | undefined> {
+  const response = await fetch(`${base}/v1/me`, { headers: headers() })
+  if (response.status === 401) return undefined
+  if (!response.ok) throw new Error(`The server answered ${response.status}.`)
+  return (await response.json()) as Me
+}

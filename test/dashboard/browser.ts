@@ -1,0 +1,65 @@
+/** A real browser on a page of a server of the test's own. What the page complains of fails the test. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { type TestContext, test } from 'node:test'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Served, type ServedOptions, served } from '../harness/served.ts'
+
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const program = process.env.PAWL_BROWSER ?? places.find(place => existsSync(place))
+
+if (program === undefined) {
+  console.error(
+    'No browser was found, so the dashboard is not tested: install Debian’s chromium, or name one by PAWL_BROWSER.',
+  )
+}
+
+let shared: Promise<Browser> | undefined
+
+export interface Shown extends Served {
+  readonly page: Page
+  /** Another tab, with a key of its own if it is to have one. */
+  open(path?: string, options?: BrowserContextOptions): Promise<Page>
+}
+
+export interface ShowOptions extends ServedOptions {
+  readonly path?: string
+  readonly context?: BrowserContextOptions
+  /** Complaints that are meant to come. */
+  readonly expects?: RegExp
+}
+
+/** A test in a browser; where there is none it is skipped, and the run says why. */
+export function inBrowser(
+  title: string,
+  options: ShowOptions,
+  story: (shown: Shown, t: TestContext) => Promise<void>,
+): void {
+  test(title, { timeout: 120_000, skip: program === undefined && 'no browser was found' }, async t => {
+    const complaints: string[] = []
+    const run = await served(t, options)
+    shared ??= chromium.launch({ executablePath: program!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+    const browser = await shared
+    const open = async (path = '/', context: BrowserContextOptions = {}) => {
+      const opened = await browser.newContext({
+        viewport: { width: 1280, height: 900 },
+        ...options.context,
+        ...context,
+      })
+      t.after(() => opened.close())
+      const page = await opened.newPage()
+      page.on('console', message => {
+        const text = message.text()
+        if (message.type() === 'error' && !options.expects?.test(text)) complaints.push(text)
+      })
+      page.on('pageerror', error => complaints.push(String(error)))
+      await page.goto(`${run.server.url}${path}`)
+      return page
+    }
+    const page = await open(options.path)
+    await story({ ...run, page, open }, t)
+    assert.deepEqual(complaints, [], 'the page complains')
+  })
+}
+
+test.after(async () => (await shared)?.close())

@@ -1,0 +1,61 @@
+/** A job on the dashboard: its stages, its time, why it ended so, and what may be done. */
+import assert from 'node:assert/strict'
+import { inBrowser } from './browser.ts'
+
+inBrowser(
+  'a failed job says why in a sentence, with how many tasks failed and of what',
+  {},
+  async ({ engine, open }) => {
+    const { id } = await engine.submit({
+      name: 'newsletter',
+      stages: [{ name: 'send', task: 'send', payloads: [1, 2, 3], failFast: false, retry: { attempts: 1 } }],
+    })
+    const claimed = await engine.claims({ worker: 'w', queues: ['send'], claim: 3 })
+    for (const { id, epoch } of claimed)
+      await engine.fail(id, epoch, { error: { message: `letter ${epoch} was returned` } })
+    const page = await open(`/#/jobs/${id}`)
+    const why = 'It failed because stage send failed: 3 of 3 tasks ended badly: 3 × “letter # was returned”.'
+    await page.getByText(why).waitFor()
+  },
+)
+
+inBrowser(
+  'a job is paused, resumed and cancelled by its buttons, and only those that its state allows are offered',
+  {},
+  async ({ engine, open }) => {
+    const { id } = await engine.submit({ name: 'invoices', stages: [{ name: 'extract', task: 'extract' }] })
+    const page = await open(`/#/jobs/${id}`)
+    const button = (name: string) => page.getByRole('button', { name, exact: true }).first()
+    await button('Pause').click()
+    await button('Resume').click()
+    await button('Pause').waitFor()
+    assert.equal((await engine.job(id)).state, 'pending')
+    await button('Cancel').click()
+    await page.getByLabel('Why? (kept in the events)').fill('ordered twice')
+    await page.getByRole('button', { name: 'Yes' }).click()
+    await page.getByText('It was cancelled: ordered twice.').waitFor()
+    assert.equal(await button('Pause').count(), 0)
+    await button('Retry').waitFor()
+  },
+)
+
+inBrowser('the timeline shows each attempt, and who lost it', {}, async ({ engine, advance, open }) => {
+  const { id } = await engine.submit({
+    name: 'invoices',
+    stages: [{ name: 'extract', task: 'extract', retry: { delaySeconds: 0 } }],
+  })
+  const [first] = await engine.claims({ worker: 'ada', queues: ['extract'], start: true })
+  await advance(5)
+  await engine.fail(first!.id, first!.epoch, { error: { message: 'the pen ran dry' } })
+  const [second] = await engine.claims({ worker: 'bob', queues: ['extract'], start: true })
+  await engine.succeed(second!.id, second!.epoch)
+  const page = await open(`/#/jobs/${id}?tab=timeline`)
+  await page
+    .getByTitle(/attempt 1 by ada: retrying/)
+    .first()
+    .waitFor()
+  await page
+    .getByTitle(/attempt 2 by bob: succeeded/)
+    .first()
+    .waitFor()
+})

@@ -1,0 +1,88 @@
+/** What is shown is what is: also after the connection was cut, while a worker dies, and with very many tasks. */
+import assert from 'node:assert/strict'
+import { gzipSync } from 'node:zlib'
+import type { Response } from 'playwright-core'
+import { startBabysitter } from '../../src/babysitter/babysitter.ts'
+import { startServer } from '../../src/server/server.ts'
+import { eventually } from '../harness/eventually.ts'
+import { inBrowser } from './browser.ts'
+
+inBrowser(
+  'a worker that dies is seen: the lost attempt, the next one, and the end',
+  {},
+  async ({ engine, advance, open }, t) => {
+    const babysitter = startBabysitter(engine)
+    t.after(() => babysitter.stop())
+    const { id } = await engine.submit({
+      name: 'invoices',
+      stages: [{ name: 'extract', task: 'extract', retry: { delaySeconds: 0 } }],
+    })
+    const [first] = await engine.claims({ worker: 'doomed', queues: ['extract'], start: true })
+    const page = await open(`/#/tasks/${first!.id}`)
+    await page.getByText('by doomed').waitFor()
+    // Twice: a babysitter that could not look for so long first waits.
+    await advance(60)
+    await page.getByText('retrying').first().waitFor({ timeout: 60_000 })
+    const [second] = await engine.claims({ worker: 'heir', queues: ['extract'], start: true, waitSeconds: 30 })
+    await page.getByText('by heir').waitFor()
+    await engine.succeed(second!.id, second!.epoch)
+    await page.getByText('succeeded').first().waitFor()
+    await page.goto(`${page.url().split('#')[0]}#/jobs/${id}?tab=timeline`)
+    await page
+      .getByTitle(/attempt 1 by doomed: retrying/)
+      .first()
+      .waitFor()
+  },
+)
+
+inBrowser(
+  'a connection that is cut is shown and healed, and what happened meanwhile is there',
+  { expects: /ERR_|Failed to load/ },
+  async ({ engine, server, open }, t) => {
+    const { id } = await engine.submit({ name: 'invoices', stages: [{ name: 'extract', task: 'extract' }] })
+    const page = await open(`/#/jobs/${id}`)
+    await page.getByText('live', { exact: true }).waitFor()
+    await server.close()
+    await page.getByText('connection lost').waitFor({ timeout: 60_000 })
+    const [claimed] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
+    await engine.succeed(claimed!.id, claimed!.epoch)
+    const again = await startServer(engine, { port: Number(new URL(server.url).port) })
+    t.after(() => again.close())
+    await page.getByText('live', { exact: true }).waitFor({ timeout: 60_000 })
+    await page.locator('.react-flow__node', { hasText: 'extract' }).getByText('succeeded').waitFor()
+  },
+)
+
+inBrowser('the first load is small: under 300 kB, packed', {}, async ({ page, server }, t) => {
+  const context = await page.context().browser()!.newContext()
+  t.after(() => context.close())
+  const fresh = await context.newPage()
+  const responses: Response[] = []
+  fresh.on('response', response => {
+    if (/^\/(assets\/.*)?$/.test(new URL(response.url()).pathname)) responses.push(response)
+  })
+  await fresh.goto(server.url)
+  await fresh.getByRole('heading', { level: 1 }).waitFor()
+  const sizes = await Promise.all(responses.map(async response => gzipSync(await response.body()).length))
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  assert.ok(bytes > 50_000 && bytes < 300_000, `${bytes} bytes`)
+})
+
+inBrowser(
+  'a stage of 100,000 tasks can be scrolled through, and only what is seen is drawn',
+  {},
+  async ({ engine, open }) => {
+    const payloads = Array.from({ length: 100_000 }, (_, n) => n)
+    const { stages } = await engine.submit({ name: 'census', stages: [{ name: 'count', task: 'count', payloads }] })
+    const page = await open(`/#/stages/${stages[0]!.id}`)
+    await page.getByText('100,000 tasks').waitFor()
+    const list = page.getByLabel('Tasks', { exact: true })
+    for (const row of [0, 300, 900, 1500]) {
+      await eventually(`row ${row} is drawn`, async () => {
+        await list.evaluate((element, top) => element.scrollTo(0, top), 38 * row)
+        return (await list.getByText(String(99_999 - row), { exact: true }).count()) > 0
+      })
+      assert.ok((await list.locator('.row').count()) < 60)
+    }
+  },
+)

@@ -1,0 +1,103 @@
+/** What others wrote is text: it neither acts nor hides. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { inBrowser } from './browser.ts'
+
+const markup = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+const escapes = '\u001b[2J\u001b]0;gone\u0007\u202Eright to left'
+
+inBrowser(
+  'markup and terminal escapes in names, payloads, errors and logs are shown as text',
+  {},
+  async ({ engine, page, server }) => {
+    const { id, stages } = await engine.submit({
+      name: markup,
+      stages: [{ name: 'a', task: 'a', payloads: [{ markup, escapes }], retry: { attempts: 1 } }],
+    })
+    const [claimed] = await engine.claims({ worker: `w${markup.slice(0, 40)}`, queues: ['a'], start: true })
+    await engine.sync({
+      worker: 'w',
+      beats: [{ id: claimed!.id, epoch: claimed!.epoch, logs: [{ n: 1, message: markup + escapes }] }],
+    })
+    await engine.fail(claimed!.id, claimed!.epoch, {
+      error: { message: markup + escapes, stack: `${markup}\n${escapes}` },
+    })
+    for (const path of [
+      '/',
+      '/#/jobs',
+      `/#/jobs/${id}`,
+      `/#/stages/${stages[0]!.id}`,
+      `/#/tasks/${claimed!.id}`,
+      '/#/dead-letters',
+    ]) {
+      await page.goto(`${server.url}${path}`)
+      await page.reload()
+      await page.getByText('<img src=x').first().waitFor()
+    }
+    await page.goto(`${server.url}/#/tasks/${claimed!.id}`)
+    await page.getByRole('tab', { name: 'logs' }).click()
+    await page.getByLabel('Logs').getByText('<script>').waitFor()
+    assert.equal(await page.evaluate('window.hacked'), undefined)
+    const shown = await page.innerText('body')
+    assert.deepEqual(
+      ['\u001b', '\u0007', '\u202e'].filter(one => shown.includes(one)),
+      [],
+    )
+  },
+)
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Finding {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  inBrowser(
+    `no page has a serious fault for people who read by other means (${colorScheme})`,
+    { context: { colorScheme, bypassCSP: true } },
+    async ({ engine, page, server }) => {
+      const { id, stages } = await engine.submit({
+        name: 'invoices',
+        stages: [
+          {
+            name: 'extract',
+            task: 'extract',
+            payloads: [1, 2],
+            retry: { attempts: 1 },
+            tolerate: { count: 2 },
+            failFast: false,
+          },
+          { name: 'review', gate: { approvers: 1, ask: 'Are the totals right?' } },
+        ],
+      })
+      const [bad, good] = await engine.claims({ worker: 'w', queues: ['extract'], claim: 2, start: true })
+      await engine.fail(bad!.id, bad!.epoch, { error: { message: 'no' } })
+      await engine.succeed(good!.id, good!.epoch)
+      const paths = [
+        '/',
+        '/#/jobs',
+        `/#/jobs/${id}`,
+        `/#/jobs/${id}?tab=timeline`,
+        `/#/stages/${stages[0]!.id}`,
+        `/#/tasks/${bad!.id}`,
+        '/#/gates',
+        '/#/dead-letters',
+      ]
+      for (const path of paths) {
+        await page.goto(`${server.url}${path}`)
+        await page.reload()
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.waitForFunction('document.getAnimations().length === 0')
+        await page.evaluate(axe)
+        const { violations } = (await page.evaluate('axe.run()')) as { violations: Finding[] }
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        const told = serious.map(({ id, nodes }) => [id, nodes[0]!.html, nodes[0]!.failureSummary])
+        assert.deepEqual(told, [], path)
+      }
+    },
+  )
+}
