@@ -4,12 +4,13 @@
  */
 import type { Pawl } from '../engine/engine.ts'
 import { isObject } from '../kernel/check.ts'
+import { commandType } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import type { NewTaskItem } from '../protocol/tasks.ts'
-import type { JobSpec } from '../spec/job-spec.ts'
+import type { JobSpec, StageSpec } from '../spec/job-spec.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import type { Asker } from './admit.ts'
 
@@ -21,12 +22,12 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   async submit(_, [spec]) {
     const isAdded = isObject(spec) && spec.ifThere === 'add' && Array.isArray(spec.stages)
     // As of stages that are added, only the engine knows whether they may be.
-    if (isAdded) return queuesIn((spec.stages as StagePlan[]).filter(isObject))
+    if (isAdded) return queuesSaid(spec.stages as StageSpec[])
     return queuesIn(parseJobSpec(spec as JobSpec | string).stages)
   },
   async addStages(_, [, stages]) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
-    return queuesIn((stages as StagePlan[]).filter(isObject))
+    return queuesSaid(stages as StageSpec[])
   },
   async addTasks(engine, [id]) {
     return [(await engine.stage(id as string)).queue]
@@ -67,6 +68,15 @@ const queuesOf: Partial<Record<Operation, Look>> = {
 /** Where its tasks lie, and those that undo them. */
 function queuesIn(stages: readonly StagePlan[]): unknown[] {
   return stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
+}
+
+/** The same of stages as they were written. */
+function queuesSaid(stages: readonly StageSpec[]): unknown[] {
+  const written = stages.filter(isObject) as unknown as StageSpec[]
+  return written.flatMap(({ queue, task, run, compensate }) => [
+    queue ?? (run === undefined ? task : commandType),
+    compensate?.queue ?? compensate?.task,
+  ])
 }
 
 export async function demandQueues(
