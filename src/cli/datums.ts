@@ -3,7 +3,7 @@ import { isObject } from '../kernel/check.ts'
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { TaskView } from '../protocol/tasks.ts'
-import { podOf } from '../runners/names.ts'
+import { placeOf } from '../runners/names.ts'
 
 export interface TaskWithWorker extends TaskView {
   /** Its inputs, by name and path; null: it has none. */
@@ -22,7 +22,7 @@ export async function withWorkers(api: PawlApi, tasks: readonly TaskView[]): Pro
     tasks.map(async task => {
       const attempts = await api.attempts(task.id)
       const worker = task.owner ?? attempts.at(-1)?.worker ?? null
-      const pod = worker === null ? undefined : podOf(worker)
+      const pod = worker === null ? undefined : placeOf(worker)
       const where = { worker, node: pod?.node ?? null, pod: pod?.name ?? null }
       return { ...task, datum: datumOf(task.payload), ...where, attempts: attempts.length }
     }),

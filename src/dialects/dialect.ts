@@ -17,6 +17,8 @@ export interface Dialect {
   readonly faults: Schema
   /** The key in an Authorization header of its clients. Default: as a bearer. */
   secretIn?(authorization: string): string | undefined
+  /** A header of its clients that holds nothing but the key, in small letters. */
+  readonly keyHeader?: string
   /** What it cannot say, and what of the original is done otherwise; for docs/dialects.md. */
   readonly limits: readonly string[]
 }
@@ -44,6 +46,10 @@ export interface Ask {
   readonly asker: { readonly role: Role; readonly queues: readonly string[] | null }
   /** Where the dialect is served: what it links to begins with it. */
   readonly root: string
+  /** The last event that a client of a stream has seen, as it names it when it comes back. */
+  readonly lastEventId: string | undefined
+  /** How often a stream says that it is still there. */
+  readonly heartbeatSeconds: number
   /** Aborts when the client has gone or the server ends. */
   readonly signal: AbortSignal
 }

@@ -75,6 +75,7 @@ test('what is known of the files of a deleted task goes with it', async t => {
   assert.equal((await f.engine.taskArtifacts(id)).items.length, 1)
   await f.engine.deleteTask(id)
   await assert.rejects(f.engine.taskArtifacts(id), { code: 'TASK_NOT_FOUND' })
+  assert.deepEqual(await f.sql`select id from pawl.artifact`, [])
 })
 
 test('an id that was chosen is not free again when its task or job is deleted, but a month later', async t => {

@@ -1,10 +1,22 @@
 /** A key may be for some queues only; what is queued must then be in them. */
+import { isObject } from '../kernel/check.ts'
+import { commandType } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
+import type { StageSpec } from '../spec/job-spec.ts'
 
 /** Where the tasks of stages lie, and those that undo them. */
 export function queuesIn(stages: readonly Pick<StagePlan, 'queue' | 'task' | 'compensate'>[]): unknown[] {
   return stages.flatMap(({ queue, task, compensate }) => [queue ?? task, compensate?.queue ?? compensate?.task])
+}
+
+/** The same of stages as they were written; what is no stage at all is refused elsewhere. */
+export function queuesSaid(stages: readonly unknown[]): unknown[] {
+  const written = stages.filter(isObject) as unknown as StageSpec[]
+  return written.flatMap(({ queue, task, run, compensate }) => [
+    queue ?? (run === undefined ? task : commandType),
+    compensate?.queue ?? compensate?.task,
+  ])
 }
 
 /** `named` may be anything yet; what is no name of a queue is refused elsewhere. null: every queue is allowed. */

@@ -1,7 +1,6 @@
 /** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
 import { isObject } from '../kernel/check.ts'
 import { isId } from '../kernel/fields.ts'
-import type { StagePlan } from '../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
@@ -14,7 +13,7 @@ import type { Context } from './context.ts'
 import { finishErrands } from './drive.ts'
 import { addStagesOf } from './job-control.ts'
 import { once } from './once.ts'
-import { demandQueues, queuesIn } from './queues.ts'
+import { demandQueues, queuesSaid } from './queues.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 
 /** Submits a job, or adds its stages to the one that has its id, if it says so. */
@@ -29,8 +28,7 @@ export async function submitOrAdd(
   if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) {
     return submitJob(context, spec, call, queues)
   }
-  if (Array.isArray(written.stages))
-    demandQueues(queues, queuesIn(written.stages.filter(isObject) as unknown as StagePlan[]))
+  if (Array.isArray(written.stages)) demandQueues(queues, queuesSaid(written.stages))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
   if (call.idempotencyKey === undefined) return findOrMake(context, job, call)

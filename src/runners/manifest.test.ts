@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { faultsInShape } from '../../test/kubernetes/client-shapes.ts'
 import type { RunPlan } from '../kernel/datum.ts'
 import { manifestOf } from './manifest.ts'
-import { jobNameOf, labelValue, podOf } from './names.ts'
+import { jobNameOf, labelValue, placeOf, podOf } from './names.ts'
 import type { StageToRun } from './runner.ts'
 import { settleKubernetes } from './settings.ts'
 import { yamlOf } from './yaml.ts'
@@ -217,6 +217,11 @@ test('the names of a Job and of its pods are such as Kubernetes takes, and lead 
   const pod = { node: 'node-1', name: `${name}-x7k2p`, job: name, stageId: stage.stageId }
   assert.deepEqual(podOf(`node-1/${name}-x7k2p`), pod)
   assert.equal(podOf('laptop-4711-beef'), undefined)
+})
+
+test('the node and the pod of a worker are shown whoever started it, and of others none is made up', () => {
+  assert.deepEqual(placeOf('node-1/word-count-x7k2p'), { node: 'node-1', name: 'word-count-x7k2p' })
+  for (const other of ['laptop-4711-beef', '/pod', 'node/', 'a/b/c']) assert.equal(placeOf(other), undefined)
 })
 
 test('a label holds as much of a name as it can', () => {

@@ -40,6 +40,12 @@ export function podOf(worker: string): PodName | undefined {
   return { node, name, job, stageId: hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') }
 }
 
+/** Node and pod of whoever calls itself so: workers of ours in Kubernetes, and pods that another system's words name. */
+export function placeOf(worker: string): { readonly node: string; readonly name: string } | undefined {
+  const { node, name } = /^(?<node>[^/]+)\/(?<name>[^/]+)$/.exec(worker)?.groups ?? {}
+  return node === undefined || name === undefined ? undefined : { node, name }
+}
+
 export const labels = {
   name: 'app.kubernetes.io/name',
   instance: 'app.kubernetes.io/instance',

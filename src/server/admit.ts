@@ -26,15 +26,23 @@ export interface Door {
 
 const bearer = (authorization: string) => /^Bearer +(\S+)$/i.exec(authorization)?.[1]
 
-export async function admit(door: Door, request: FastifyRequest, secretIn = bearer): Promise<Asker> {
-  const { authorization } = request.headers
-  if (authorization !== undefined) {
-    const secret = secretIn(authorization)
-    const key = secret === undefined ? undefined : await door.keyOf(secret)
-    if (key === undefined) throw new Problem('KEY_MISSING')
-    return { name: key.name, role: key.role, queues: key.queues, holder: key.id }
-  }
-  if (door.keysOnly) throw new Problem('KEY_MISSING')
+/** How a key is shown: in an Authorization header, and, to some dialects, in one of its own. */
+export interface KeyShown {
+  secretIn?(authorization: string): string | undefined
+  readonly keyHeader?: string
+}
+
+export async function admit(
+  door: Door,
+  request: FastifyRequest,
+  { secretIn = bearer, keyHeader = '' }: KeyShown = {},
+): Promise<Asker> {
+  const { authorization, [keyHeader]: plain } = request.headers
+  const secret = authorization === undefined ? plain?.toString() : secretIn(authorization)
+  const key = secret === undefined ? undefined : await door.keyOf(secret)
+  if (key !== undefined) return { name: key.name, role: key.role, queues: key.queues, holder: key.id }
+  // Clients that always send such a header have to put something in it, also where no key is wanted.
+  if (authorization !== undefined || door.keysOnly) throw new Problem('KEY_MISSING')
   refuseStrangers(request)
   return { name: undefined, role: 'admin', queues: null, holder: '' }
 }

@@ -1,6 +1,6 @@
 /** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
 import { Readable } from 'node:stream'
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Answer, Dialect, DialectRoute } from '../dialects/dialect.ts'
 import type { Log } from '../engine/context.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -34,24 +34,29 @@ export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
-  const { engine, door, calls } = served
+  const { engine, door, calls, heartbeatSeconds } = served
   scope.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     async onRequest(request) {
       if (route.needs === null) return
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
-      request.asker = await admit(door, request, dialect.secretIn)
+      request.asker = await admit(door, request, dialect)
       demand(request.asker, route.needs)
     },
     handler: (request, reply) =>
       calls.answer(reply, async signal => {
         const { params, query, body } = request as Came
         const asker = request.asker ?? { name: undefined, role: 'viewer', queues: null, holder: '' }
-        const call = callOf(request, asker)
-        return send(reply, await route.handle({ engine, params, query, body, call, asker, root, signal }))
+        const said = { params, query, body, call: callOf(request, asker), asker, lastEventId: lastIdIn(request) }
+        return send(reply, await route.handle({ engine, root, heartbeatSeconds, signal, ...said }))
       }),
   })
+}
+
+function lastIdIn({ headers }: FastifyRequest): string | undefined {
+  const last = headers['last-event-id']
+  return typeof last === 'string' && last !== '' ? last : undefined
 }
 
 function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answer): FastifyReply {

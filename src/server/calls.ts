@@ -28,6 +28,8 @@ export function openCalls(): Calls {
         return await work(call.signal)
       } finally {
         reply.raw.off('close', hangUp)
+        // What was begun for an answer that is over, or that nobody takes, ends too.
+        call.abort()
         open.delete(call)
         if (open.size === 0) whenQuiet?.()
       }

@@ -3,12 +3,11 @@
  * be anything yet; what is no name of a queue the engine refuses.
  */
 import type { Pawl } from '../engine/engine.ts'
-import { demandQueues, queuesIn } from '../engine/queues.ts'
-import { isObject } from '../kernel/check.ts'
-import type { StagePlan } from '../kernel/plan.ts'
+import { demandQueues, queuesSaid } from '../engine/queues.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import type { NewTaskItem } from '../protocol/tasks.ts'
+import type { StageSpec } from '../spec/job-spec.ts'
 import type { Asker } from './admit.ts'
 
 type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown[]>
@@ -18,7 +17,7 @@ const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
 const queuesOf: Partial<Record<Operation, Look>> = {
   async addStages(_, [, stages]) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
-    return queuesIn((stages as StagePlan[]).filter(isObject))
+    return queuesSaid(stages as StageSpec[])
   },
   async addTasks(engine, [id]) {
     return [(await engine.stage(id as string)).queue]

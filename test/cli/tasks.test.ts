@@ -36,6 +36,8 @@ test('a task is queued, listed, shown, called off and brought back', bounded, as
   assert.match((await pawl.run(['task', 'resume', id])).out, /is queued/)
   const set = await pawl.run(['task', 'dead-letter', id, '--code', 'parse_error', '--step', 'input'])
   assert.match(set.out, /is dead_lettered/)
+  assert.match((await pawl.run(['task', 'delete', id])).out, /^Deleted /)
+  assert.equal((await pawl.run(['task', 'describe', id])).code, 1)
 })
 
 test('dead letters are listed with their reasons, and redriven only as far as asked', bounded, async t => {

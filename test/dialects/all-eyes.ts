@@ -35,6 +35,27 @@ const looks: readonly Look[] = [
     id => `/dialects/jsm/jobs/${id}`,
     ({ state }) => state,
   ),
+  ...entities.map(entity =>
+    look(
+      'jobnik',
+      entity,
+      id => `/dialects/jobnik/v1/${entity}s/${id}`,
+      ({ status }) => status,
+    ),
+  ),
+  look(
+    'marie',
+    'task',
+    id => `/dialects/marie/api/jobs/${id}`,
+    ({ result }) => (result as { state: string }).state,
+  ),
+  look(
+    'pipeline',
+    'job',
+    id => `/dialects/pipeline/v1/pipeline/jobs/${id}`,
+    ({ status }) => status,
+  ),
+  // Falconeri's own routes show only what has a pipeline spec.
 ]
 
 export interface Watch {

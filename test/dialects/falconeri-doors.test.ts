@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Role } from '../../src/kernel/role.ts'
-import { falconeriRig, type Job } from '../harness/falconeri.ts'
+import { falconeriRig, type Job, speaking } from '../harness/falconeri.ts'
 
 const basic = (user: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
@@ -180,4 +180,15 @@ test('a request under an idempotency key makes one job, however often it is sent
     JSON.parse((await f.ask('POST', '/jobs', { job: f.spec() }, { 'idempotency-key': 'k' })).text)
   assert.deepEqual(await send(), await send())
   assert.equal((await f.engine.jobs()).items.length, 1)
+})
+
+test('at the root it is found where its clients look, who know no prefix', async t => {
+  const f = await falconeriRig(t, { server: { rootDialect: 'falconeri' } })
+  await f.inbox.write({ a: 'A' })
+  const atRoot = speaking(new URL(f.server.url).origin, f.inbox, f.outbox)
+  assert.match((await atRoot.ask('GET', '/version')).text, /^\d/)
+  const { id } = await atRoot.run()
+  const pod = atRoot.pod('pod')
+  assert.equal((await pod.done((await pod.take(id)).datum.id)).status, 200)
+  assert.equal((await atRoot.job(id)).status, 'done')
 })

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
+import { eventually } from '../harness/eventually.ts'
 import { type Datum, falconeriRig, type InputFile, type Job } from '../harness/falconeri.ts'
 
 const naive = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/
@@ -63,18 +64,14 @@ test('while the inputs are being found there is no datum yet, and the job runs',
   await f.sql.script(`create function pawl.never() returns trigger language plpgsql as 'begin return null; end';
     create trigger never before update on pawl.listing for each row execute function pawl.never()`)
   const asking = f.run()
-  const [job] = await (async () => {
-    for (;;) {
-      const { jobs } = await f.get<{ jobs: Job[] }>('/jobs/list')
-      if (jobs.length > 0) return jobs
-    }
-  })()
-  assert.equal(await f.pod('pod').reserve(job!.id), null)
-  assert.equal((await f.job(job!.id)).status, 'running')
-  assert.deepEqual((await f.describe(job!.id)).datum_status_counts, [])
+  const newest = async () => (await f.get<{ jobs: Job[] }>('/jobs/list')).jobs[0]
+  const { id } = await eventually('the job is there', newest)
+  assert.equal(await f.pod('pod').reserve(id), null)
+  assert.equal((await f.job(id)).status, 'running')
+  assert.deepEqual((await f.describe(id)).datum_status_counts, [])
   await f.sql.script('drop trigger never on pawl.listing')
-  assert.equal((await asking).id, job!.id)
-  assert.notEqual(await f.pod('pod').reserve(job!.id), null)
+  assert.equal((await asking).id, id)
+  assert.notEqual(await f.pod('pod').reserve(id), null)
 })
 
 test('a job is described by its datums, counted by their status', async t => {
@@ -108,7 +105,7 @@ test('a job is described by its datums, counted by their status', async t => {
 test('a job in error is done again as a new one, of its own name, with just what did not succeed', async t => {
   const f = await falconeriRig(t)
   await f.inbox.write({ a: 'A', b: 'B', c: 'C' })
-  const { id } = await f.run({ datum_tries: 2 })
+  const { id, job_name } = await f.run({ datum_tries: 2 })
   const pod = f.pod('pod')
   const paths: string[] = []
   const early = await f.ask('POST', `/jobs/${id}/retry`)
@@ -119,8 +116,10 @@ test('a job in error is done again as a new one, of its own name, with just what
     await (local_path.endsWith('/b') ? pod.error(got.datum.id) : pod.done(got.datum.id))
   }
   assert.deepEqual([(await f.job(id)).status, paths], ['error', ['/pfs/texts/b', '/pfs/texts/b']])
+  assert.deepEqual((await f.engine.deadLetters()).items, [], 'it knows no dead letters')
   const { job } = await f.post<{ job: Job }>(`/jobs/${id}/retry`)
   assert.match(job.job_name, /^word-count-[0-9a-z]{10}$/)
+  assert.notEqual(job.job_name, job_name)
   assert.deepEqual([job.status, job.pipeline_spec], ['running', f.spec({ datum_tries: 2 })])
   const again = await pod.take(job.id)
   assert.deepEqual([again.datum.attempted_run_count, again.datum.maximum_allowed_run_count], [1, 2])
@@ -160,6 +159,19 @@ test('a lease is as long as the job may take, else a day, and never beats', asyn
     const found = await seconds(timeout)
     assert.ok(found <= expected && found > expected - 5, `${timeout}: ${found}`)
   }
+})
+
+test('a held datum is Pawl’s task too: in hand of a worker that is named by its node and its pod', async t => {
+  const f = await falconeriRig(t)
+  await f.inbox.write({ a: 'A' })
+  const { id } = await f.run()
+  const { datum } = await f.pod('pod-7', 'node-3').take(id)
+  const { owner, state, leaseUntil } = await f.engine.task(datum.id)
+  assert.deepEqual([owner, state, leaseUntil !== null], ['node-3/pod-7', 'running', true])
+  const [worker] = await f.engine.workers()
+  assert.deepEqual([worker!.worker, worker!.leases], ['node-3/pod-7', 1])
+  const long = await f.pod('p'.repeat(150), 'n'.repeat(300)).reserve(id)
+  assert.equal(long, null)
 })
 
 test('more pods than a pipeline starts get a datum each: one that died holds none up', async t => {
@@ -207,13 +219,13 @@ test('files of any name are registered as their worker names them', async t => {
 
 test('what S3 calls its objects is told as it is, for whoever decodes nothing', async t => {
   const f = await falconeriRig(t)
-  const atom = { URI: 's3://bucket/in/', repo: 'texts', glob: '/' }
+  const atom = { URI: 's3://bucket/in put/', repo: 'texts', glob: '/' }
   const { id } = await f.run({ input: { atom }, egress: { URI: 's3://bucket/out' } })
   const pod = f.pod('pod')
   const { datum, input_files } = await pod.take(id)
   assert.deepEqual(
     input_files.map(({ uri, local_path }) => [uri, local_path]),
-    [['s3://bucket/in/', '/pfs/texts/']],
+    [['s3://bucket/in put/', '/pfs/texts/']],
   )
   const [file] = await pod.files(datum.id, ['s3://bucket/out/a b'])
   assert.equal(file!.uri, 's3://bucket/out/a b')

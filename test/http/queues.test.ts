@@ -48,7 +48,22 @@ test('a producer whose key is for one queue adds nothing to stages of another, a
   await assert.rejects(mine.sealStage(stage!.id), refused('other'))
   await assert.rejects(mine.sealJob(job.id), refused('other'))
   await assert.rejects(mine.addStages(job.id, [{ name: 'b', task: 'other' }]), refused('other'))
+  await assert.rejects(mine.addStages(job.id, [{ name: 'b', run: { command: ['true'] } }]), refused('command'))
   assert.equal((await engine.job(job.id)).stages.length, 1)
+})
+
+test('a producer whose key is for one queue adds to the job of an id what is for that queue, and nothing else', async t => {
+  const { mine, engine } = await narrow(t, 'producer')
+  const { id } = await engine.submit({ name: 'dag', open: 'untilDone', stages: [{ name: 'a', task: 'other' }] })
+  const dag = { id, ifThere: 'add', name: 'dag', open: 'untilDone' } as const
+  const stage = { name: 'b', task: 'mine', needs: ['a'] }
+  const bad = [{ task: 'other' }, { queue: 'other' }, { compensate: { task: 'other' } }]
+  for (const more of bad) {
+    await assert.rejects(mine.submit({ ...dag, stages: [{ ...stage, ...more }] }), refused('other'))
+  }
+  const command = { name: 'b', run: { command: ['true'] }, needs: ['a'] }
+  await assert.rejects(mine.submit({ ...dag, stages: [command] }), refused('command'))
+  assert.equal((await mine.submit({ ...dag, stages: [stage] })).stages.length, 2)
 })
 
 test('a worker whose key is for one queue claims from no other, and reports on no task of another', async t => {

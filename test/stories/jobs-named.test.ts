@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bothKinds } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
-import { claim, say, statesOf, workOff } from '../harness/jobs.ts'
+import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
 const taskId = '0198C0DE-0000-4000-8000-00000000000A'
 
@@ -104,4 +104,19 @@ test('a stage of which a need went bad waits for it to come back, and goes on wh
   await f.engine.retryJob(id)
   assert.deepEqual([await workOff(f, 'a'), await workOff(f, 'b')], [1, 1])
   assert.equal((await f.engine.job(id)).state, 'succeeded')
+})
+
+test('a stage that is brought back without what it needs is called off again, and does not wait for ever', async t => {
+  const f = await fresh(t)
+  for (const join of ['all', 'taken'] as const) {
+    const stages = [
+      { name: 'a', task: 'a' },
+      { name: 'b', task: 'b', needs: ['a'], join },
+    ]
+    const { id } = await f.engine.submit({ name: 'j', stages })
+    await workOff(f, 'a', 'permanent')
+    await f.engine.retryStage((await stageOf(f, id, 'b')).id)
+    assert.equal(await statesOf(f, id), 'failed: a failed, b cancelled')
+    assert.equal((await f.engine.job(id)).round, 2)
+  }
 })

@@ -26,7 +26,7 @@ export const limits: readonly string[] = [
   'All jobs can be seen; one that was not made from a pipeline has a `pipeline_spec` of null, and its tasks cannot be reserved. ' +
     'At most 1,000 jobs, and 1,000 datums that run or are in error, are shown.',
   'A datum may have 5,000 output files; it is done only when each was reported (else 409). Of `output` and `backtrace` the last ' +
-    '65,536 characters are kept, of `error_message` the last 10,000.',
+    '65,536 characters are kept, of `error_message` the last 10,000. A request may have 32 MiB; the original takes 50.',
   '`retry` also takes the datums that were canceled because their job ended, as by `job_timeout`.',
   'What the original answers with 500 has codes of its own: 404 for what is not there, 400 or 422 for what cannot be, 409 for ' +
     'what does not fit now. There is no `/api-docs/openapi.json`.',

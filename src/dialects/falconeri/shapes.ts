@@ -132,7 +132,7 @@ export function toDatum(task: TaskView, job: JobView, now: number): Datum {
     created_at: naive(task.createdAt),
     updated_at: naive(task.changedAt),
     status: statusOf(task, now),
-    job_id: job.id,
+    job_id: task.jobId!,
     error_message: error?.message ?? null,
     ...podOf(task.owner),
     backtrace: error?.stack ?? null,

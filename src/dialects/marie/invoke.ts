@@ -38,7 +38,7 @@ async function queueAlone({ engine, call, body }: Ask, job: Submission): Promise
         payload: job.data,
         metadata: { ...job.metadata, marie: keptOf(job) },
         ...settingsOf(job),
-        ...deadlinesOf(job, await engine.clock()),
+        ...(await deadlinesOf(job, engine)),
         ...(job.startAfter !== undefined && { runAt: job.startAfter }),
         ...(job.keepUntil === undefined ? { keepSeconds } : { keepUntil: job.keepUntil }),
       },
@@ -59,7 +59,7 @@ async function addToDag({ engine, call, body }: Ask, job: Submission, dagId: str
       name: dagId,
       correlationId: dagId,
       priority: job.priority,
-      ...deadlinesOf(job, await engine.clock()),
+      ...(await deadlinesOf(job, engine)),
       stages: [
         {
           name: id,
@@ -102,7 +102,9 @@ function settingsOf(job: Submission) {
 }
 
 /** Its moments as spans from now on; what has passed is overdue at once. */
-function deadlinesOf({ softSla, hardSla }: Submission, now: number) {
+async function deadlinesOf({ softSla, hardSla }: Submission, engine: Ask['engine']) {
+  if (softSla === undefined && hardSla === undefined) return {}
+  const now = await engine.clock()
   const from = (moment: Date) => Math.min(Math.max((moment.getTime() - now) / 1000, 0.001), 10 * year)
   return {
     ...(softSla !== undefined && { softDeadlineSeconds: from(softSla) }),

@@ -1,0 +1,45 @@
+/** What goes wrong, as FastAPI says it: `{ detail }`, a text, or for what was asked wrongly a list. */
+import type { Schema } from '../../kernel/check.ts'
+import { list, text } from '../../protocol/shapes.ts'
+import { type Answer, type Fault, good } from '../dialect.ts'
+import type { Detail } from './reading.ts'
+
+const detail: Schema = {
+  type: 'object',
+  properties: { type: text, loc: list({ type: ['string', 'integer'] }), msg: text, input: {} },
+  required: ['type', 'loc', 'msg', 'input'],
+  additionalProperties: false,
+}
+
+export const faults: Schema = {
+  type: 'object',
+  properties: { detail: { anyOf: [text, list(detail)] } },
+  required: ['detail'],
+  additionalProperties: false,
+}
+
+export const invalid = (details: readonly Detail[]): Answer => good({ detail: details }, 422)
+
+const plain: Readonly<Record<string, string>> = {
+  ROUTE_NOT_FOUND: 'Not Found',
+  KEY_MISSING: 'Invalid or missing API key',
+  BUG: 'Internal Server Error',
+}
+
+/** What is wrong with the body, and which part of it. */
+const ofBody: Readonly<Record<string, string[]>> = {
+  BODY_INVALID: [],
+  BODY_TYPE: [],
+  PIPELINE_UNKNOWN: ['pipeline'],
+  SPEC_INVALID: [],
+  PAYLOAD_INVALID: [],
+}
+
+export function refuse({ status, code, message, details }: Fault): Answer {
+  const part = ofBody[code]
+  if (part !== undefined) {
+    const type = code === 'BODY_INVALID' ? 'json_invalid' : 'value_error'
+    return invalid([{ type, loc: ['body', ...part], msg: message, input: null }])
+  }
+  return good({ detail: plain[code] ?? (code === 'JOB_NOT_FOUND' ? `Job ${details.id} not found` : message) }, status)
+}

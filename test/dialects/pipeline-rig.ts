@@ -1,0 +1,111 @@
+/** A server, and a worker with stub handlers for the stages of the default pipeline; what they do a request says. */
+import type { TestContext } from 'node:test'
+import type { SyncPort } from '../../src/protocol/sync.ts'
+import { defineTask, startWorker, type Task } from '../../src/worker/index.ts'
+import { eventually, type Latch, latch } from '../harness/eventually.ts'
+import { type Served, type ServedOptions, served } from '../harness/served.ts'
+import { type Job, type PipelineClient, pipelineClient, type Started } from './pipeline-client.ts'
+
+export const stageNames = ['ingest', 'classify', 'neutralize', 'brief', 'evaluation', 'optimization'] as const
+export type StageName = (typeof stageNames)[number]
+
+/** `hold`: it waits until the test lets it go on, or until it is told to stop. */
+export type Doing = 'complete' | 'partial' | 'throw' | 'hold'
+
+interface Called {
+  readonly name: StageName
+  readonly token: unknown
+  readonly payload: unknown
+}
+
+export interface Stubs {
+  /** Handlers that were called, in order, of all runs. */
+  readonly called: readonly Called[]
+  /** From now on somebody works. */
+  work(port: SyncPort): void
+  /** Starts a run; the stages that are not named complete. */
+  run(api: PipelineClient, config?: Record<string, unknown>, doing?: Partial<Record<StageName, Doing>>): Promise<Run>
+}
+
+export interface Run {
+  readonly started: Started
+  readonly id: string
+  /** Stages that were begun. */
+  ran(): string[]
+  /** Resolves when a stage that holds has been begun. */
+  held(name: StageName): Promise<void>
+  letGo(name: StageName): void
+  ended(): Promise<Job>
+}
+
+export function stubs(t: TestContext): Stubs {
+  const latches = new Map<string, { readonly begun: Latch<void>; readonly go: Latch<void> }>()
+  const latchOf = (token: unknown, name: string) => {
+    const key = `${token} ${name}`
+    const made = latches.get(key) ?? { begun: latch(), go: latch() }
+    latches.set(key, made)
+    return made
+  }
+  const called: Called[] = []
+  const stub = (name: StageName): Task =>
+    defineTask({
+      type: name,
+      async handler(payload, { signal }) {
+        const { config } = payload as { config: { doing?: Record<string, Doing>; token?: string } }
+        const doing = config.doing?.[name] ?? 'complete'
+        called.push({ name, token: config.token, payload })
+        if (doing === 'throw') throw new Error(`${name} broke`)
+        if (doing === 'partial') {
+          return { status: 'partial', metrics: { total: 2, failed: 1 }, errors: [`${name} left one out`] }
+        }
+        if (doing === 'hold') {
+          const { begun, go } = latchOf(config.token, name)
+          begun.open()
+          const told = new Promise<never>((_, stop) => {
+            signal.addEventListener('abort', () => stop(signal.reason))
+          })
+          await Promise.race([go.opened, told])
+        }
+        return { status: 'completed', metrics: { total: 2, success: 2 }, errors: [] }
+      },
+    })
+  let runs = 0
+  return {
+    called,
+    work(port) {
+      const worker = startWorker(port, stageNames.map(stub), { waitSeconds: 0.2, drainSeconds: 1 })
+      t.after(() => worker.stop())
+    },
+    async run(api, config = {}, doing = {}) {
+      const token = `run ${++runs}`
+      const { status, body } = await api.start({ ...config, doing, token })
+      if (status !== 202) throw new Error(`${status} ${JSON.stringify(body)}`)
+      return {
+        started: body,
+        id: body.job_id,
+        ran: () => called.filter(one => one.token === token).map(({ name }) => name),
+        held: name => latchOf(token, name).begun.opened,
+        letGo: name => latchOf(token, name).go.open(),
+        ended: () =>
+          eventually('the run has ended', async () => {
+            const job = await api.job(body.job_id)
+            return api.hasEnded(job) && job
+          }),
+      }
+    },
+  }
+}
+
+export interface Rig extends Served {
+  readonly api: PipelineClient
+  readonly called: Stubs['called']
+  work(): void
+  run(config?: Record<string, unknown>, doing?: Partial<Record<StageName, Doing>>): Promise<Run>
+}
+
+export async function rig(t: TestContext, options: ServedOptions = {}): Promise<Rig> {
+  const server = await served(t, options)
+  const api = pipelineClient(server.server.url)
+  const { called, work, run } = stubs(t)
+  return { ...server, api, called, work: () => work(server.engine), run: (config, doing) => run(api, config, doing) }
+}
