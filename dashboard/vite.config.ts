@@ -1,4 +1,3 @@
-import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
 // biome-ignore lint/style/noDefaultExport: Vite asks for one.
@@ -6,7 +5,7 @@ export default defineConfig({
   root: import.meta.dirname,
   // Wherever the page is served, what it is made of lies beside it.
   base: './',
-  plugins: [react()],
+  esbuild: { jsx: 'automatic' },
   build: {
     outDir: '../dist/dashboard',
     emptyOutDir: true,
