@@ -2,9 +2,11 @@
 import type { Settled } from '../config/resolve.ts'
 import { flagOf, type Setting, type SettingName, settings } from '../config/settings.ts'
 import type { PawlApi } from '../protocol/api.ts'
+import type { DialectName } from '../protocol/dialects.ts'
 import type { Line } from './line.ts'
 import { reach } from './reach.ts'
 import type { Screen } from './screen.ts'
+import { inVocabulary, vocabularyFlag } from './vocabulary.ts'
 
 export interface Flag {
   readonly kind: 'text' | 'number' | 'switch' | 'json' | 'list'
@@ -97,6 +99,22 @@ export function apiCommand<const T extends Takes = None, const F extends Flags =
       await using reached = await reach(ask.settled)
       // Awaited here: the store must be open until the answer has come.
       return await definition.run({ ...ask, api: reached.api })
+    },
+  })
+}
+
+/** One that shows states or events: in the words of another system, if it is told to. It must decide nothing by them. */
+export function showingCommand<const T extends Takes = None, const F extends Flags = None>(
+  definition: Definition<T, F, { readonly api: PawlApi }>,
+): Command {
+  const { flags = {} as F } = definition
+  return apiCommand<T, F & typeof vocabularyFlag>({
+    ...definition,
+    flags: { ...flags, ...vocabularyFlag },
+    run({ flags: typed, ...ask }) {
+      const { vocabulary, ...own } = typed as FlagValues<typeof vocabularyFlag>
+      const api = inVocabulary(ask.api, vocabulary as DialectName | undefined)
+      return definition.run({ ...ask, api, flags: own as FlagValues<F> })
     },
   })
 }

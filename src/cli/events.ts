@@ -10,10 +10,13 @@ const errorOf = ({ payload }: EventView) => (payload.error as { message?: string
 
 const whyOf = (event: EventView): string => [causeOf(event.cause), errorOf(event)].filter(Boolean).join(': ')
 
+/** Another system may have no word for it. */
+const typeOf = ({ type }: { readonly type: string | null }) => type ?? '–'
+
 const columns: readonly Column<EventView>[] = [
   { head: 'SEQ', of: ({ seq }) => String(seq), align: 'right' },
   { head: 'TIME', of: ({ ts }) => ts, least: 24 },
-  { head: 'EVENT', of: ({ type }) => type, least: 12 },
+  { head: 'EVENT', of: typeOf, least: 12 },
   { head: 'BY', of: ({ actor }) => actor, spare: true },
   { head: 'WHY', of: whyOf, least: 10 },
   { head: 'MORE', of: ({ payload }) => (Object.keys(payload).length === 0 ? '' : harmlessJson(payload)), spare: true },
@@ -30,8 +33,8 @@ export function eventLine(event: EventView): Line {
     styled('dim', event.ts.slice(11, 23)),
     ` ${event.entityId.slice(-8)} `,
     stateOf(event.entity as Entity, event.to).style === 'dim'
-      ? event.type
-      : { ...stateOf(event.entity as Entity, event.to), text: event.type },
+      ? typeOf(event)
+      : { ...stateOf(event.entity as Entity, event.to), text: typeOf(event) },
     styled('dim', ` by ${event.actor}`),
     why === '' ? '' : ` ${why}`,
   ]

@@ -37,8 +37,9 @@ function styleOf({ kind, outcome, executed, hold }: Traits): Style {
 
 const ends = { good: 'green', mixed: 'yellow', bad: 'red' } as const
 
-export function stateOf(entity: Entity, state: string): Styled {
-  return styled(styleOf(traitsOf(entity, state)), state)
+/** null: another system, in whose words it is said, has none for it. */
+export function stateOf(entity: Entity, state: string | null): Styled {
+  return state === null ? styled('dim', '–') : styled(styleOf(traitsOf(entity, state)), state)
 }
 
 export function markOf(entity: Entity, state: string): Styled {

@@ -4,7 +4,7 @@ import type { Spoken } from '../protocol/dialects.ts'
 import type { EventView } from '../protocol/tasks.ts'
 import { type Words, wordFor } from './words.ts'
 
-type Entity = Exclude<Spoken, 'event'>
+type Entity = Exclude<Spoken, 'event' | 'attempt'>
 
 /** A list is put into words one by one, a job with its stages; what it has no word for is null. */
 export function inWords(entity: Spoken, view: unknown, words: Words, now: number): unknown {
@@ -12,7 +12,11 @@ export function inWords(entity: Spoken, view: unknown, words: Words, now: number
   if (!isObject(view)) return view
   if (Array.isArray(view.items)) return { ...view, items: inWords(entity, view.items, words, now) }
   if (entity === 'event') return eventInWords(view as unknown as EventView, words, now)
-  const said = { ...view, state: stateIn(entity, view as { state: string }, words, now) }
+  const named = (field: string, of: Entity) =>
+    typeof view[field] === 'string' && { [field]: stateIn(of, { state: view[field] }, words, now) }
+  if (entity === 'attempt') return { ...view, ...named('outcome', 'task') }
+  const state = stateIn(entity, view as { state: string }, words, now)
+  const said = { ...view, state, ...named('endsAs', entity), ...named('calledOffFrom', entity) }
   if (entity !== 'job' || !Array.isArray(view.stages)) return said
   return { ...said, stages: inWords('stage', view.stages, words, now) }
 }

@@ -4,7 +4,7 @@ import type { Operation } from './routes.ts'
 export const dialectNames = ['marie', 'jobnik', 'falconeri', 'pipeline', 'jsm'] as const
 export type DialectName = (typeof dialectNames)[number]
 
-export type Spoken = 'job' | 'stage' | 'task' | 'artifact' | 'event'
+export type Spoken = 'job' | 'stage' | 'task' | 'attempt' | 'artifact' | 'event'
 
 /** The operations that can answer in another system's words, and what they answer with. */
 export const spokenBy: Partial<Readonly<Record<Operation, Spoken>>> = {
@@ -22,6 +22,7 @@ export const spokenBy: Partial<Readonly<Record<Operation, Spoken>>> = {
   tasks: 'task',
   task: 'task',
   taskEvents: 'event',
+  attempts: 'attempt',
   taskArtifacts: 'artifact',
   deadLetters: 'task',
   events: 'event',

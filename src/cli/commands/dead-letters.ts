@@ -1,7 +1,7 @@
 import { type ReasonCode, reasonCodes } from '../../kernel/decide.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, pageFlags, said } from '../asking.ts'
-import { apiCommand, type Command } from '../command.ts'
+import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
@@ -25,7 +25,7 @@ const filterFlags = {
   code: { kind: 'text', value: 'CODE', says: 'only with this reason', words: reasonCodes },
 } as const
 
-const dlqList = apiCommand({
+const dlqList = showingCommand({
   name: 'dlq list',
   says: 'List dead letters: tasks that were set aside for people.',
   flags: { ...filterFlags, ...pageFlags },

@@ -3,7 +3,7 @@ import type { PawlApi } from '../../protocol/api.ts'
 import { mostLatest } from '../../protocol/query-fields.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks.ts'
 import { said } from '../asking.ts'
-import { apiCommand } from '../command.ts'
+import { showingCommand } from '../command.ts'
 import { eventLine } from '../events.ts'
 import { findJobId } from '../find-id.ts'
 import { styled } from '../line.ts'
@@ -13,7 +13,7 @@ const usual = 20
 const pageSize = 10_000
 const lookMs = 300
 
-export const eventsTail = apiCommand({
+export const eventsTail = showingCommand({
   name: 'events tail',
   says: 'Show the latest events, and with -f those that come.',
   more: 'With --json and -f there is one document to a line.',

@@ -4,7 +4,7 @@ import { statesOf } from '../../kernel/lifecycle.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { ArtifactView, Making } from '../../protocol/artifacts.ts'
 import { absoluteUri } from '../../spec/absolute-uris.ts'
-import { apiCommand } from '../command.ts'
+import { apiCommand, showingCommand } from '../command.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { fileUri, folderUri } from '../read-spec.ts'
@@ -12,7 +12,7 @@ import { artifactTable } from '../task-files.ts'
 
 const allStates = statesOf(artifactLifecycle)
 
-export const jobOutputs = apiCommand({
+export const jobOutputs = showingCommand({
   name: 'job outputs',
   says: 'List the files that a job has put out, all of them.',
   more: `Without --state those of attempts that did not win are left out. With --uris only those that lie in their places

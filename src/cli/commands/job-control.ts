@@ -1,6 +1,6 @@
 import type { JobView } from '../../protocol/jobs.ts'
 import { callFlags, callOf, cancelFlags, cancelOf } from '../asking.ts'
-import { apiCommand, type Command } from '../command.ts'
+import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { stateOf } from '../states.ts'
@@ -18,7 +18,7 @@ const answer = (job: JobView) => ({ data: job, show: () => [jobLine(job)] })
 
 /** Moves that want nothing but a reason. */
 const plain = (word: string, says: string, move: 'startJob' | 'pauseJob' | 'resumeJob' | 'sealJob'): Command =>
-  apiCommand({
+  showingCommand({
     name: `job ${word}`,
     says,
     takes,
@@ -26,7 +26,7 @@ const plain = (word: string, says: string, move: 'startJob' | 'pauseJob' | 'resu
     run: async ({ api, args, flags }) => answer(await api[move](await findJobId(api, args.id), callOf(flags))),
   })
 
-const jobCancel = apiCommand({
+const jobCancel = showingCommand({
   name: 'job cancel',
   says: 'Call a job off.',
   takes,
@@ -34,7 +34,7 @@ const jobCancel = apiCommand({
   run: async ({ api, args, flags }) => answer(await api.cancelJob(await findJobId(api, args.id), cancelOf(flags))),
 })
 
-const jobRetry = apiCommand({
+const jobRetry = showingCommand({
   name: 'job retry',
   says: 'Do again what did not succeed.',
   takes,

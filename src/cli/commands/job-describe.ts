@@ -2,7 +2,7 @@ import { harmlessJson } from '../../kernel/harmless.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView, StageView } from '../../protocol/jobs.ts'
 import type { TaskQuery } from '../../protocol/tasks.ts'
-import { apiCommand } from '../command.ts'
+import { showingCommand } from '../command.ts'
 import { type TaskWithWorker, withWorkers } from '../datums.ts'
 import { findJobId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
@@ -62,7 +62,7 @@ const lastError: readonly Column<TaskWithWorker>[] = [
 
 const shownTasks = 20
 
-export const jobDescribe = apiCommand({
+export const jobDescribe = showingCommand({
   name: 'job describe',
   says: 'Show a job: its stages, counts, what is in hand and what went wrong.',
   more: `Of a stage whose tasks are datums DONE is "processed + passed over / all"; BAD counts those that failed.

@@ -2,7 +2,7 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import { pageFlags, said } from '../asking.ts'
-import { apiCommand } from '../command.ts'
+import { showingCommand } from '../command.ts'
 import { eventLines } from '../events.ts'
 import { findJobId } from '../find-id.ts'
 import { between, relative } from '../moments.ts'
@@ -19,7 +19,7 @@ const columns: readonly Column<JobView>[] = [
   { head: 'TOOK', of: job => between(job.createdAt, job.endedAt), align: 'right', spare: true },
 ]
 
-export const jobList = apiCommand({
+export const jobList = showingCommand({
   name: 'job list',
   says: 'List jobs, newest first.',
   flags: {
@@ -35,7 +35,7 @@ export const jobList = apiCommand({
   },
 })
 
-export const jobEvents = apiCommand({
+export const jobEvents = showingCommand({
   name: 'job events',
   says: 'Show what happened to a job, oldest first.',
   takes: { id: 'the job, or the beginning or the end of its id' },

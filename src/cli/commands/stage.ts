@@ -3,7 +3,7 @@ import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { ApproveCall } from '../../protocol/api.ts'
 import type { StageView } from '../../protocol/jobs.ts'
 import { callFlags, callOf, cancelFlags, cancelOf, pageFlags, said } from '../asking.ts'
-import { apiCommand, type Command } from '../command.ts'
+import { type Command, showingCommand } from '../command.ts'
 import { eventLines } from '../events.ts'
 import { findStageId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
@@ -28,7 +28,7 @@ const columns: readonly Column<StageView>[] = [
   { head: 'UNTIL', of: ({ gate }) => relative(gate?.until ?? null), align: 'right', spare: true },
 ]
 
-const stageList = apiCommand({
+const stageList = showingCommand({
   name: 'stage list',
   says: 'List stages, over all jobs; those that wait for somebody, if nothing else is said.',
   flags: {
@@ -48,8 +48,9 @@ const stageList = apiCommand({
 })
 
 const answer = (stage: StageView) => {
-  const { name, state, gate, approvals } = stage
-  const more = gate === null || state !== 'waiting' ? '' : ` (${approvals.length} of ${gate.approvers} approvals)`
+  const { name, state, gate, approvals, endedAt } = stage
+  const isWaiting = gate !== null && endedAt === null && approvals.length < gate.approvers
+  const more = isWaiting ? ` (${approvals.length} of ${gate.approvers} approvals)` : ''
   return { data: stage, show: (): Line[] => [[styled('bold', name), ' is ', stateOf('stage', state), more]] }
 }
 
@@ -60,7 +61,7 @@ const approveFlags = {
 } as const
 
 const judge = (word: 'approve' | 'reject', says: string): Command =>
-  apiCommand({
+  showingCommand({
     name: `stage ${word}`,
     says,
     takes,
@@ -72,7 +73,7 @@ const judge = (word: 'approve' | 'reject', says: string): Command =>
   })
 
 const plain = (word: string, says: string, move: 'hold' | 'retryStage' | 'sealStage'): Command =>
-  apiCommand({
+  showingCommand({
     name: `stage ${word}`,
     says,
     takes,
@@ -80,7 +81,7 @@ const plain = (word: string, says: string, move: 'hold' | 'retryStage' | 'sealSt
     run: async ({ api, args, flags }) => answer(await api[move](await findStageId(api, args.id), callOf(flags))),
   })
 
-const stageCancel = apiCommand({
+const stageCancel = showingCommand({
   name: 'stage cancel',
   says: 'Call a stage off.',
   takes,
@@ -88,7 +89,7 @@ const stageCancel = apiCommand({
   run: async ({ api, args, flags }) => answer(await api.cancelStage(await findStageId(api, args.id), cancelOf(flags))),
 })
 
-const stageEvents = apiCommand({
+const stageEvents = showingCommand({
   name: 'stage events',
   says: 'Show what happened to a stage, oldest first.',
   takes,

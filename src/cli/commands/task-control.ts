@@ -1,7 +1,7 @@
 import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, cancelFlags, cancelOf, said } from '../asking.ts'
-import { apiCommand, type Command } from '../command.ts'
+import { type Command, showingCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { stateOf } from '../states.ts'
@@ -21,7 +21,7 @@ const answer = (task: TaskView) => ({
 })
 
 const plain = (word: 'resume' | 'retry', says: string): Command =>
-  apiCommand({
+  showingCommand({
     name: `task ${word}`,
     says,
     takes,
@@ -29,7 +29,7 @@ const plain = (word: 'resume' | 'retry', says: string): Command =>
     run: async ({ api, args, flags }) => answer(await api[word](await findTaskId(api, args.id), callOf(flags))),
   })
 
-const taskCancel = apiCommand({
+const taskCancel = showingCommand({
   name: 'task cancel',
   says: 'Call a task off.',
   takes,
@@ -37,7 +37,7 @@ const taskCancel = apiCommand({
   run: async ({ api, args, flags }) => answer(await api.cancel(await findTaskId(api, args.id), cancelOf(flags))),
 })
 
-const taskDeadLetter = apiCommand({
+const taskDeadLetter = showingCommand({
   name: 'task dead-letter',
   says: 'Set a task aside for people.',
   takes,

@@ -4,7 +4,7 @@ import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, onceFlag, pageFlags, said } from '../asking.ts'
-import { type Answer, apiCommand } from '../command.ts'
+import { type Answer, apiCommand, showingCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { eventLines } from '../events.ts'
 import { findJobId, findTaskId } from '../find-id.ts'
@@ -82,7 +82,7 @@ const columns: readonly Column<TaskView>[] = [
   { head: 'LAST ERROR', of: ({ error }) => error?.message ?? '', spare: true },
 ]
 
-export const taskList = apiCommand({
+export const taskList = showingCommand({
   name: 'task list',
   says: 'List tasks, newest first.',
   flags: {
@@ -118,7 +118,7 @@ const attemptColumns: readonly Column<AttemptView>[] = [
   { head: 'WHY', of: ({ cause, error }) => error?.message ?? causeOf(cause) ?? '' },
 ]
 
-export const taskDescribe = apiCommand({
+export const taskDescribe = showingCommand({
   name: 'task describe',
   says: 'Show a task and its attempts.',
   takes: { id: 'the task, or the beginning or the end of its id' },
@@ -171,7 +171,7 @@ function payloadFacts({ payload }: TaskView): [string, string | null][] {
       ]
 }
 
-export const taskEvents = apiCommand({
+export const taskEvents = showingCommand({
   name: 'task events',
   says: 'Show what happened to a task, oldest first.',
   takes: { id: 'the task, or the beginning or the end of its id' },
