@@ -1,7 +1,7 @@
 import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { callFlags, callOf, cancelFlags, cancelOf, said } from '../asking.ts'
-import { type Command, showingCommand } from '../command.ts'
+import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
 import { type Line, styled } from '../line.ts'
 import { stateOf } from '../states.ts'
