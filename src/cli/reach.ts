@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { connect } from '../client/client.ts'
 import { type Settled, serverOf, storeOf } from '../config/resolve.ts'
-import { pawl } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import { pipelinesOf } from './pipelines.ts'
@@ -34,6 +33,8 @@ export async function reach(settled: Settled): Promise<Reached> {
         why: 'a server or a store: --server goes with neither --database nor --data',
       })
     }
+    // A command that speaks to a server begins sooner without it.
+    const { pawl } = await import('../engine/engine.ts')
     const engine = await pawl({ ...demandStore(settled), ...(await pipelinesOf(settled)) })
     return { api: engine, [Symbol.asyncDispose]: () => engine.close() }
   }

@@ -1,5 +1,5 @@
 /** `--vocabulary`: what is asked for is answered in another system's words, before any command sees it. */
-import { dialects } from '../dialects/all.ts'
+import { wordsOf } from '../dialects/all-words.ts'
 import { inWords } from '../dialects/vocabulary.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import { type DialectName, dialectNames, type Spoken, spokenBy } from '../protocol/dialects.ts'
@@ -38,7 +38,7 @@ type Call = (...args: unknown[]) => Promise<unknown>
 /** The same interface; undefined: in our own words. Only for commands that decide nothing by a state. */
 export function inVocabulary(api: PawlApi, name: DialectName | undefined): PawlApi {
   if (name === undefined) return api
-  const { words } = dialects[name]
+  const words = wordsOf[name]
   const spoken = Object.entries({ ...spokenBy, ...movedBy }).map(([operation, entity]) => {
     const call = api[operation as keyof PawlApi] as Call
     // Moments are told by this machine's clock, as everywhere in what people read.

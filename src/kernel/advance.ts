@@ -103,7 +103,7 @@ export function nextAct(job: JobFacts, stages: readonly StageFacts[]): Act | und
 /**
  * Whether `nextAct` says of these stages of a job what it would say of all. The job was at rest, and since then only the
  * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
- * and the job itself, when none of these is open, when one went bad or is about to, or when how it ends is decided.
+ * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
  */
 export function isEnough(
   job: JobFacts,
@@ -113,9 +113,8 @@ export function isEnough(
   if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
   const names = new Set(stages.map(({ name }) => name))
   const knows = (others: readonly string[]) => others.every(name => names.has(name))
-  const isSettled = (stage: StageFacts) => {
-    const { kind, name, state, plan } = stage
-    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad' || isCulpritAtOnce(stage)) return false
+  const isSettled = ({ kind, name, state, plan }: StageFacts) => {
+    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
     if (isFinal(stageLifecycle, state)) return knows(neededBy(name))
     return state !== 'created' || knows(plan.needs)
   }

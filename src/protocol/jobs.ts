@@ -112,8 +112,6 @@ export interface JobQuery extends Numbered {
   readonly order?: 'newest' | 'oldest'
   readonly limit?: number
   readonly cursor?: string
-  /** Also count all that fit, on whatever page they are. Default false. */
-  readonly total?: boolean
 }
 
 /** How it is leased, retried and kept goes before what its stage says of its tasks. */

@@ -1,5 +1,5 @@
 /** `?vocabulary=`: what a read would answer, with the states and events in another system's words. */
-import { dialects } from '../dialects/all.ts'
+import { wordsOf } from '../dialects/all-words.ts'
 import { inWords } from '../dialects/vocabulary.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { checkOptions, type Fields, oneOf } from '../kernel/check.ts'
@@ -24,7 +24,7 @@ export function vocabularyOf(engine: Pawl, operation: Operation, came: Came): As
   const { vocabulary, ...query } = came.query
   if (entity === undefined || vocabulary === undefined) return { came, translate: undefined }
   checkOptions({ vocabulary }, vocabularyFields, operation)
-  const { words } = dialects[vocabulary as DialectName]
+  const words = wordsOf[vocabulary as DialectName]
   return {
     came: { ...came, query },
     translate: async answer => inWords(entity, answer, words, await engine.clock()),

@@ -70,11 +70,14 @@ export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
   const spec = written as unknown as PipelineSpec
   const { job_timeout: timeout } = spec
   return {
-    name: spec.pipeline.name.toLowerCase().replaceAll('_', '-'),
+    name: nameOfPipeline(spec),
     ...(timeout != null && { deadlineSeconds: readDuration(timeout)! }),
     stages: [stageOf(spec)],
   }
 }
+
+/** As Kubernetes may take it. */
+export const nameOfPipeline = ({ pipeline }: PipelineSpec) => pipeline.name.toLowerCase().replaceAll('_', '-')
 
 function stageOf(spec: PipelineSpec): StageSpec {
   const { transform, input, egress, parallelism_spec } = spec

@@ -231,7 +231,7 @@ test('what S3 calls its objects is told as it is, for whoever decodes nothing', 
   assert.equal(file!.uri, 's3://bucket/out/a b')
 })
 
-test('other jobs can be seen, and their tasks cannot be reserved', async t => {
+test('other jobs can be seen; their tasks cannot be reserved or spoken of, nor the jobs retried', async t => {
   const f = await falconeriRig(t)
   const { id } = await f.engine.submit({ name: 'mails', stages: [{ name: 'send', task: 'mail', payloads: [1, 2] }] })
   const job = await f.job(id)
@@ -242,6 +242,12 @@ test('other jobs can be seen, and their tasks cannot be reserved', async t => {
   assert.deepEqual([datum.job_id, datum.status], [id, 'ready'])
   const asked = await f.ask('POST', `/jobs/${id}/reserve_next_datum`, { node_name: 'n', pod_name: 'p' })
   assert.equal(asked.status, 404)
+  const [held] = await f.engine.claims({ worker: 'w', queues: ['mail'] })
+  const said = await f.pod('w').done(held!.id)
+  assert.deepEqual([said.status, (await f.engine.task(held!.id)).state], [403, 'assigned'])
+  await f.engine.fail(held!.id, held!.epoch, { error: { message: 'no', permanent: true } })
+  assert.equal((await f.job(id)).status, 'error')
+  assert.equal((await f.ask('POST', `/jobs/${id}/retry`)).status, 404)
   const alone = await f.engine.enqueue('mail', {})
   assert.equal((await f.ask('GET', `/datums/${alone.id}/describe`)).status, 404)
 })

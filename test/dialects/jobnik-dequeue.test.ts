@@ -43,7 +43,7 @@ test('the highest priority goes first, then the oldest; a priority that is chang
 test('a type of stage may hold any characters, and only its own tasks are dequeued', async t => {
   const { server } = await served(t)
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
-  const types = ['a/b', 'größer als', 'x?y=z&w#1', '%41', 'command', '日本', "o'neill", 'x'.repeat(50)]
+  const types = ['a/b', 'größer als', 'x?y=z&w#1', '%41', 'command', '日本', "o'neill", 'x'.repeat(50), '本'.repeat(50)]
   for (const type of types) {
     const { id } = await jobnik.createJob()
     const stage = await jobnik.createStage(id, type)

@@ -1,6 +1,7 @@
 /** Work that is in hand while its job is paused, aborted or failed: every report is accepted and recorded. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { endGraces } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import { served } from '../harness/served.ts'
 import { jobnikClient } from './jobnik-client.ts'
@@ -50,6 +51,16 @@ test('a job that is resumed in its last stage ends as it should, though that sta
   assert.equal((await jobnik.job(jobId)).status, 'COMPLETED')
 })
 
+test('a job that begins just as it is PAUSED or ABORTED is so all the same', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  for (const status of ['PAUSED', 'ABORTED', 'PAUSED', 'ABORTED']) {
+    const { jobId, type } = await oneStage(jobnik)
+    const [said] = await Promise.all([jobnik.setJob(jobId, status), jobnik.dequeue(type)])
+    assert.deepEqual([said.status, (await jobnik.job(jobId)).status], [200, status])
+  }
+})
+
 test('a PAUSED job whose work in hand fails for good is FAILED, and cannot be resumed', async t => {
   const { server } = await served(t)
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
@@ -96,13 +107,14 @@ test('a stage that fails while others of it are in hand is FAILED at once, and t
 })
 
 test('work in hand may be reported after any time within the lease, whatever became of its job', async t => {
-  const { server, advance } = await served(t)
+  const { server, engine, advance } = await served(t)
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
   const { jobId, type } = await oneStage(jobnik)
   const task = await begin(jobnik, type)
   await advance(1000)
   await jobnik.setJob(jobId, 'ABORTED')
   await advance(700)
+  for (const chore of [endGraces, rescue({ beginsBlind: false })]) await chore.run(engine.context)
   assert.equal((await jobnik.report(task.id, 'COMPLETED')).body.status, 'COMPLETED')
 })
 

@@ -143,3 +143,13 @@ test('tasks are found by stage, type, time and status, oldest first', async t =>
   assert.deepEqual(summary, { pending: 1, inProgress: 1, completed: 1, failed: 0, created: 0, retried: 1, total: 4 })
   assert.deepEqual(await get(jobnik, `/v1/stages/${stage.id}/summary`), summary)
 })
+
+test('a list that would hold more than 10,000 is refused, and a page of it is not', async t => {
+  const { server, engine } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  for (const tasks of [10_000, 1]) await engine.enqueueMany(Array.from({ length: tasks }, () => ({ type: 'many' })))
+  const { status, body } = await jobnik.ask('GET', '/v1/tasks?stage_type=many')
+  assert.deepEqual([status, body.code], [400, 'VALIDATION_ERROR'])
+  const { total, items } = await get<Paged<JobnikTask>>(jobnik, '/v1/tasks?stage_type=many&page=101&page_size=100')
+  assert.deepEqual([total, items.length], [10_001, 1])
+})

@@ -149,3 +149,34 @@ test('a priority is changed; the same once more is 204 and says why', async t =>
     )
   }
 })
+
+test('what was submitted otherwise is seen in the same shapes, and can be worked on', async t => {
+  const { server, engine } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const stages = [
+    { name: 'a', task: 'a', payload: 'text' },
+    { name: 'b', task: 'b', payload: null },
+  ]
+  const { id } = await engine.submit({ name: 'invoices', input: [1], priority: 700, stages })
+  const job = await jobnik.job(id)
+  assert.deepEqual([job.data, job.priority, job.status], [{ value: [1] }, 'HIGH', 'PENDING'])
+  assert.deepEqual(
+    job.stages!.map(({ type, data, status }) => [type, data, status]),
+    [
+      ['a', {}, 'PENDING'],
+      ['b', {}, 'CREATED'],
+    ],
+  )
+  const task = await jobnik.dequeue('a')
+  assert.deepEqual([task!.data, task!.maxAttempts], [{ value: 'text' }, 3])
+  assert.equal((await jobnik.report(task!.id, 'FAILED')).body.status, 'RETRIED')
+  const sealed = await jobnik.ask('POST', `/v1/jobs/${id}/stage`, { type: 'c', data: {} })
+  assert.equal(sealed.body.code, 'JOB_IN_FINITE_STATE')
+  const { id: alone } = await engine.enqueue('mail', { to: 'Ada' })
+  const mail = await jobnik.dequeue('mail')
+  assert.deepEqual(
+    [mail!.id, mail!.data, mail!.stageId],
+    [alone, { to: 'Ada' }, '00000000-0000-0000-0000-000000000000'],
+  )
+  assert.equal((await jobnik.report(alone, 'COMPLETED')).body.status, 'COMPLETED')
+})

@@ -25,6 +25,9 @@ test('marie: a job is submitted as a WorkInfo, as a command with parameters, or 
       null,
     ],
     [{ parameters: { command: 'extract', metadata, priority: 4 } }, { metadata }, sla],
+    [{ parameters: { command: 'extract', name: 'a.pdf', priority: 4 } }, { name: 'a.pdf' }, null],
+    [{ name: 'extract', asset_key: 's3://b/d.pdf', job_level: 1 }, { asset_key: 's3://b/d.pdf' }, null],
+    [{ parameters: { ...action, api_key: 'secret' } }, action, sla],
     [{ parameters: { invoke_action: { ...action, api_key: 'secret' } } }, action, sla],
     [{ invoke_action: { ...action, api_key: null } }, action, sla],
   ]
@@ -45,6 +48,7 @@ const bad: [what: string, body: unknown, says: RegExp][] = [
   ['a list', [], /^Invalid JSON payload/],
   ['null', 'null', /^Invalid JSON payload/],
   ['nothing', {}, /^name must be given/],
+  ['a command that is no name', { parameters: { command: ['extract'] } }, /^name must have only letters/],
   ['parameters that are none', { parameters: 5 }, /^parameters must be an object/],
   ['a name of other characters', { name: 'a b', data: {} }, /^name must have only letters/],
   ['a name that is no text', { name: 5, data: {} }, /^name must/],

@@ -51,9 +51,9 @@ test(
   'a run is started, followed and asked after while the server is killed twice: it ends as if it had not been',
   bounded,
   async t => {
+    const { work, run: start } = stubs(t)
     const { server, kill, comeBack } = await mortal(t)
     const api = pipelineClient(server)
-    const { work, run: start } = stubs(t)
     work(connect({ server, patienceSeconds: 120 }))
     const config = { enable_evaluation: true, enable_auto_optimize: true }
     const run = await start(api, config, { classify: 'hold', evaluation: 'hold' })
@@ -87,9 +87,9 @@ test(
 )
 
 test('a run that was started before the server was killed can be called off after', bounded, async t => {
+  const { work, run: start } = stubs(t)
   const { server, kill, comeBack } = await mortal(t)
   const api = pipelineClient(server)
-  const { work, run: start } = stubs(t)
   work(connect({ server, patienceSeconds: 120 }))
   const run = await start(api, {}, { ingest: 'hold' })
   await eventually('it runs', async () => (await api.job(run.id)).status === 'running')

@@ -1,7 +1,7 @@
 /** A server, and a worker with stub handlers for the stages of the default pipeline; what they do a request says. */
 import type { TestContext } from 'node:test'
 import type { SyncPort } from '../../src/protocol/sync.ts'
-import { defineTask, startWorker, type Task } from '../../src/worker/index.ts'
+import { defineTask, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
 import { eventually, type Latch, latch } from '../harness/eventually.ts'
 import { type Served, type ServedOptions, served } from '../harness/served.ts'
 import { type Job, type PipelineClient, pipelineClient, type Started } from './pipeline-client.ts'
@@ -38,7 +38,10 @@ export interface Run {
   ended(): Promise<Job>
 }
 
+/** Made before the store is: the worker must have stopped when that is taken away. */
 export function stubs(t: TestContext): Stubs {
+  const workers: Worker[] = []
+  t.after(() => Promise.all(workers.map(worker => worker.stop())))
   const latches = new Map<string, { readonly begun: Latch<void>; readonly go: Latch<void> }>()
   const latchOf = (token: unknown, name: string) => {
     const key = `${token} ${name}`
@@ -73,8 +76,7 @@ export function stubs(t: TestContext): Stubs {
   return {
     called,
     work(port) {
-      const worker = startWorker(port, stageNames.map(stub), { waitSeconds: 0.2, drainSeconds: 1 })
-      t.after(() => worker.stop())
+      workers.push(startWorker(port, stageNames.map(stub), { waitSeconds: 0.2, drainSeconds: 1 }))
     },
     async run(api, config = {}, doing = {}) {
       const token = `run ${++runs}`
@@ -104,8 +106,8 @@ export interface Rig extends Served {
 }
 
 export async function rig(t: TestContext, options: ServedOptions = {}): Promise<Rig> {
+  const { called, work, run } = stubs(t)
   const server = await served(t, options)
   const api = pipelineClient(server.server.url)
-  const { called, work, run } = stubs(t)
   return { ...server, api, called, work: () => work(server.engine), run: (config, doing) => run(api, config, doing) }
 }

@@ -120,6 +120,23 @@ test('stream', bounded, async t => {
     },
   )
 
+  await t.test(
+    'a job that is done again after its end is told again from there, to whoever has seen that end',
+    async () => {
+      const run = await r.run({}, { brief: 'throw' })
+      const told = await heard(r, run)
+      await r.engine.retryJob(run.id)
+      const again = await heard(r, run, told.at(-1)!.id)
+      assert.deepEqual(again.map(inShort), [
+        'stage_start brief',
+        'stage_progress brief',
+        'stage_progress evaluation',
+        'stage_progress optimization',
+        'job_complete partial',
+      ])
+    },
+  )
+
   await t.test('a job that nobody knows is told as an error event; so is one that is deleted meanwhile', async () => {
     const stranger = '00000000-0000-7000-8000-000000000000'
     const told: Told[] = []

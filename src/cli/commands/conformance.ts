@@ -1,4 +1,3 @@
-import { printCheck, printReport, runConformance } from '../../conformance/index.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { refused } from '../parse.ts'
@@ -16,6 +15,7 @@ docs/worker-protocol.md says how. Ends with 1 if it breaks a promise that is req
   async run({ flags, screen, json, untilTold }) {
     const { worker, only } = flags
     if (worker === undefined) throw refused('pawl conformance wants --worker "COMMAND".')
+    const { printCheck, printReport, runConformance } = await import('../../conformance/index.ts')
     const report = await runConformance({
       worker,
       ...(only !== undefined && { only }),

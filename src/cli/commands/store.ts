@@ -1,8 +1,6 @@
 /** Commands that look at a store as a whole. */
 import { storeOf } from '../../config/resolve.ts'
-import { pawl } from '../../engine/engine.ts'
 import type { Examination, Finding } from '../../protocol/operations.ts'
-import { migrate as migrateStore } from '../../store/migrate.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { type Line, type Style, styled } from '../line.ts'
@@ -13,6 +11,8 @@ export const migrate = command({
   says: 'Bring a store up to this version, or make one.',
   settings: ['database', 'data', 'schema'],
   async run({ settled }) {
+    const { pawl } = await import('../../engine/engine.ts')
+    const { migrate: migrateStore } = await import('../../store/migrate.ts')
     await using engine = await pawl({ ...storeOf(settled), migrate: false })
     const made = await migrateStore(engine.context.sql)
     const { applied, version } = made
@@ -40,6 +40,7 @@ export const doctor = command({
         await using reached = await reach(settled)
         return await reached.api.doctor()
       }
+      const { pawl } = await import('../../engine/engine.ts')
       // It must not mend what it is to examine, so it opens the store as it is.
       await using engine = await pawl({ ...demandStore(settled), migrate: false })
       return await engine.doctor()

@@ -1,19 +1,15 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
 import { resolve } from 'node:path'
-import { allChores, startBabysitter } from '../../babysitter/babysitter.ts'
 import { dialectsOf, type Settled, storeOf } from '../../config/resolve.ts'
-import { type Pawl, pawl } from '../../engine/engine.ts'
+import type { Pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/admit.ts'
 import { ownRoot } from '../../server/options.ts'
-import { startServer } from '../../server/server.ts'
-import { startWorker } from '../../worker/index.ts'
 import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
 import { pipelinesOf } from '../pipelines.ts'
-import { openRunners } from '../runners.ts'
 import type { Screen } from '../screen.ts'
 import { stateOf } from '../states.ts'
 import { demoTasks, retellDemo, showDemo } from './demo.ts'
@@ -57,6 +53,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const spoken = dialectsOf(settled)
     const store = storeOf(settled)
     const log = logOf(settled.values)
+    const { allChores, openRunners, pawl, startBabysitter, startServer, startWorker } = await parts()
     await using engine = await pawl({
       ...store,
       ...(await pipelinesOf(settled)),
@@ -81,6 +78,17 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     return { data: undefined }
   },
 })
+
+/** Only what serves needs them, and other commands begin sooner without. */
+async function parts() {
+  return {
+    ...(await import('../../babysitter/babysitter.ts')),
+    ...(await import('../../engine/engine.ts')),
+    ...(await import('../../server/server.ts')),
+    ...(await import('../../worker/index.ts')),
+    ...(await import('../runners.ts')),
+  }
+}
 
 /** With --json a line says which job it is and one how it ended; people see it go. */
 async function demonstrate(engine: Pawl, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {

@@ -1,17 +1,12 @@
 import { resolve } from 'node:path'
-import { startBabysitter } from '../../babysitter/babysitter.ts'
 import { connect } from '../../client/client.ts'
-import { defaultFolder, openFolder } from '../../commands/attempt-folder.ts'
-import { commandTask } from '../../commands/command-task.ts'
 import { loadModule } from '../../config/load-module.ts'
 import { type Settled, serverOf, storeOf } from '../../config/resolve.ts'
-import { pawl } from '../../engine/engine.ts'
-import { openFiles } from '../../files/files.ts'
 import { isObject } from '../../kernel/check.ts'
 import { commandType } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { SyncPort } from '../../protocol/sync.ts'
-import { startWorker, type Task } from '../../worker/index.ts'
+import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { logOf } from '../log.ts'
 import { refused } from '../parse.ts'
@@ -56,6 +51,7 @@ then run anything here. Without it, it never does.`,
     await using port = await open(settled, log)
     const orphaned = flags['with-input'] === true ? inputEnds() : new AbortController().signal
     const told = AbortSignal.any([untilTold(), orphaned])
+    const { startWorker } = await import('../../worker/index.ts')
     const works = startWorker(port.engine, tasks, {
       concurrency,
       drainSeconds,
@@ -107,6 +103,9 @@ function refuseWithout(module: string | undefined, flags: CommandFlags, queues: 
 
 /** What only shows when the first task comes would be found too late. */
 async function openCommands({ folder, secrets }: CommandFlags): Promise<AsyncDisposable & { tasks: Task[] }> {
+  const { defaultFolder, openFolder } = await import('../../commands/attempt-folder.ts')
+  const { commandTask } = await import('../../commands/command-task.ts')
+  const { openFiles } = await import('../../files/files.ts')
   const files = openFiles()
   const place = resolve(folder ?? defaultFolder())
   await openFolder(place)
@@ -126,6 +125,8 @@ async function open(settled: Settled, log: ReturnType<typeof logOf>): Promise<Po
     const client = connect({ server, ...(key !== undefined && { key }) })
     return { engine: client, where: `through ${server}`, [Symbol.asyncDispose]: () => client.close() }
   }
+  const { pawl } = await import('../../engine/engine.ts')
+  const { startBabysitter } = await import('../../babysitter/babysitter.ts')
   const engine = await pawl({ ...storeOf(settled), log })
   // There may be no server that looks after the store.
   const babysitter = startBabysitter(engine)

@@ -1,4 +1,5 @@
 import { isObject } from '../../kernel/check.ts'
+import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { SaidArtifact } from '../../protocol/artifacts.ts'
 import { list, view } from '../../protocol/shapes.ts'
@@ -16,6 +17,14 @@ async function datumOf({ engine, params }: Ask): Promise<TaskView & { jobId: str
   return { ...task, jobId: task.jobId }
 }
 
+/** One that a pod may speak of: it lies where pods reserve. */
+async function reservedOf(ask: Ask): Promise<TaskView> {
+  demandCommands(ask)
+  const task = await datumOf(ask)
+  if (task.stageId === null || task.queue !== ownQueueOf(task.stageId)) throw new Problem('LEASE_LOST', { id: task.id })
+  return task
+}
+
 async function datumNow(ask: Ask) {
   const task = await datumOf(ask)
   const [job, now] = [await ask.engine.job(task.jobId), await ask.engine.clock()]
@@ -23,7 +32,7 @@ async function datumNow(ask: Ask) {
 }
 
 async function settle(ask: Ask) {
-  const { engine, params, body } = ask
+  const { engine, body } = ask
   const { pod_name, datum } = read(body, { pod_name: podName, datum: object })
   const { status, output, error_message, backtrace } = read(datum, {
     status: ending,
@@ -36,11 +45,10 @@ async function settle(ask: Ask) {
     const must = isDone ? 'be null, as backtrace must, of a datum that is done' : 'be given with an error'
     throw new Problem('OPTION_INVALID', { option: 'error_message', must })
   }
-  demandCommands(ask)
-  const { id } = await datumOf(ask)
+  const { id } = await reservedOf(ask)
   const { epoch } = await attemptOf(engine, id, pod_name)
   const said = output === null ? {} : { output: kept(output) }
-  if (isDone) await engine.succeed(params.id!, epoch, said)
+  if (isDone) await engine.succeed(id, epoch, said)
   else {
     const stack = backtrace === null ? {} : { stack: kept(backtrace) }
     await engine.fail(id, epoch, { error: { message: kept(error_message!, 10_000), ...stack, ...said } })
@@ -66,8 +74,7 @@ async function register(ask: Ask) {
   const { engine, body } = ask
   const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
   const uris = output_files.map(file => read(file, { uri: text }).uri)
-  demandCommands(ask)
-  const task = await datumOf(ask)
+  const task = await reservedOf(ask)
   const { epoch } = await openAttemptOf(engine, task.id, pod_name)
   const outputs = outputsOf(task)
   const artifacts = uris.map(uri => fileAt(uri, outputs, task.id))
@@ -80,8 +87,7 @@ async function update(ask: Ask) {
   const { engine, body } = ask
   const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
   const said = output_files.map(file => read(file, { id: text, status: ending }))
-  demandCommands(ask)
-  const { id } = await datumOf(ask)
+  const { id } = await reservedOf(ask)
   const { epoch } = await openAttemptOf(engine, id, pod_name)
   const files = new Map((await engine.reportArtifacts(id, epoch, { artifacts: [] })).map(file => [file.id, file]))
   const artifacts = said.map(({ id: file, status }): SaidArtifact => {

@@ -3,7 +3,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import { list, orNull, view } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
-import { pipelineIn } from '../../spec/pipeline.ts'
+import { nameOfPipeline, type PipelineSpec, pipelineIn } from '../../spec/pipeline.ts'
 import { type Ask, type DialectRoute, good } from '../dialect.ts'
 import { statesCalled, wordFor } from '../words.ts'
 import { idFrom, tagFor } from './ids.ts'
@@ -37,6 +37,13 @@ export function demandCommands({ asker: { queues } }: Ask): void {
   }
 }
 
+/** Other jobs can be seen, and no more. */
+function pipelineOf({ id, input }: JobView): PipelineSpec {
+  const spec = pipelineIn(input)
+  if (spec === undefined) throw new Problem('JOB_NOT_FOUND', { id, why: 'it was not made from a pipeline spec' })
+  return spec
+}
+
 async function answerWith({ engine, signal }: Ask, id: string) {
   await engine.inputsFound(id, listingSeconds, signal)
   return good({ job: toJob(await engine.job(id), await engine.clock()) })
@@ -53,17 +60,10 @@ async function retry(ask: Ask) {
   demandCommands(ask)
   const { engine, call } = ask
   const job = await engine.job(ask.params.id!)
-  if (wordFor(words.job, job, 0) !== 'error') {
-    throw new Problem('MOVE_REFUSED', {
-      job: job.id,
-      status: wordFor(words.job, job, 0),
-      move: 'retry',
-      from: ['error'],
-    })
-  }
-  const name = pipelineIn(job.input)?.pipeline.name ?? job.name
-  const named = `${name.toLowerCase().replaceAll('_', '-')}-${tagFor(call)}`
-  const { id } = await engine.retryJob(job.id, { ...call, clone: true, name: named })
+  const status = wordFor(words.job, job, 0)
+  const name = `${nameOfPipeline(pipelineOf(job))}-${tagFor(call)}`
+  if (status !== 'error') throw new Problem('MOVE_REFUSED', { job: job.id, status, move: 'retry', from: ['error'] })
+  const { id } = await engine.retryJob(job.id, { ...call, clone: true, name })
   return answerWith(ask, id)
 }
 
@@ -99,20 +99,17 @@ async function countsOf(counting: ReturnType<Ask['engine']['countTasks']>, now: 
     .filter(({ count }) => count > 0)
 }
 
-/** A queue that only its own datums are in. */
-function queueOf({ id, input, stages }: JobView): string {
-  const stage = stages.find(({ id, queue }) => queue === ownQueueOf(id))
-  if (stage !== undefined && pipelineIn(input) !== undefined) return stage.queue
-  throw new Problem('JOB_NOT_FOUND', { id, why: 'it was not made from a pipeline spec' })
-}
-
 async function reserve(ask: Ask) {
   const { node_name, pod_name } = read(ask.body, { node_name: nodeName, pod_name: podName })
   demandCommands(ask)
   const { engine, signal } = ask
   const job = await engine.job(ask.params.id!)
-  const asked = { worker: workerOf(node_name, pod_name), queues: [queueOf(job)], start: true, unlessHolding: true }
-  const [claimed] = await engine.claims({ ...asked, session: idFrom('pod', job.id, pod_name) }, {}, signal)
+  pipelineOf(job)
+  const worker = workerOf(node_name, pod_name)
+  const session = idFrom('pod', job.id, pod_name)
+  // Those that only its own datums are in.
+  const queues = job.stages.flatMap(({ id, queue }) => (queue === ownQueueOf(id) ? [queue] : []))
+  const [claimed] = await engine.claims({ worker, session, queues, start: true, unlessHolding: true }, {}, signal)
   if (claimed === undefined) return good(null)
   const task = await engine.task(claimed.id)
   return good({ datum: toDatum(task, job, await engine.clock()), input_files: toInputFiles(task) })

@@ -13,7 +13,7 @@ import { jobSpec, stageSpec } from './specs.ts'
 const modified = { code: 'JOB_MODIFIED_SUCCESSFULLY' }
 const deleted = { code: 'JOB_DELETED_SUCCESSFULLY' }
 
-type Act = (engine: Pawl, id: string, call: Call & { readonly ifState: JobState }) => Promise<unknown>
+type Act = (engine: Pawl, id: string, call: Call & { readonly ifState: readonly JobState[] }) => Promise<unknown>
 
 const abort: Act = (engine, id, call) => engine.cancelJob(id, call)
 const pause: Act = (engine, id, call) => engine.pauseJob(id, call)
@@ -56,18 +56,20 @@ async function findJobs({ engine, query }: Ask) {
   )
 }
 
-/** Asked in the state that it was seen in: if it has moved on meanwhile, it is looked at again. */
+/** Asked only in states from which the same is meant: what it has become meanwhile may be none of them. */
 async function setStatus(ask: Ask) {
   const { engine, call } = ask
   const { status } = bodyOf<{ status: string }>(ask, 'jobStatus')
   const id = idIn(ask)
   const job = await engine.job(id)
-  const act = moves[status]![job.state]
+  const from = moves[status]!
+  const act = from[job.state]
   if (act === undefined) return illegal('JOB', jobWord(job), status)
+  const ifState = (Object.keys(from) as JobState[]).filter(state => from[state] === act)
   return unless(
     ['MOVE_REFUSED'],
     async () => {
-      await act(engine, id, { ...call, ifState: job.state })
+      await act(engine, id, { ...call, ifState })
       return good(modified)
     },
     async () => illegal('JOB', jobWord(await engine.job(id)), status),

@@ -57,8 +57,8 @@ export async function whole<Item>(find: (paging: Paging) => Promise<Page<Item>>)
     all.push(...items)
     if (next === null) return all
     if (all.length >= mostWhole) {
-      const must = `be given: there are more than ${mostWhole.toLocaleString('en')}`
-      throw new Problem('OPTION_INVALID', { option: 'page', must })
+      const must = `ask for less, or for a page: there are more than ${mostWhole.toLocaleString('en')}`
+      throw new Problem('OPTION_INVALID', { option: 'query', must })
     }
     cursor = next
   }

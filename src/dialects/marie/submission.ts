@@ -34,25 +34,34 @@ type Given = Readonly<Record<string, unknown>>
 
 export function readSubmission(body: unknown): Submission {
   if (!isObject(body)) throw new Problem('BODY_INVALID', { why: 'it must be an object' })
-  const { parameters = {} } = body
+  const { parameters = body } = body
   if (!isObject(parameters)) throw invalid('parameters', 'be an object')
   const action = parameters.invoke_action ?? body.invoke_action
   if (action !== undefined) return ofAction(action)
-  if (body.parameters === undefined || 'name' in parameters || 'data' in parameters) {
-    const said = body.parameters === undefined ? body : parameters
-    return read(said, said.data ?? (said.metadata === undefined ? {} : { metadata: said.metadata }))
-  }
-  const data = Object.entries(parameters).filter(([name]) => !Object.hasOwn(fields, name) || name === 'metadata')
-  return read(parameters, withoutKey(Object.fromEntries(data)))
+  const { command, name: title, ...rest } = parameters
+  if (command === undefined) return read(parameters, parameters.data ?? dataIn(parameters))
+  // What the gateway wraps, some say without its wrapping.
+  if (command === 'job' && rest.action !== undefined) return ofAction(parameters)
+  const data = { ...dataIn(rest), ...(title !== undefined && { name: title }) }
+  return read({ ...rest, name: command }, rest.data ?? data)
 }
 
 function ofAction(action: unknown): Submission {
   if (!isObject(action)) throw invalid('invoke_action', 'be an object')
   if (action.command !== 'job') throw invalid('invoke_action.command', 'be "job": no other is known')
   if (action.action !== 'submit') throw invalid('invoke_action.action', 'be "submit": no other is known')
-  const { command: _, data: _data, ...said } = action
+  const { data: _, ...said } = action
   return read(said, withoutKey(action))
 }
+
+/** What a job is given that has no `data`: whatever is none of its own fields. */
+function dataIn(said: Given): Given {
+  const isField = (name: string) => Object.hasOwn(fields, name) || unused.includes(name)
+  return Object.fromEntries(Object.entries(said).filter(([name]) => name === 'metadata' || !isField(name)))
+}
+
+/** Fields of Marie's that mean nothing here. */
+const unused = ['header', 'api_key', 'policy', 'job_level', 'run_owner', 'run_attempt_id', 'branch_metadata']
 
 /** A key opens more than the job that it came with, so it is not kept. */
 const withoutKey = ({ api_key: _, ...rest }: Given) => rest
@@ -90,7 +99,6 @@ const fields = {
   name,
   queue: name,
   queue_name: name,
-  command: name,
   data: object,
   metadata: object,
   state: field({}, value =>
@@ -113,7 +121,7 @@ const fields = {
   ),
 } satisfies Fields
 
-type Text = 'id' | 'dag_id' | 'name' | 'queue' | 'queue_name' | 'command'
+type Text = 'id' | 'dag_id' | 'name' | 'queue' | 'queue_name'
 type Amount = 'priority' | 'retry_limit' | 'retry_delay' | 'run_ttl_seconds' | 'expire_in_seconds'
 type Moment = 'start_after' | 'keep_until' | 'soft_sla' | 'hard_sla'
 type Said = Partial<
@@ -130,7 +138,7 @@ function read(given: Given, data: unknown): Submission {
   const said: Said = Object.fromEntries(known)
   checkOptions(said, fields, 'invoke')
   const queue = said.queue ?? said.queue_name
-  const type = said.name ?? queue ?? said.command
+  const type = said.name ?? queue
   if (type === undefined) throw invalid('name', 'be given')
   const { dag_id: dagId, dependencies = [] } = said
   if (dagId === undefined && dependencies.length > 0) throw invalid('dependencies', 'stand beside a dag_id')

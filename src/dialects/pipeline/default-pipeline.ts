@@ -28,6 +28,8 @@ export const defaultPipeline: JobSpec = {
     { name: 'summary', gives: `{${results.join(', ')}}` },
     {
       ...work('evaluation', '{"config": input, "summary": stages.summary.output}'),
+      // Of brief, too: what was given stays, also where brief is done again.
+      needs: ['brief', 'summary'],
       when: 'has(input.enable_evaluation) && input.enable_evaluation',
     },
     {
