@@ -108,7 +108,7 @@ test('folders of uploads go with their last file, also while others upload besid
   inFolder(async (folder, uri) => {
     await writeFile(join(folder, 'x'), 'x')
     const once = async (task: string) => {
-      for (let epoch = 1; epoch <= 30; epoch += 1) {
+      for (let epoch = 1; epoch <= 300; epoch += 1) {
         const staged = joinUri(stagingOf(uri, task, epoch), 'deep/x')
         await files.put(join(folder, 'x'), staged)
         await files.remove([staged])

@@ -138,13 +138,15 @@ async function discard(hidden: string): Promise<void> {
   await rm(hidden, { force: true }).catch(() => {})
 }
 
-/** The folder may be removed as empty, by `prune`, before the file is in it: then it is made again. */
-async function create(path: string, triesLeft = 9): ReturnType<typeof open> {
-  await makeFolder(dirname(path))
+/** The folder may be removed as empty, by `prune`, while it is made and until the file is in it: then it is made again. */
+async function create(path: string, triesLeft = 50): ReturnType<typeof open> {
   try {
+    await makeFolder(dirname(path))
     return await open(path, 'wx')
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT' || triesLeft === 0) throw error
+    // Node tells a folder that went while it was made as one that is none.
+    const isGone = codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
+    if (!isGone || triesLeft === 0) throw error
     return create(path, triesLeft - 1)
   }
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
+import { often } from '../harness/effort.ts'
 import { type Served, served } from '../harness/served.ts'
 import { type Dice, dice } from '../model/dice.ts'
 import { type Event, type Job, type JsmClient, jsmClient, refusalOf, transitionsIn } from './jsm-client.ts'
@@ -37,6 +38,8 @@ test('64 claimers at once never claim a job twice, and leave none', bounded, asy
   assert.deepEqual(won.sort(), ids.sort())
 })
 
+const many = often(1000)
+
 /** Asks for what the dice say; a refusal by whom it was taken from is fine. Answers how many transitions it made. */
 async function endSomehow({ jsm }: { jsm: JsmClient }, worker: string, { id, lease }: Job, chance: Dice) {
   const mine = { worker, epoch: lease!.epoch }
@@ -52,12 +55,12 @@ async function endSomehow({ jsm }: { jsm: JsmClient }, worker: string, { id, lea
 }
 
 test(
-  '1,000 jobs: there is exactly one event for each transition, in the order of the transitions',
+  `${many} jobs: there is exactly one event for each transition, in the order of the transitions`,
   bounded,
   async t => {
     t.diagnostic(`seed ${seed} (PAWL_MODEL_SEED)`)
     const run = await rigFor(t)
-    const ids = await queued(run, 1000)
+    const ids = await queued(run, many)
     // Each was queued; each claim is followed by a start and by one end, which may be the way back to the queue.
     let transitions = ids.length
     await inParallel(12, async n => {

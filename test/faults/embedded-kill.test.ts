@@ -9,12 +9,13 @@ import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
+import { often } from '../harness/effort.ts'
 import { eventually } from '../harness/eventually.ts'
 import { startProgram } from '../harness/program.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
 
 const bounded = { timeout: 400_000 }
-const lives = 20
+const lives = often(20)
 
 interface Said {
   readonly word: string

@@ -6,6 +6,7 @@ import { connect } from '../../src/client/client.ts'
 import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import type { TaskView } from '../../src/protocol/tasks.ts'
+import { often } from '../harness/effort.ts'
 import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -13,7 +14,7 @@ import { type Program, startProgram } from '../harness/program.ts'
 import { type Dice, dice } from '../model/dice.ts'
 import type { FleetPayload } from './programs/fleet-worker.ts'
 
-const chaosSeconds = 60
+const chaosSeconds = often(60)
 const seed = Number(process.env.PAWL_FLEET_SEED ?? Date.now() % 1_000_000_007)
 
 /** How each task must end, by what its handler does. */

@@ -16,10 +16,10 @@ test('a stream of events that is cut again and again misses none and repeats non
   const throwing = dice(7)
   const seen: string[] = []
   let last = ''
-  for (let queued = 700; seen.length < 1200; ) {
+  for (let queued = 700; seen.length < 900; ) {
     const source = await openEvents(run.server.url, '', last === '' ? {} : { 'last-event-id': last })
-    if (queued < 1200) await run.engine.enqueueMany(tasks(100))
-    queued = Math.min(queued + 100, 1200)
+    if (queued < 900) await run.engine.enqueueMany(tasks(100))
+    queued = Math.min(queued + 100, 900)
     await eventually('some events have come', () => source.events.length > 0)
     await source.cut()
     // What came, but was not taken in, comes again.

@@ -14,6 +14,7 @@ import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { JobView } from '../../src/protocol/jobs.ts'
 import { movableClock } from '../../src/store/movable-clock.ts'
+import { often } from '../harness/effort.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { dice } from './dice.ts'
 import { babysit, type Crowd, chores, operate, work } from './graph-crowd.ts'
@@ -21,7 +22,7 @@ import { jobFaults, openJobs } from './job-rules.ts'
 import { randomJob } from './random-job.ts'
 
 const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
-const times = 4
+const times = often(4)
 const jobsEachTime = 30
 const workers = 4
 const operators = 2

@@ -1,17 +1,18 @@
 /**
  * Random commands by several workers, on a real PostgreSQL, with the pure kernel as the oracle.
  *
- * PAWL_MODEL_RUNS: how many runs (50). PAWL_MODEL_SEED: `seed`, or `seed:path` as a failed run prints it, to replay.
+ * PAWL_MODEL_RUNS: how many runs. PAWL_MODEL_SEED: `seed`, or `seed:path` as a failed run prints it, to replay.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { often } from '../harness/effort.ts'
 import { type Command, command } from './commands.ts'
 import { shorten } from './shorten.ts'
 import { step } from './steps.ts'
 import { compareHistories, compareRows, inWorld } from './world.ts'
 
-const runs = Number(process.env.PAWL_MODEL_RUNS ?? 50)
+const runs = Number(process.env.PAWL_MODEL_RUNS ?? often(50))
 const commands = 60
 const [seedText = '', path] = (process.env.PAWL_MODEL_SEED ?? '').split(':')
 const seed = seedText === '' ? Date.now() & 0x7fffffff : Number(seedText)

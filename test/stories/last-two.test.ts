@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import type { ClaimedTask } from '../../src/protocol/sync.ts'
 import type { Sql } from '../../src/store/sql.ts'
+import { often } from '../harness/effort.ts'
 import { fresh } from '../harness/fresh.ts'
 
-const jobs = 500
+const jobs = often(500)
 /** Both settle by a report that succeeded, which is the quick way; or one of them fails, which is the other. */
 const ways = [
   { name: 'two that succeed', second: { outcome: 'succeeded' }, end: 'succeeded' },
