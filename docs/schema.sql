@@ -619,6 +619,20 @@ create index chosen_id_freed on pawl.chosen_id (freed_at) where freed_at is not 
 -- How many tasks a worker does at once; null: it does not say.
 alter table pawl.session add column slots integer;
 
+-- Migration 11
+
+-- What payloads of a type look like, as the last worker said that knew; null: none did.
+alter table pawl.task_type add column payload_schema json;
+
+-- How deep each queue was, once a minute; a queue that was empty then has no row.
+create table pawl.depth (
+  at    timestamptz not null,
+  queue text collate "C" not null,
+  due   bigint not null,
+  held  bigint not null,
+  primary key (at, queue)
+);
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8

@@ -57,6 +57,7 @@ const mayUse: Record<string, readonly string[]> = {
   fastify: ['server'],
   jiti: ['config'],
   yaml: ['spec', 'runners'],
+  '@cfworker/json-schema': ['spec'],
   '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.

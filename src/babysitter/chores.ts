@@ -9,7 +9,7 @@ import { brokenRules } from '../store/integrity.ts'
 import { forgetLines } from '../store/logs.ts'
 import { removeRedrives } from '../store/redrive.ts'
 import { staleQueues } from '../store/stale.ts'
-import { countMoves, forgetMinutes } from '../store/stats.ts'
+import { countMoves, forgetMinutes, noteDepths } from '../store/stats.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
@@ -103,11 +103,12 @@ export const countEvents: Chore = {
   },
 }
 
-/** Raises the alarm about queues whose work is due and that nobody serves. */
+/** Notes how deep the queues are, and raises the alarm about those whose work is due and that nobody serves. */
 export const watchQueues: Chore = {
   name: 'watch-queues',
   everySeconds: 30,
   async run({ sql, log }) {
+    await noteDepths(sql)
     const stale = await staleQueues(sql, 60)
     for (const { queue, due, oldestSeconds } of stale) {
       log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue: start one.' })

@@ -6,7 +6,7 @@ import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
 import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
-import { checkPayload, type TaskDefinition } from '../protocol/task-type.ts'
+import { checkPayload, recordOf, type TaskDefinition } from '../protocol/task-type.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks.ts'
 import { type Ask, ask, type Link } from './http.ts'
 
@@ -74,7 +74,7 @@ export function connect(options: ClientOptions = {}): PawlClient {
     },
     async register(definition: TaskDefinition) {
       if (definitions.get(definition.type) === definition) return
-      await operations.putTaskType(definition.type, definition.options)
+      await operations.putTaskType(definition.type, recordOf(definition))
       definitions.set(definition.type, definition)
     },
     close: async () => {},

@@ -25,5 +25,8 @@ test('the tasks of a job are counted by their states, and by whether their time 
   assert.deepEqual(await counts(), { ...same, 'retrying later': 1 })
   await f.advance(61)
   assert.deepEqual(await counts(), { ...same, retrying: 1 })
+  const { stages } = await f.engine.job(id)
+  assert.deepEqual(await f.engine.stageCounts(stages[1]!.id), { blocked: 1 })
+  await assert.rejects(f.engine.stageCounts('x'), { code: 'STAGE_NOT_FOUND' })
   await assert.rejects(f.engine.countTasks('x'), { code: 'JOB_NOT_FOUND' })
 })

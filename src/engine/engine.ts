@@ -16,7 +16,7 @@ import type {
   NewTaskItem,
   RedriveRequest,
   TaskOptions,
-  TaskTypeOptions,
+  TaskTypeRecord,
 } from '../protocol/tasks.ts'
 import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
@@ -188,6 +188,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     troubles: (query?: TroubleQuery) => findTroubles(context, query),
     stage: (id: string) => jobRead.readStage(context, id),
     stages: (query?: Parameters<typeof jobRead.findStages>[1]) => jobRead.findStages(context, query),
+    stageCounts: (id: string) => jobRead.countTasksOfStage(context, id),
     taskCounts: (stageIds: readonly string[]) => jobRead.countTasksOfStages(context, stageIds),
     startJob: (id: string, call?: control.ControlCall) => jobControl.start(context, id, call),
     pauseJob: (id: string, call?: control.ControlCall) => jobControl.pause(context, id, call),
@@ -246,7 +247,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     }),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
-    putTaskType: (type: string, options: TaskTypeOptions) => types.put(type, options),
+    putTaskType: (type: string, options: TaskTypeRecord) => types.put(type, options),
     taskType: (type: string) => read.readTaskType(context, type),
     createKey: (key: NewKey, call?: Call) => keys.createKey(context, key, call),
     keys: () => keys.findKeys(context),

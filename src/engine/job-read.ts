@@ -1,13 +1,11 @@
 import { Problem } from '../kernel/problem.ts'
-import type { TaskState } from '../kernel/task.ts'
 import type { StageQuery } from '../protocol/api.ts'
-import type { JobQuery, JobView, Progress, StageView } from '../protocol/jobs.ts'
+import type { JobQuery, JobView, Progress, StageView, TaskCounts } from '../protocol/jobs.ts'
 import { jobQueryFields, stageQueryFields } from '../protocol/query-fields.ts'
 import type { Page } from '../protocol/tasks.ts'
 import {
   countJobs,
   countStages,
-  countStates,
   countTasks,
   getJob,
   getStage,
@@ -29,11 +27,6 @@ export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promi
   return toJobView(job, await stagesOf(sql, [jobId]))
 }
 
-/** The tasks of a job, counted by their states as they are now. */
-export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
-  return countTasks(sql, (await readJob({ sql }, id)).id)
-}
-
 export async function readStage({ sql }: { readonly sql: Sql }, id: string): Promise<StageView> {
   const stage = await getStage(sql, checkId(id, 'STAGE_NOT_FOUND'))
   if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
@@ -46,6 +39,7 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
   const { limit = 50, cursor, order = 'newest', offset = 0 } = query
   const filter = {
     name: query.name ?? null,
+    search: query.search ?? null,
     states: query.state === undefined ? [] : [query.state].flat(),
     correlationId: query.correlationId ?? null,
     createdFrom: momentOf(query.createdFrom),
@@ -53,7 +47,9 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
     priorityFrom: query.priorityFrom ?? null,
     priorityTo: query.priorityTo ?? null,
   }
-  const jobs = await listJobs(sql, filter, { order, limit, offset, cursor: cursorOf(cursor) })
+  const place = order === 'newest' || order === 'oldest' ? undefined : placeOf(cursor)
+  const paging = place === undefined ? { offset, cursor: cursorOf(cursor) } : { offset: offset + place, cursor: null }
+  const jobs = await listJobs(sql, filter, { order, limit, ...paging })
   const stages = await stagesOf(
     sql,
     jobs.map(({ id }) => id),
@@ -64,9 +60,10 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
       stages.filter(({ jobId }) => jobId === job.id),
     ),
   )
+  const next = place === undefined ? items.at(-1)?.id : String(place + limit)
   return {
     items,
-    next: items.length < limit ? null : items.at(-1)!.id,
+    next: items.length < limit ? null : next!,
     ...(query.total === true && { total: await countJobs(sql, filter) }),
   }
 }
@@ -88,7 +85,14 @@ export async function findStages({ sql }: { readonly sql: Sql }, query: StageQue
   }
 }
 
-export type TaskCounts = Readonly<Partial<Record<TaskState, number>>>
+/** The tasks of a job by their states as they are now, stage by stage. */
+export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
+  const { stages } = await readJob({ sql }, id)
+  return countTasks(
+    sql,
+    stages.map(stage => stage.id),
+  )
+}
 
 /** How many tasks each of these stages has in each state, counted one by one; those that have none are left out. */
 export async function countTasksOfStages(
@@ -98,10 +102,22 @@ export async function countTasksOfStages(
   const ids = stageIds.map(id => checkId(id, 'STAGE_NOT_FOUND'))
   const found = new Map<string, TaskCounts>()
   if (ids.length === 0) return found
-  for (const { stageId, state, tasks } of await countStates(sql, ids)) {
-    found.set(stageId, { ...found.get(stageId), [state]: tasks })
+  for (const { stageId, state, count } of await countTasks(sql, ids)) {
+    const counts = found.get(stageId)
+    found.set(stageId, { ...counts, [state]: (counts?.[state] ?? 0) + count })
   }
   return found
+}
+
+export async function countTasksOfStage(context: { readonly sql: Sql }, id: string): Promise<TaskCounts> {
+  const stage = await readStage(context, id)
+  return (await countTasksOfStages(context, [stage.id])).get(stage.id) ?? {}
+}
+
+/** Where a page begins in an order that is not that of the ids. */
+function placeOf(cursor = '0'): number {
+  if (!/^\d{1,9}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
+  return Number(cursor)
 }
 
 const cursorOf = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { served } from '../../test/harness/served.ts'
-import type { JobQuery } from '../protocol/jobs.ts'
+import type { JobOrder, JobQuery } from '../protocol/jobs.ts'
 import type { TaskQuery } from '../protocol/tasks.ts'
 
 const minute = 60
@@ -72,6 +72,46 @@ for (const database of bothKinds) {
     assert.deepEqual(await found({ order: 'oldest', limit: 3, cursor: first.next! }), [3])
   })
 }
+
+test('a job is found by a part of its name in any case, by the beginning of its id, and by its correlation', async t => {
+  const { engine } = await fresh(t)
+  const { id } = await engine.submit({ name: 'Invoices-2026', correlationId: 'order-7', stages })
+  await engine.submit({ name: '100%', stages })
+  const found = async (search: string) => (await engine.jobs({ search, total: true })).total
+  assert.equal(await found('voices-20'), 1)
+  assert.equal(await found('VOICES'), 1)
+  assert.equal(await found(id.slice(0, 30).toUpperCase()), 1)
+  assert.equal(await found('order-7'), 1)
+  assert.equal(await found('order'), 0)
+  assert.equal(await found('%'), 1)
+  assert.equal(await found('invoices_2026'), 0)
+})
+
+test('jobs are in the order that is asked for, page by page', async t => {
+  const { engine, advance } = await fresh(t)
+  const ids: string[] = []
+  for (const [name, priority] of [
+    ['b', 1],
+    ['C', 9],
+    ['a', 5],
+  ] as const) {
+    ids.push((await engine.submit({ name, priority, stages })).id)
+    await advance(60 * ids.length)
+  }
+  await engine.cancelJob(ids[0]!)
+  const names = async (order: JobOrder) => {
+    const first = await engine.jobs({ order, limit: 2 })
+    const rest = await engine.jobs({ order, limit: 2, cursor: first.next! })
+    assert.equal(rest.next, null)
+    return [...first.items, ...rest.items].map(job => job.name).join('')
+  }
+  assert.equal(await names('name'), 'abC')
+  assert.equal(await names('priority'), 'Cab')
+  assert.equal(await names('changed'), 'baC')
+  assert.equal(await names('longest'), 'bCa')
+  assert.equal(await names('newest'), 'aCb')
+  await assert.rejects(engine.jobs({ order: 'name', cursor: ids[0]! }), { code: 'CURSOR_INVALID' })
+})
 
 test('what cannot be meant is refused: an id that is none, a date that is none, an order that is none', async t => {
   const { engine } = await fresh(t)

@@ -19,7 +19,7 @@ import type {
   FeedQuery,
   Page,
   TaskQuery,
-  TaskTypeOptions,
+  TaskTypeRecord,
   TaskView,
 } from '../protocol/tasks.ts'
 import {
@@ -120,11 +120,12 @@ export async function readQueuesOf({ sql }: Context, ids: readonly unknown[]): P
 }
 
 /** What was said of a type, as it would be said again. */
-export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeOptions> {
+export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeRecord> {
   checkOptions({ type }, { type: name }, 'task type')
-  const settings = await getTaskType(sql, type)
-  if (settings === undefined) throw new Problem('TASK_TYPE_UNKNOWN', { type })
-  return saidOf(settings)
+  const known = await getTaskType(sql, type)
+  if (known === undefined) throw new Problem('TASK_TYPE_UNKNOWN', { type })
+  const { settings, payloadSchema } = known
+  return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
 /** Worker processes that were heard of lately. */

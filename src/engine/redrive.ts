@@ -11,6 +11,8 @@ import { newId } from '../kernel/id.ts'
 import { Problem, type Refused } from '../kernel/problem.ts'
 import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
 import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/tasks.ts'
+import { faultsIn } from '../spec/payload-schema.ts'
+import { typesOf } from '../store/read.ts'
 import {
   deadLetterIds,
   getRedrive,
@@ -56,6 +58,7 @@ export async function redrive(
   const sql = context.within(call.tx)
   const take = async (inner: Sql): Promise<Taken> => {
     const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
+    if (payload !== null) await checkAgainstTypes(inner, chosen, request.payload)
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
     await insertRedrive(inner, { id, actor: call.actor ?? 'operator', reason, rate, payload, ids: chosen })
@@ -68,6 +71,14 @@ export async function redrive(
   }
   const ask = (inner: Sql) => takeOnce(context, inner, call, ['redrive', request], take)
   return sql.isTransaction ? sql.begin(ask) : ask(sql)
+}
+
+/** Another payload must fit what the workers of these letters have said that they take. */
+async function checkAgainstTypes(sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
+  for (const { type, payloadSchema } of await typesOf(sql, ids)) {
+    const issues = payloadSchema === null ? [] : faultsIn(payloadSchema, payload)
+    if (issues.length > 0) throw new Problem('PAYLOAD_REFUSED', { at: 'payload', type, issues })
+  }
 }
 
 type Taken = RedriveAnswer & { readonly id: string }

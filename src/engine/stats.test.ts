@@ -4,7 +4,7 @@ import { bothKinds } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { countEvents, retention } from '../babysitter/chores.ts'
+import { countEvents, retention, watchQueues } from '../babysitter/chores.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import { bucketOf } from '../kernel/histogram.ts'
 import type { SettledTask } from '../protocol/sync.ts'
@@ -183,4 +183,33 @@ test('a question that would make too many points is refused and says why', async
   await assert.rejects(engine.stats({ bucketSeconds: 90 }), must)
   await assert.rejects(engine.stats({ sinceSeconds: 5 * 86_400 }), must)
   await assert.rejects(engine.stats({ since: 5 } as never), { code: 'OPTION_UNKNOWN' })
+})
+
+test('how deep the queues were is kept by the minute, whoever looks and however often', async t => {
+  const run = await fresh(t)
+  const look = () => watchQueues.run(run.engine.context)
+  await look()
+  for (const type of ['slow', 'slow', 'quick']) await run.engine.enqueue(type, null)
+  await run.engine.claims({ worker: 'w', queues: ['quick'] })
+  await run.advance(60)
+  await Promise.all([look(), look()])
+  await run.advance(120)
+  await run.engine.enqueue('slow', null)
+  await look()
+  const { depths } = await run.engine.stats()
+  assert.deepEqual(
+    depths.map(({ queue, due, held }) => [queue, due, held]),
+    [
+      ['quick', 0, 1],
+      ['slow', 2, 0],
+      ['quick', 0, 1],
+      ['slow', 3, 0],
+    ],
+  )
+  const [together] = (await run.engine.stats({ sinceSeconds: 7200, bucketSeconds: 3600 })).depths.slice(-1)
+  assert.deepEqual([together!.queue, together!.due], ['slow', 3])
+  await run.advance(4 * 86_400)
+  await retention().run(run.engine.context)
+  const [left] = await run.sql<{ n: number }>`select count(*)::int as n from pawl.depth`
+  assert.equal(left!.n, 0)
 })

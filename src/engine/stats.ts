@@ -4,7 +4,7 @@ import { Problem } from '../kernel/problem.ts'
 import { statsQueryFields } from '../protocol/query-fields.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../protocol/stats.ts'
 import { queueDepths } from '../store/read.ts'
-import { readStats, type StatRow } from '../store/stats.ts'
+import { readDepths, readStats, type StatRow } from '../store/stats.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 
@@ -31,6 +31,10 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
       ...typeStats(some, bucketSeconds),
     })),
     queues: await queueDepths(sql),
+    depths: (await readDepths(sql, { from, bucketSeconds })).map(({ at, ...deep }) => ({
+      at: at.toISOString(),
+      ...deep,
+    })),
   }
 }
 

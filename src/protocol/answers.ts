@@ -43,6 +43,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   troubles: list(ref('Trouble')),
   stages: numbered('Stage'),
   stage,
+  stageCounts: ref('TaskCounts'),
   patchStage: stage,
   approve: stage,
   reject: stage,

@@ -5,7 +5,7 @@ import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
-import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView } from './jobs.ts'
+import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView, TaskCounts } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
 import type { Examination, QueueView, WorkerView } from './operations.ts'
@@ -37,7 +37,7 @@ import type {
   RedriveRequest,
   TaskOptions,
   TaskQuery,
-  TaskTypeOptions,
+  TaskTypeRecord,
   TaskView,
 } from './tasks.ts'
 import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from './timeline.ts'
@@ -147,6 +147,7 @@ export interface PawlApi {
   deleteJob(id: string, call?: ControlCall): Promise<void>
 
   stage(id: string): Promise<StageView>
+  stageCounts(id: string): Promise<TaskCounts>
   stages(query?: StageQuery): Promise<Page<StageView>>
   stageEvents(id: string, query?: PageQuery): Promise<Page<EventView>>
   patchStage(id: string, patch: MetadataPatch, call?: Call): Promise<StageView>
@@ -174,8 +175,8 @@ export interface PawlApi {
   /** What became of files that a task puts out; answers with all that its attempt has registered. */
   reportArtifacts(id: string, epoch: number, said: SaidArtifacts): Promise<readonly ArtifactView[]>
   register(definition: TaskDefinition): Promise<void>
-  putTaskType(type: string, options: TaskTypeOptions): Promise<void>
-  taskType(type: string): Promise<TaskTypeOptions>
+  putTaskType(type: string, options: TaskTypeRecord): Promise<void>
+  taskType(type: string): Promise<TaskTypeRecord>
 
   events(query?: FeedQuery): Promise<FeedPage>
   stats(query?: StatsQuery): Promise<StatsView>

@@ -67,6 +67,11 @@ export const taskTypeFields: Fields = {
   hardDeadlineSeconds: span,
 }
 
+const payloadSchema = field({ type: ['object', 'null'] }, value =>
+  value === null || isObject(value) ? undefined : 'be a JSON Schema, as an object, or null',
+)
+export const taskTypeRecordFields: Fields = { ...taskTypeFields, payloadSchema }
+
 /** What must be done by a time should not be done only later. */
 export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
   const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = said

@@ -2,6 +2,7 @@
 import type { JobState } from '../kernel/job.ts'
 import type { Openness } from '../kernel/plan.ts'
 import type { StageState } from '../kernel/stage.ts'
+import type { TaskState } from '../kernel/task.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import type { Numbered, TaskTypeOptions } from './tasks.ts'
 
@@ -98,6 +99,16 @@ export interface Added {
 /** A stage that is added to a job. Its name is, by default, the type or the queue of its tasks, numbered if it is taken. */
 export type AddedStage = Omit<StageSpec, 'name'> & Partial<Pick<StageSpec, 'name'>>
 
+/** How many tasks are in each state; those in which none is are left out. */
+export type TaskCounts = Readonly<Partial<Record<TaskState, number>>>
+
+/**
+ * `priority`: the highest first. `changed`: what changed last. `longest`: what took, or has taken, the most time. By what
+ * changes as it is read, a page may repeat a job or pass one over; by `newest` and `oldest` it never does.
+ */
+export const jobOrders = ['newest', 'oldest', 'name', 'priority', 'changed', 'longest'] as const
+export type JobOrder = (typeof jobOrders)[number]
+
 export interface JobQuery extends Numbered {
   readonly name?: string
   readonly state?: JobState | readonly JobState[]
@@ -108,8 +119,10 @@ export interface JobQuery extends Numbered {
   readonly createdTo?: Date | string
   readonly priorityFrom?: number
   readonly priorityTo?: number
+  /** In its name, in any case; or how its id begins; or its correlation id. */
+  readonly search?: string
   /** Default newest: those come first. */
-  readonly order?: 'newest' | 'oldest'
+  readonly order?: JobOrder
   readonly limit?: number
   readonly cursor?: string
 }

@@ -1,4 +1,4 @@
-import type { Role } from '../kernel/role.ts'
+import type { Permission, Role } from '../kernel/role.ts'
 
 export interface NewKey {
   /** For people: it is the actor in events. */
@@ -24,4 +24,14 @@ export interface KeyView {
 export interface MadeKey extends KeyView {
   /** Said this once: only its hash is kept. */
   readonly secret: string
+}
+
+/** Who asks. */
+export interface Me {
+  /** Of its key; null: it has none, and none is wanted. */
+  readonly name: string | null
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+  /** Those that its key is for; null: all. */
+  readonly queues: readonly string[] | null
 }

@@ -1,10 +1,10 @@
 /** What answers to operators hold, for machines. */
 import type { Schema } from '../kernel/check.ts'
-import { roles } from '../kernel/role.ts'
-import type { KeyView, MadeKey } from './keys.ts'
+import { permissions, roles } from '../kernel/role.ts'
+import type { KeyView, MadeKey, Me } from './keys.ts'
 import type { Examination, Finding, QueueView, WorkerView } from './operations.ts'
 import { at, figure, flag, id, list, orNull, text, view, whole, words } from './shapes.ts'
-import type { PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
+import type { DepthPoint, PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
 
 const queue = view<QueueView>({
   queue: text,
@@ -62,6 +62,7 @@ export const operationViews = {
     types: list(view<TypeStats>(typeStats)),
     series: list(view<StatsPoint>({ at, ...typeStats })),
     queues: list(queue),
+    depths: list(view<DepthPoint>({ at, queue: text, due: whole, held: whole })),
   }),
   Queue: queue,
   Worker: view<WorkerView>({
@@ -78,6 +79,12 @@ export const operationViews = {
     store: text,
     healthy: flag,
     findings: list(view<Finding>({ grade: words('bad', 'warning', 'note'), what: text, todo: text })),
+  }),
+  Me: view<Me>({
+    name: orNull(text),
+    role: words(...Object.keys(roles)),
+    permissions: list(words(...Object.keys(permissions))),
+    queues: orNull(list(text)),
   }),
   Key: view<KeyView>(key),
   MadeKey: view<MadeKey>({ ...key, secret: text }),

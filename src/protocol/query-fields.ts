@@ -9,6 +9,7 @@ import { statesOf } from '../kernel/lifecycle.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { names, some } from './fields.ts'
+import { jobOrders } from './jobs.ts'
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields: Fields = { limit, cursor: text(500) }
@@ -61,8 +62,9 @@ export const jobQueryFields: Fields = {
   ...pageFields,
   ...created,
   ...numbered,
-  order,
+  order: oneOf(jobOrders),
   name,
+  search: text(200),
   state: some(statesOf(jobLifecycle)),
   correlationId: name,
   priorityFrom: priority,

@@ -87,6 +87,7 @@ export const routes = {
 
   stages: get('/v1/stages', ['query'], 'Stages in some states, over all jobs.'),
   stage: get('/v1/stages/{id}', ['id'], 'A stage.'),
+  stageCounts: get('/v1/stages/{id}/counts', ['id'], 'How many tasks of a stage are in each state.'),
   patchStage: patch('/v1/stages/{id}', 'Change the metadata of a stage by a JSON merge patch.'),
   approve: operate('/v1/stages/{id}/approve', 'Approve a stage that waits.'),
   reject: operate('/v1/stages/{id}/reject', 'Refuse a stage that waits.'),

@@ -57,6 +57,15 @@ export interface StatsView {
   /** Stretch by stretch; where nothing happened there is no point. */
   readonly series: readonly StatsPoint[]
   readonly queues: readonly QueueDepth[]
+  /** The deepest that each queue was seen, stretch by stretch; where one was empty there is no point. */
+  readonly depths: readonly DepthPoint[]
+}
+
+export interface DepthPoint {
+  readonly at: string
+  readonly queue: string
+  readonly due: number
+  readonly held: number
 }
 
 export interface StatsQuery {

@@ -1,12 +1,24 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { Problem } from '../kernel/problem.ts'
-import type { TaskTypeOptions } from './tasks.ts'
+import type { TaskTypeOptions, TaskTypeRecord } from './tasks.ts'
 
 /** A type of task as this process knows it. `In` is what is queued; a handler gets what the schema makes of it. */
 export interface TaskDefinition<In = unknown> {
   readonly type: string
   readonly schema: StandardSchemaV1<In, unknown> | undefined
   readonly options: TaskTypeOptions
+}
+
+/** What is told to the server of a type. Schemas that can, say what they want as JSON Schema; others keep it to themselves. */
+export function recordOf({ schema, options }: TaskDefinition): TaskTypeRecord {
+  const standard = schema?.['~standard'] as Partial<StandardJSONSchemaV1.Props> | undefined
+  try {
+    const payloadSchema = standard?.jsonSchema?.input({ target: 'draft-2020-12' })
+    return payloadSchema === undefined ? options : { ...options, payloadSchema }
+  } catch {
+    // Some of what a schema can check has no JSON Schema.
+    return options
+  }
 }
 
 /** What the schema makes of a payload; a problem that lists why, where it refuses it. */

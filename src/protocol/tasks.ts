@@ -42,6 +42,12 @@ export interface TaskTypeOptions {
   readonly deadLetter?: 'exhausted' | 'never'
 }
 
+/** All that is known of a type. */
+export interface TaskTypeRecord extends TaskTypeOptions {
+  /** What its payloads look like, as JSON Schema. Left out, what was said before still holds. */
+  readonly payloadSchema?: Readonly<Record<string, unknown>> | null
+}
+
 export interface TaskOptions extends TaskTypeOptions {
   /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
   readonly id?: string

@@ -180,6 +180,7 @@ export const views = {
   QueuedTask: view<QueuedTask>({ id, state: words(...statesOf(taskLifecycle)), deduplicated: flag }),
   Event: view<EventView>(event),
   FeedEvent: view<FeedEvent>({ ...event, cursor: text }),
+  TaskCounts: { type: 'object', propertyNames: words(...statesOf(taskLifecycle)), additionalProperties: whole },
   Attempt: view<AttemptView>({
     epoch: whole,
     worker: text,

@@ -37,7 +37,10 @@ export function bindDashboard(app: FastifyInstance): void {
   const folder = folders.find(path => existsSync(join(path, 'index.html')))
   if (folder === undefined) return
   const page = readFileSync(join(folder, 'index.html'), 'utf8')
-  app.get('/', (_request, reply) => {
+  app.get('/', (request, reply) => {
+    // What the page is made of lies beside it, and beside a path without its last / lies something else.
+    const [path] = request.url.split('?')
+    if (!path!.endsWith('/')) return reply.redirect(`${path!.split('/').at(-1)}/`, 308)
     const nonce = randomBytes(16).toString('base64')
     return reply
       .type(kinds['.html']!)

@@ -19,6 +19,7 @@ export function openApi(): Schema {
   for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
   }
+  paths['/v1/me'] = { get: whoAsks }
   return {
     openapi: '3.1.0',
     info: { title: 'Pawl', version: '1', description: 'A durable job engine.', license: { name: 'Apache-2.0' } },
@@ -38,6 +39,17 @@ export function openApi(): Schema {
       responses: { Problem: problemAnswer() },
     },
   }
+}
+
+/** Not an operation of the engine, which knows no askers. */
+const whoAsks: Schema = {
+  operationId: 'me',
+  summary: 'Who asks, and what its key may do.',
+  tags: ['me'],
+  responses: {
+    200: { description: 'Who asks.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Me' } } } },
+    default: { $ref: '#/components/responses/Problem' },
+  },
 }
 
 function operationOf(operation: Operation, route: Route): Schema {

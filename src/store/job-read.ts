@@ -60,27 +60,9 @@ export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefin
   return row
 }
 
-export interface TaskCount {
-  readonly state: TaskState
-  /** Its time has come; of what is held or has ended, it had. */
-  readonly due: boolean
-  readonly count: number
-}
-
-/** The tasks of a job by their states: of each stage that it has, so that the index is used. */
-export function countTasks(sql: Sql, jobId: string): Promise<TaskCount[]> {
-  return widely(
-    sql,
-    tx => tx<TaskCount>`
-      select t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
-        from pawl.task t
-       where t.stage_id = any(array(select id from pawl.stage where job_id = ${jobId}::uuid))
-       group by 1, 2`,
-  )
-}
-
 export interface JobFilter {
   readonly name: string | null
+  readonly search: string | null
   readonly states: readonly string[]
   readonly correlationId: string | null
   readonly createdFrom: Date | null
@@ -90,7 +72,14 @@ export interface JobFilter {
 }
 
 export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
-  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.id', paging))
+  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.id', paging, orders[paging.order]))
+}
+
+const orders: Readonly<Record<string, string>> = {
+  name: 'lower(j.name)',
+  priority: 'j.priority desc',
+  changed: '(j.history[j.seq]).ts desc',
+  longest: 'coalesce(j.ended_at, pawl.clock()) - (j.history[1]).ts desc',
 }
 
 export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
@@ -109,6 +98,10 @@ function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]>
          and (${frame.before}::uuid is null or j.id < ${frame.before}::uuid)
          and (${frame.after}::uuid is null or j.id > ${frame.after}::uuid)
          and (${filter.name}::text is null or j.name = ${filter.name}::text)
+         and (${filter.search}::text is null
+              or position(lower(${filter.search}::text) in lower(j.name)) > 0
+              or starts_with(j.id::text, lower(${filter.search}::text))
+              or j.correlation_id = ${filter.search}::text)
          and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
          and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
          and (${filter.createdFrom}::timestamptz is null or (j.history[1]).ts >= ${filter.createdFrom}::timestamptz)
@@ -183,16 +176,21 @@ function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: 
   )
 }
 
-/** How many tasks these stages have in each state. */
-export function countStates(
-  sql: Sql,
-  stageIds: readonly string[],
-): Promise<{ stageId: string; state: TaskState; tasks: number }[]> {
+export interface TaskCount {
+  readonly stageId: string
+  readonly state: TaskState
+  /** Its time has come; of what is held or has ended, it had. */
+  readonly due: boolean
+  readonly count: number
+}
+
+/** The tasks of these stages by their states, counted one by one. */
+export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskCount[]> {
   return sql`
-    select t.stage_id, t.state, count(*)::int as tasks
+    select t.stage_id, t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
       from unnest(${stageIds}::uuid[]) as s (id)
       join pawl.task t on t.stage_id = any(array[s.id])
-     group by t.stage_id, t.state`
+     group by 1, 2, 3`
 }
 
 /** The job of a stage or of a task; null: there is none. */

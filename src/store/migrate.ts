@@ -12,6 +12,7 @@ import { keys } from './migrations/0007-keys.ts'
 import { keyActors } from './migrations/0008-key-actors.ts'
 import { files } from './migrations/0009-files.ts'
 import { chosen } from './migrations/0010-chosen.ts'
+import { dashboard } from './migrations/0011-dashboard.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
@@ -27,6 +28,7 @@ export const migrations: readonly string[] = [
   keyActors,
   files,
   chosen,
+  dashboard,
 ]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */

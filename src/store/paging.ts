@@ -2,7 +2,8 @@
 import { type Literal, literal } from './sql.ts'
 
 export interface Paging {
-  readonly order: 'newest' | 'oldest'
+  /** Any other than these two is told by the list itself, and has no cursor. */
+  readonly order: string
   /** Only ids behind this one. */
   readonly cursor: string | null
   readonly limit: number
@@ -21,11 +22,11 @@ export interface Frame {
 }
 
 /** Ids rise with time: `id` is the column that says which is the newest. */
-export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging): Frame {
+export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
   const isOldest = order === 'oldest'
   return {
     head: literal(`select ${columns}`),
-    order: literal(`order by ${id} ${isOldest ? 'asc' : 'desc'}`),
+    order: literal(`order by ${by === undefined ? '' : `${by}, `}${id} ${isOldest ? 'asc' : 'desc'}`),
     end: literal(''),
     after: isOldest ? cursor : null,
     before: isOldest ? null : cursor,

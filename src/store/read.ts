@@ -142,18 +142,43 @@ export function queueDepths(sql: Sql): Promise<QueueRow[]> {
   )
 }
 
-export async function putTaskType(sql: Sql, type: string, settings: Partial<TaskSettings>): Promise<void> {
+/** A schema of undefined leaves the one that is there: who queues a task may not know it. */
+export async function putTaskType(
+  sql: Sql,
+  type: string,
+  settings: Partial<TaskSettings>,
+  schema: string | null | undefined,
+): Promise<void> {
   const text = JSON.stringify(settings)
+  const isSaid = schema !== undefined
   await sql`
-    insert into pawl.task_type (type, settings) values (${type}, ${text}::jsonb)
-        on conflict (type) do update set settings = excluded.settings, changed_at = pawl.clock()
-     where task_type.settings is distinct from excluded.settings`
+    insert into pawl.task_type as known (type, settings, payload_schema)
+    values (${type}, ${text}::jsonb, ${schema ?? null}::json)
+        on conflict (type) do update
+       set settings = excluded.settings, changed_at = pawl.clock(),
+           payload_schema = case when ${isSaid} then excluded.payload_schema else known.payload_schema end
+     where known.settings is distinct from excluded.settings
+        or ${isSaid} and known.payload_schema::text is distinct from excluded.payload_schema::text`
 }
 
-export async function getTaskType(sql: Sql, type: string): Promise<Partial<TaskSettings> | undefined> {
-  const [row] = await sql<{ settings: Partial<TaskSettings> }>`
-    select settings from pawl.task_type where type = ${type}`
-  return row?.settings
+export interface TaskTypeRow {
+  readonly type: string
+  readonly settings: Partial<TaskSettings>
+  readonly payloadSchema: Readonly<Record<string, unknown>> | null
+}
+
+export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow | undefined> {
+  const [row] = await sql<TaskTypeRow>`
+    select type, settings, payload_schema from pawl.task_type where type = ${type}`
+  return row
+}
+
+/** What is known of the types of these tasks. */
+export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]> {
+  return sql`
+    select type, settings, payload_schema
+      from pawl.task_type
+     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = any(array[x.id]))`
 }
 
 export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {

@@ -4,6 +4,7 @@
  */
 import { bucketCount, statSeconds } from '../kernel/histogram.ts'
 import { widely } from './plans.ts'
+import { queueDepths } from './read.ts'
 import { type Literal, literal, type Sql } from './sql.ts'
 
 /** `bucketOf` of kernel/histogram.ts, in SQL. */
@@ -138,8 +139,40 @@ export async function countDeadLetters(sql: Sql): Promise<number> {
   return row!.n
 }
 
+export interface DepthRow {
+  readonly at: Date
+  readonly queue: string
+  readonly due: number
+  readonly held: number
+}
+
+/** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
+export async function noteDepths(sql: Sql): Promise<void> {
+  const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
+  if (done !== undefined) return
+  const deep = (await queueDepths(sql)).filter(({ due, held }) => due > 0 || held > 0)
+  await sql`
+    insert into pawl.depth (at, queue, due, held)
+    select date_bin('1 minute', pawl.clock(), 'epoch'), *
+      from unnest(${deep.map(({ queue }) => queue)}::text[], ${deep.map(({ due }) => due)}::bigint[],
+                  ${deep.map(({ held }) => held)}::bigint[])
+        on conflict do nothing`
+}
+
+/** The deepest that each queue was seen, stretch by stretch. */
+export function readDepths(
+  sql: Sql,
+  { from, bucketSeconds }: { from: Date; bucketSeconds: number },
+): Promise<DepthRow[]> {
+  return sql`
+    select date_bin(make_interval(secs => ${bucketSeconds}::float8), at, 'epoch') as at, queue, max(due) as due, max(held) as held
+      from pawl.depth where at >= ${from}::timestamptz
+     group by 1, 2 order by 1, 2`
+}
+
 /** Removes minutes that have been kept for long enough, some at a time; their sums stay. */
 export async function forgetMinutes(sql: Sql): Promise<number> {
+  await sql`delete from pawl.depth where at < pawl.clock() - make_interval(secs => ${statSeconds}::float8)`
   const gone = await sql`
     delete from pawl.stat where ctid = any(array(
       select ctid from pawl.stat

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Problem } from '../kernel/problem.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/sync.ts'
-import { checkPayload } from '../protocol/task-type.ts'
+import { checkPayload, recordOf } from '../protocol/task-type.ts'
 import { makeBell } from './bell.ts'
 import type { TaskContext } from './context.ts'
 import type { Task } from './define-task.ts'
@@ -93,7 +93,7 @@ export class Worker {
     const ending = new AbortController()
     const beating = this.#heart.keepBeating(ending.signal)
     const { untilAnswered } = this.#line
-    await Promise.all(this.#tasks.map(task => untilAnswered(() => this.#engine.putTaskType(task.type, task.options))))
+    await Promise.all(this.#tasks.map(task => untilAnswered(() => this.#engine.putTaskType(task.type, recordOf(task)))))
     await this.#fetch()
     await this.#drain()
     ending.abort()

@@ -55,6 +55,18 @@ test('without a key, with a wrong one and with one that was revoked, no route an
   }
 })
 
+test('whoever has a key hears whose it is and what it may do; whoever has none hears nothing', async t => {
+  const run = await behindKeys(t)
+  for (const role of everyRole) {
+    const queues = role === 'worker' ? ['letters'] : undefined
+    const { secret } = await run.engine.createKey({ name: `the ${role}`, role, ...(queues && { queues }) })
+    const response = await run.request('/v1/me', { headers: { authorization: `Bearer ${secret}` } })
+    const me = { name: `the ${role}`, role, permissions: roles[role], queues: queues ?? null }
+    assert.deepEqual(await response.json(), me)
+  }
+  assert.equal((await run.request('/v1/me')).status, 401)
+})
+
 test('a key that is revoked is refused from then on', async t => {
   const run = await behindKeys(t)
   const { id, secret } = await run.engine.createKey({ name: 'cid', role: 'viewer' })

@@ -1,6 +1,6 @@
 import { jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
-import type { JobView } from '../../protocol/jobs.ts'
+import { type JobOrder, type JobView, jobOrders } from '../../protocol/jobs.ts'
 import { pageFlags, said } from '../asking.ts'
 import { showingCommand } from '../command.ts'
 import { eventLines } from '../events.ts'
@@ -25,12 +25,15 @@ export const jobList = showingCommand({
   flags: {
     state: { kind: 'list', value: 'STATE', says: 'only in this state, may be repeated', words: statesOf(jobLifecycle) },
     name: { kind: 'text', value: 'NAME', says: 'only of this name' },
+    search: { kind: 'text', value: 'TEXT', says: 'only with this in the name, or at the beginning of the id' },
+    order: { kind: 'text', value: 'ORDER', says: 'newest first, unless it says otherwise', words: jobOrders },
     ...pageFlags,
   },
   async run({ api, flags }) {
-    const { name, limit, cursor } = flags
+    const { name, search, limit, cursor } = flags
+    const order = flags.order as JobOrder | undefined
     const state = flags.state as readonly JobView['state'][] | undefined
-    const page = await api.jobs(said({ state, name, limit, cursor }))
+    const page = await api.jobs(said({ state, name, search, order, limit, cursor }))
     return listed(page, columns, 'There are no jobs.')
   },
 })

@@ -1,11 +1,10 @@
 /** Our views in Jobnik's shapes. */
-import type { TaskCounts } from '../../engine/job-read.ts'
 import { isObject } from '../../kernel/check.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { defaultSettings } from '../../kernel/settings.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import type { JobView, StageView } from '../../protocol/jobs.ts'
+import type { JobView, StageView, TaskCounts } from '../../protocol/jobs.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { wordFor } from '../words.ts'
 import { type Priority, priorityFor } from './priorities.ts'
