@@ -117,6 +117,7 @@ function Pages({ onGo }: { onGo(): void }) {
 }
 
 const links = {
+  joining: { color: 'gray', text: 'connecting', title: 'It is being asked for what happens.' },
   live: { color: 'teal', text: 'live', title: 'What you see is what is.' },
   lost: { color: 'red', text: 'connection lost', title: 'The server cannot be reached; trying again.' },
   paused: { color: 'gray', text: 'paused', title: 'This tab is not looked at; it goes on when it is.' },

@@ -4,9 +4,9 @@
  */
 import { createParser } from 'eventsource-parser'
 import type { EventView } from '../../src/protocol/tasks.ts'
-import { base, headers } from './server.ts'
+import { api, base, headers } from './server.ts'
 
-export type Link = 'live' | 'lost' | 'paused'
+export type Link = 'joining' | 'live' | 'lost' | 'paused'
 
 export interface Watch {
   readonly types?: readonly string[]
@@ -27,6 +27,7 @@ export function watchFeed(watch: Watch): () => void {
 }
 
 async function follow(watch: Watch, over: AbortSignal): Promise<void> {
+  // Where it began is known before the first connection, so that even one that told nothing is taken up where it was.
   let last: string | undefined
   for (let pauseMs = 500; !over.aborted; ) {
     if (document.hidden) {
@@ -35,6 +36,7 @@ async function follow(watch: Watch, over: AbortSignal): Promise<void> {
       continue
     }
     try {
+      last ??= (await api.events({ latest: 0 })).next
       await readOnce(watch, last, over, id => {
         last = id
         pauseMs = 500
@@ -52,7 +54,7 @@ async function follow(watch: Watch, over: AbortSignal): Promise<void> {
 /** One connection, until it ends, falls silent, or the tab is hidden. */
 async function readOnce(
   { types, jobId, onEvents, onLink }: Watch,
-  last: string | undefined,
+  last: string,
   over: AbortSignal,
   onId: (id: string) => void,
 ): Promise<void> {
@@ -66,10 +68,9 @@ async function readOnce(
     const query = new URLSearchParams({
       ...(types && { types: types.join(',') }),
       ...(jobId && { jobId }),
-      ...(last === undefined && { latest: '0' }),
     })
     const response = await fetch(`${base}/v1/events?${query}`, {
-      headers: { ...headers(), accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) },
+      headers: { ...headers(), accept: 'text/event-stream', 'last-event-id': last },
       signal: ending.signal,
     })
     if (!response.ok || response.body === null) throw new Error(`The feed answered ${response.status}.`)

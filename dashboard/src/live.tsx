@@ -1,13 +1,21 @@
 /** Keeps what is shown as it is: what an event touches is read again, at most a few times a second. */
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { jobLifecycle } from '../../src/kernel/job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { stageLifecycle } from '../../src/kernel/stage.ts'
+import type { EventView } from '../../src/protocol/tasks.ts'
 import { type Link, watchFeed } from './feed.ts'
 
-const LinkContext = createContext<Link>('live')
-export const useLink = () => useContext(LinkContext)
+interface LiveView {
+  readonly link: Link
+  /** What happened since the page was opened, the newest first. */
+  readonly events: readonly EventView[]
+}
+
+const LiveContext = createContext<LiveView>({ link: 'joining', events: [] })
+export const useLink = () => useContext(LiveContext).link
+export const useHappenings = () => useContext(LiveContext).events
 
 /** Of tasks there may be thousands a second: they are counted in their stages, and read while somebody looks at them. */
 const types = [
@@ -17,22 +25,25 @@ const types = [
 ]
 
 const readAgainMs = 300
+const mostKept = 500
 
 export function Live({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
-  const [link, setLink] = useState<Link>('live')
+  const [link, setLink] = useState<Link>('joining')
+  const [events, setEvents] = useState<readonly EventView[]>([])
   useEffect(() => {
     let isDue = false
     const readAgain = () => {
       isDue = false
       void queries.invalidateQueries()
     }
-    let before: Link = 'live'
+    let before: Link = 'joining'
     return watchFeed({
       types,
-      onEvents() {
+      onEvents(came) {
         if (!isDue) setTimeout(readAgain, readAgainMs)
         isDue = true
+        setEvents(old => [...came.toReversed(), ...old].slice(0, mostKept))
       },
       onLink(now) {
         // Whatever happened meanwhile: look anew.
@@ -42,5 +53,6 @@ export function Live({ children }: { children: ReactNode }) {
       },
     })
   }, [queries])
-  return <LinkContext.Provider value={link}>{children}</LinkContext.Provider>
+  const view = useMemo(() => ({ link, events }), [link, events])
+  return <LiveContext.Provider value={view}>{children}</LiveContext.Provider>
 }

@@ -2,8 +2,9 @@
 import { Button, Center, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useState } from 'react'
+import type { Me } from '../../src/protocol/keys.ts'
 import { Fault } from './parts/fault.tsx'
-import { keyInHand, type Me, takeKey, whoAmI } from './server.ts'
+import { keyInHand, takeKey, whoAmI } from './server.ts'
 
 const MeContext = createContext<Me>({ name: null, role: 'viewer', permissions: [], queues: null })
 export const useMe = () => useContext(MeContext)

@@ -1,15 +1,8 @@
 /** The server that this page came from, wherever it is mounted, through the same client that programs use. */
 import { connect, type PawlClient } from '../../src/client/client.ts'
-import type { Permission, Role } from '../../src/kernel/role.ts'
+import type { Me } from '../../src/protocol/keys.ts'
 
 export const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
-
-export interface Me {
-  readonly name: string | null
-  readonly role: Role
-  readonly permissions: readonly Permission[]
-  readonly queues: readonly string[] | null
-}
 
 /** For as long as the tab is open, and for no other. */
 const keyName = 'pawl-key'

@@ -249,6 +249,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeRecord) => types.put(type, options),
     taskType: (type: string) => read.readTaskType(context, type),
+    taskTypes: () => read.findTaskTypes(context),
     createKey: (key: NewKey, call?: Call) => keys.createKey(context, key, call),
     keys: () => keys.findKeys(context),
     revokeKey: (id: string, call?: Call) => keys.revokeKey(context, id, call),

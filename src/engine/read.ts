@@ -17,6 +17,7 @@ import type {
   EventView,
   FeedPage,
   FeedQuery,
+  NamedTaskType,
   Page,
   TaskQuery,
   TaskTypeRecord,
@@ -32,7 +33,15 @@ import {
   readLatest,
   start,
 } from '../store/feed.ts'
-import { countTasks, getTask, getTaskType, listTasks, queuesOfTasks } from '../store/read.ts'
+import {
+  countTasks,
+  getTask,
+  getTaskType,
+  listTasks,
+  listTaskTypes,
+  queuesOfTasks,
+  type TaskTypeRow,
+} from '../store/read.ts'
 import { listSessions } from '../store/sessions.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
@@ -124,7 +133,14 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
   checkOptions({ type }, { type: name }, 'task type')
   const known = await getTaskType(sql, type)
   if (known === undefined) throw new Problem('TASK_TYPE_UNKNOWN', { type })
-  const { settings, payloadSchema } = known
+  return recordOf(known)
+}
+
+export async function findTaskTypes({ sql }: Context): Promise<NamedTaskType[]> {
+  return (await listTaskTypes(sql)).map(known => ({ type: known.type, ...recordOf(known) }))
+}
+
+function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
   return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 

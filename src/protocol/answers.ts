@@ -86,6 +86,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   workers: list(ref('Worker')),
   putTaskType: undefined,
   taskType: object,
+  taskTypes: list({ type: 'object', required: ['type'], properties: { type: text } }),
   stats: ref('Stats'),
   queues: list(ref('Queue')),
   doctor: ref('Examination'),

@@ -28,6 +28,7 @@ import type {
   FeedQuery,
   JobPatch,
   MetadataPatch,
+  NamedTaskType,
   NewTaskItem,
   Numbered,
   Page,
@@ -177,6 +178,7 @@ export interface PawlApi {
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeRecord): Promise<void>
   taskType(type: string): Promise<TaskTypeRecord>
+  taskTypes(): Promise<NamedTaskType[]>
 
   events(query?: FeedQuery): Promise<FeedPage>
   stats(query?: StatsQuery): Promise<StatsView>

@@ -92,6 +92,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   workers: { query: queries.workerQueryFields },
   putTaskType: { body: fields.taskTypeRecordFields },
   taskType: {},
+  taskTypes: {},
   stats: { query: queries.statsQueryFields },
   queues: {},
   doctor: {},

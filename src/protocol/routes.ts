@@ -149,6 +149,7 @@ export const routes = {
     method: 'PUT',
     status: 204,
   },
+  taskTypes: get('/v1/task-types', [], 'The types that something was said of, by name.'),
   taskType: get('/v1/task-types/{id}', ['id'], 'What was said of a type.'),
   stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
   queues: get('/v1/queues', [], 'How deep each queue is.'),

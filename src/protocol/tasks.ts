@@ -48,6 +48,10 @@ export interface TaskTypeRecord extends TaskTypeOptions {
   readonly payloadSchema?: Readonly<Record<string, unknown>> | null
 }
 
+export interface NamedTaskType extends TaskTypeRecord {
+  readonly type: string
+}
+
 export interface TaskOptions extends TaskTypeOptions {
   /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
   readonly id?: string

@@ -173,6 +173,11 @@ export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow |
   return row
 }
 
+/** All that something was said of, by name. */
+export function listTaskTypes(sql: Sql): Promise<TaskTypeRow[]> {
+  return sql`select type, settings, payload_schema from pawl.task_type order by type`
+}
+
 /** What is known of the types of these tasks. */
 export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]> {
   return sql`

@@ -1,5 +1,6 @@
 /** The page is there, whole, and asks nobody but its server. */
 import assert from 'node:assert/strict'
+import { eventually } from '../harness/eventually.ts'
 import { inBrowser } from './browser.ts'
 
 const spec = {
@@ -44,8 +45,8 @@ inBrowser(
     const [one, two] = [await engine.submit(spec), await engine.submit(spec)]
     const { id: ended } = await engine.submit({ name: 'empty', stages: [{ name: 'nothing', task: 'a', payloads: [] }] })
     const page = await open('/#/jobs')
-    await page.getByRole('checkbox').nth(2).waitFor()
-    for (const box of await page.getByRole('checkbox').all()) await box.check()
+    await page.getByRole('checkbox').nth(3).waitFor()
+    await page.getByLabel('Choose all of this page').check()
     await page.getByRole('button', { name: 'Cancel 2' }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
     await page.getByText('cancelled').nth(1).waitFor()
@@ -58,13 +59,52 @@ inBrowser('what is looked for stands in the address', {}, async ({ engine, open 
   await engine.submit(spec)
   await engine.submit({ ...spec, name: 'letters' })
   const page = await open('/#/jobs')
-  await page.getByLabel('Name').fill('letters')
+  await page.getByLabel('Search').fill('ETTER')
   await page.getByRole('link', { name: 'invoices' }).waitFor({ state: 'detached' })
-  assert.match(page.url(), /#\/jobs\?name=letters$/)
+  await page.getByText('1 job', { exact: true }).waitFor()
+  assert.match(page.url(), /#\/jobs\?search=ETTER$/)
   await page.reload()
   await page.getByRole('link', { name: 'letters', exact: true }).waitFor()
   assert.equal(await page.getByRole('link', { name: 'invoices' }).count(), 0)
 })
+
+inBrowser('jobs are sorted by a click on the head of a column, and that stands in the address', {}, async run => {
+  for (const [name, priority] of [
+    ['b', 1],
+    ['c', 3],
+    ['a', 2],
+  ] as const) {
+    await run.engine.submit({ ...spec, name, priority })
+  }
+  const page = await run.open('/#/jobs')
+  const sorted = async (by: string, wanted: string) => {
+    await page.getByRole('button', { name: by }).click()
+    await eventually(`sorted by ${by}`, async () => {
+      const names = await page.locator('tbody a').allInnerTexts()
+      return names.join('') === wanted
+    })
+  }
+  await sorted('Name', 'abc')
+  assert.match(page.url(), /order=name/)
+  await sorted('Priority', 'cab')
+  await sorted('Submitted', 'acb')
+  await sorted('Submitted', 'bca')
+})
+
+inBrowser(
+  'under another path, with or without its last slash, the page is whole and its links stay there',
+  { server: { rootDialect: 'jobnik' } },
+  async ({ engine, page, server }) => {
+    const { id } = await engine.submit(spec)
+    assert.match(server.url, /\/pawl$/)
+    await page.getByRole('link', { name: 'Jobs' }).click()
+    await page.getByRole('link', { name: 'invoices' }).click()
+    await page.locator('.react-flow__node', { hasText: 'extract' }).waitFor()
+    assert.equal(page.url(), `${server.url}/#/jobs/${id}`)
+    await page.goto(`${server.url.replace(/\/pawl$/, '')}/pawl#/jobs`)
+    await page.getByRole('link', { name: 'invoices' }).waitFor()
+  },
+)
 
 inBrowser('under the pointer nothing moves: a new job waits until it is asked for', {}, async ({ engine, open }) => {
   await engine.submit(spec)

@@ -1,5 +1,7 @@
 /** What needs a person: gates, dead letters, and whoever looks with a key. */
 import assert from 'node:assert/strict'
+import * as z from 'zod'
+import { defineTask } from '../../src/worker/define-task.ts'
 import { eventually } from '../harness/eventually.ts'
 import { inBrowser } from './browser.ts'
 
@@ -55,6 +57,33 @@ inBrowser(
       items.map(({ payload }) => payload),
       [{ to: 'Ada' }, { to: 'Ada' }, { to: 'Ada' }],
     )
+  },
+)
+
+inBrowser(
+  'a payload is edited against what its worker takes, and one that does not fit cannot be sent',
+  {},
+  async ({ engine, open }) => {
+    const letter = defineTask({
+      type: 'letter',
+      retry: { attempts: 1 },
+      payload: z.object({ to: z.string() }),
+      handler: async () => {},
+    })
+    const { id } = await engine.enqueue(letter, { to: 'Ada' })
+    const [claimed] = await engine.claims({ worker: 'w', queues: ['letter'] })
+    await engine.fail(claimed!.id, claimed!.epoch, { error: { message: 'no such street' } })
+    const page = await open('/#/dead-letters')
+    await page.getByRole('button', { name: 'Redrive …' }).click()
+    await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
+    const payload = page.getByLabel(/Another payload/)
+    await payload.fill('{"to": 7}')
+    await page.getByText('Expected "string"').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Redrive', exact: true }).isDisabled())
+    await payload.fill('{"to": "Bob"}')
+    await page.getByRole('button', { name: 'Redrive', exact: true }).click()
+    await page.getByText(/Redrive done: 1 of 1/).waitFor()
+    assert.deepEqual((await engine.task(id)).payload, { to: 'Bob' })
   },
 )
 

@@ -32,6 +32,11 @@ export function Gates() {
 
 function Gate({ stage }: { stage: StageView }) {
   const { data: job } = useQuery({ queryKey: ['job', stage.jobId], queryFn: () => api.job(stage.jobId) })
+  const { data: told } = useQuery({
+    queryKey: ['job-events', stage.jobId, 'first'],
+    queryFn: () => api.jobEvents(stage.jobId, { limit: 1 }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
   const { gate, approvals, held } = stage
   return (
     <Card withBorder>
@@ -41,7 +46,8 @@ function Gate({ stage }: { stage: StageView }) {
           <Link href={`/stages/${stage.id}`}>{stage.name}</Link>
         </Text>
         <Text size="sm" c="dimmed">
-          waits since <Ago at={stage.changedAt} />
+          {told?.items[0] !== undefined && `asked for by ${harmless(told.items[0].actor)}, `}waits since{' '}
+          <Ago at={stage.changedAt} />
           {gate?.until && (
             <>
               , until <Ago at={gate.until} />

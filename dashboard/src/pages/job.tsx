@@ -9,7 +9,8 @@ import { Actions } from '../parts/actions.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Files } from '../parts/files.tsx'
-import { Copy, Json } from '../parts/json.tsx'
+import { JobData } from '../parts/job-data.tsx'
+import { Copy } from '../parts/json.tsx'
 import { Progress } from '../parts/progress.tsx'
 import { Stages } from '../parts/stages.tsx'
 import { State } from '../parts/state.tsx'
@@ -59,13 +60,7 @@ const tabs: Readonly<Record<string, (props: { job: JobView }) => React.ReactNode
   timeline: ({ job }) => <Timeline jobId={job.id} isOver={isFinal(jobLifecycle, job.state)} />,
   events: JobEvents,
   files: ({ job }) => <Files of="job" id={job.id} />,
-  data: ({ job }) => (
-    <Stack>
-      <Json label="Input" value={job.input} />
-      <Json label="Metadata" value={job.metadata} />
-      <Json label="All that is known of it" value={job} />
-    </Stack>
-  ),
+  data: JobData,
 }
 
 function Head({ job }: { job: JobView }) {

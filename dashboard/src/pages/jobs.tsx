@@ -1,38 +1,42 @@
-import { Button, Checkbox, Group, MultiSelect, Stack, Table, Text, TextInput, Title } from '@mantine/core'
+import { Button, Group, MultiSelect, Stack, Text, TextInput, Title } from '@mantine/core'
+import { useDebouncedCallback } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { useRef, useState } from 'react'
+import { useSearchParams } from 'wouter'
 import { type JobState, jobLifecycle } from '../../../src/kernel/job.ts'
 import { statesOf } from '../../../src/kernel/lifecycle.ts'
-import type { JobView } from '../../../src/protocol/jobs.ts'
+import { type JobOrder, jobOrders } from '../../../src/protocol/jobs.ts'
 import { BulkActions } from '../parts/bulk-actions.tsx'
 import { Fault } from '../parts/fault.tsx'
-import { Progress } from '../parts/progress.tsx'
-import { State } from '../parts/state.tsx'
+import { JobTable } from '../parts/job-table.tsx'
 import { useStill } from '../parts/still.ts'
-import { Ago, Took } from '../parts/when.tsx'
 import { api } from '../server.ts'
 
 /** What is looked for stands in the address, so that it can be sent to somebody. */
 export function Jobs() {
   const [params, setParams] = useSearchParams()
   const states = params.getAll('state') as JobState[]
-  const name = params.get('name') ?? ''
+  const search = params.get('search') ?? ''
+  const order = jobOrders.find(each => each === params.get('order')) ?? 'newest'
   const cursor = params.get('from') ?? undefined
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
-  const { data, error } = useQuery({
-    queryKey: ['jobs', states, name, cursor],
+  const question = ['jobs', states, search, order, cursor]
+  const { data, error, isPlaceholderData } = useQuery({
+    queryKey: question,
     queryFn: () =>
       api.jobs({
         limit: 50,
+        order,
+        total: true,
         ...(states.length > 0 && { state: states }),
-        ...(name !== '' && { name }),
+        ...(search !== '' && { search }),
         ...(cursor !== undefined && { cursor }),
       }),
     placeholderData: keepPreviousData,
   })
-  const still = useStill(data?.items ?? [])
+  const answered = useRef('')
+  if (!isPlaceholderData) answered.current = JSON.stringify(question)
+  const still = useStill(data?.items ?? [], answered.current)
   const put = (key: string, values: readonly string[]) =>
     setParams(old => {
       const next = new URLSearchParams(old)
@@ -41,8 +45,8 @@ export function Jobs() {
       for (const value of values) if (value !== '') next.append(key, value)
       return next
     })
-  const toggle = (id: string) =>
-    setChosen(old => new Set(old.has(id) ? [...old].filter(other => other !== id) : [...old, id]))
+  const lookFor = useDebouncedCallback((text: string) => put('search', [text]), 250)
+  const sort = (by: JobOrder) => put('order', by === 'newest' ? [] : [by])
   return (
     <Stack>
       <Title order={1} size="h3">
@@ -50,11 +54,12 @@ export function Jobs() {
       </Title>
       <Group align="end">
         <TextInput
-          label="Name"
-          placeholder="all of it"
-          defaultValue={name}
-          onChange={event => put('name', [event.currentTarget.value])}
-          w={220}
+          label="Search"
+          placeholder="name, id or correlation"
+          type="search"
+          defaultValue={search}
+          onChange={event => lookFor(event.currentTarget.value)}
+          w={240}
         />
         <MultiSelect
           label="State"
@@ -69,69 +74,33 @@ export function Jobs() {
       {error && data === undefined && <Fault error={error} />}
       {/* Its place is kept, lest the list moves when it comes. */}
       <Group h={30}>
+        {data?.total !== undefined && (
+          <Text size="sm" c="dimmed">
+            {data.total.toLocaleString()} {data.total === 1 ? 'job' : 'jobs'}
+          </Text>
+        )}
         {still.waiting > 0 && (
           <Button size="xs" variant="light" onClick={still.showNow}>
             {still.waiting} more or fewer: show
           </Button>
         )}
       </Group>
-      <Table.ScrollContainer minWidth={680} {...still.watch}>
-        <Table highlightOnHover>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th w={36} aria-label="Chosen" />
-              <Table.Th>Name</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Progress</Table.Th>
-              <Table.Th>Took</Table.Th>
-              <Table.Th>Submitted</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {still.items.map(job => (
-              <Row key={job.id} job={job} isChosen={chosen.has(job.id)} onChoose={() => toggle(job.id)} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <div {...still.watch}>
+        <JobTable jobs={still.items} order={order} onSort={sort} chosen={chosen} onChoose={setChosen} />
+      </div>
       {data?.items.length === 0 && <Text c="dimmed">No job is like that.</Text>}
       <Group>
         {cursor !== undefined && (
           <Button size="xs" variant="default" onClick={() => put('from', [])}>
-            Newest
+            First page
           </Button>
         )}
         {data?.next && (
           <Button size="xs" variant="default" onClick={() => put('from', [data.next!])}>
-            Older
+            Next page
           </Button>
         )}
       </Group>
     </Stack>
-  )
-}
-
-function Row({ job, isChosen, onChoose }: { job: JobView; isChosen: boolean; onChoose(): void }) {
-  return (
-    <Table.Tr>
-      <Table.Td>
-        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${job.name}`} />
-      </Table.Td>
-      <Table.Td>
-        <Link href={`/jobs/${job.id}`}>{harmless(job.name)}</Link>
-      </Table.Td>
-      <Table.Td>
-        <State of="job" state={job.state} />
-      </Table.Td>
-      <Table.Td>
-        <Progress of={job.progress} />
-      </Table.Td>
-      <Table.Td className="figures">
-        <Took from={job.createdAt} to={job.endedAt} />
-      </Table.Td>
-      <Table.Td className="figures">
-        <Ago at={job.createdAt} />
-      </Table.Td>
-    </Table.Tr>
   )
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useSearchParams } from 'wouter'
 import { Attention } from '../parts/attention.tsx'
+import { Happenings } from '../parts/happenings.tsx'
 import { Queues } from '../parts/queues.tsx'
 import { TryIt } from '../parts/try-it.tsx'
 import { Workers } from '../parts/workers.tsx'
@@ -41,6 +42,7 @@ export function Overview() {
         <Queues />
         <Workers />
       </SimpleGrid>
+      <Happenings />
     </Stack>
   )
 }

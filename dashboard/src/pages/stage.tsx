@@ -1,9 +1,9 @@
-import { Alert, Badge, Chip, Group, Stack, Tabs, Text, Title, UnstyledButton } from '@mantine/core'
+import { Alert, Badge, Chip, Group, Stack, Tabs, Title, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import { statesOf } from '../../../src/kernel/lifecycle.ts'
+import { isFinal, statesOf } from '../../../src/kernel/lifecycle.ts'
+import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../../../src/kernel/task.ts'
 import type { StageView } from '../../../src/protocol/jobs.ts'
 import { Actions } from '../parts/actions.tsx'
@@ -57,7 +57,7 @@ export function Stage({ id }: { id: string }) {
   )
 }
 
-function Tasks({ stage: { id, progress } }: { stage: StageView }) {
+function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageView }) {
   const [params, setParams] = useSearchParams()
   const state = (params.get('state') ?? '') as TaskState | ''
   const { data: troubles = [] } = useQuery({
@@ -65,13 +65,17 @@ function Tasks({ stage: { id, progress } }: { stage: StageView }) {
     queryFn: () => api.troubles({ stageId: id }),
     enabled: progress.bad > 0,
   })
-  const source = useMemo(
-    (): TaskSource => ({
-      key: [id, state],
-      read: page => api.stageTasks(id, { ...page, ...(state !== '' && { state }) }),
-    }),
-    [id, state],
-  )
+  const { data: counts } = useQuery({
+    queryKey: ['counts', id],
+    queryFn: () => api.stageCounts(id),
+    refetchInterval: isFinal(stageLifecycle, stageState) ? false : 2000,
+  })
+  const all = Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0)
+  const source: TaskSource = {
+    key: [id, state],
+    total: state === '' ? all : (counts?.[state] ?? 0),
+    read: page => api.stageTasks(id, { ...page, ...(state !== '' && { state }) }),
+  }
   const choose = (next: string) => setParams(next === '' ? {} : { state: next })
   return (
     <Stack gap="sm">
@@ -89,19 +93,18 @@ function Tasks({ stage: { id, progress } }: { stage: StageView }) {
       <Chip.Group value={state} onChange={value => choose(value as string)}>
         <Group gap="xs" role="radiogroup" aria-label="State">
           <Chip value="" size="xs">
-            all
+            all {all.toLocaleString()}
           </Chip>
-          {statesOf(taskLifecycle).map(each => (
-            <Chip key={each} value={each} size="xs">
-              {each.replaceAll('_', ' ')}
-            </Chip>
-          ))}
+          {statesOf(taskLifecycle)
+            .filter(each => each === state || (counts?.[each] ?? 0) > 0)
+            .map(each => (
+              <Chip key={each} value={each} size="xs">
+                {each.replaceAll('_', ' ')} {(counts?.[each] ?? 0).toLocaleString()}
+              </Chip>
+            ))}
         </Group>
       </Chip.Group>
-      <TaskList source={source} />
-      <Text size="xs" c="dimmed">
-        {progress.total.toLocaleString()} tasks
-      </Text>
+      {counts !== undefined && <TaskList key={state} source={source} />}
     </Stack>
   )
 }

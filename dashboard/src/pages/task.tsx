@@ -1,7 +1,7 @@
-import { Alert, Card, Group, SimpleGrid, Stack, Tabs, Text, Title } from '@mantine/core'
+import { Alert, Card, Code, Group, SimpleGrid, Stack, Tabs, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { harmless, harmlessLines } from '../../../src/kernel/harmless.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../../src/kernel/task.ts'
 import type { AttemptView, TaskView } from '../../../src/protocol/tasks.ts'
@@ -139,6 +139,14 @@ function Attempt({
         <Text size="sm" lineClamp={4} className="bad">
           {harmless(error.message)}
         </Text>
+      )}
+      {error?.stack !== undefined && (
+        <details>
+          <summary>stack</summary>
+          <Code block className="code" tabIndex={0} mah={240} style={{ overflow: 'auto' }}>
+            {harmlessLines(error.stack)}
+          </Code>
+        </details>
       )}
     </Card>
   )

@@ -14,7 +14,14 @@ interface Call {
 }
 
 export function Attention() {
-  const calls = [...useGates(), ...useDeadLetters(), ...useFailedJobs(), ...useLostWorkers(), ...useDoctor()]
+  const calls = [
+    ...useGates(),
+    ...useDeadLetters(),
+    ...useFailedJobs(),
+    ...useStuckJobs(),
+    ...useLostWorkers(),
+    ...useDoctor(),
+  ]
   if (calls.length === 0) {
     return (
       <Alert color="teal" variant="light" role="status">
@@ -84,6 +91,41 @@ function useFailedJobs(): Call[] {
   const text = failed.map(({ name }) => name).join(', ')
   const href = failed.length === 1 ? `/jobs/${failed[0]!.id}` : '/jobs?state=failed&state=expired'
   return [{ key: 'failed', title, text: harmless(text), href, grade: 'bad' }]
+}
+
+const longMs = 600_000
+
+/** Jobs whose tasks are due and nobody does them, and jobs that are long in coming to their end. */
+function useStuckJobs(): Call[] {
+  const { data: open } = useQuery({
+    queryKey: ['jobs', 'open'],
+    queryFn: () => api.jobs({ state: ['pending', 'running', 'stopping'], order: 'oldest', limit: 100 }),
+    refetchInterval: 10_000,
+  })
+  const { data: queues = [] } = useQuery({ queryKey: ['queues'], queryFn: () => api.queues(), refetchInterval: 5000 })
+  const { data: workers = [] } = useQuery({ queryKey: ['workers'], queryFn: () => api.workers() })
+  const served = new Set(workers.flatMap(worker => worker.queues))
+  const starving = new Set(
+    queues
+      .filter(
+        ({ queue, due, held, oldestSeconds }) =>
+          due > 0 && held === 0 && (oldestSeconds ?? 0) > 60 && !served.has(queue),
+      )
+      .map(({ queue }) => queue),
+  )
+  const stuck = (open?.items ?? []).flatMap(job => {
+    const stage = job.stages.find(
+      ({ state, queue }) => (state === 'running' || state === 'pending') && starving.has(queue),
+    )
+    if (stage !== undefined) return [{ job, why: `nobody works on queue ${stage.queue}` }]
+    const isLong = job.state === 'stopping' && Date.now() - Date.parse(job.changedAt) > longMs
+    return isLong ? [{ job, why: 'has been stopping for long' }] : []
+  })
+  const [first] = stuck
+  if (first === undefined) return []
+  const title = stuck.length === 1 ? 'A job is stuck' : `${stuck.length} jobs are stuck`
+  const text = stuck.map(({ job, why }) => `${job.name}: ${why}`).join(' · ')
+  return [{ key: 'stuck', title, text: harmless(text), href: `/jobs/${first.job.id}`, grade: 'warning' }]
 }
 
 /** Heard of in the last ten minutes, and silent now with work in hand. */

@@ -5,7 +5,7 @@ import type { StatsPoint, StatsView } from '../../../src/protocol/stats.ts'
 import { api } from '../server.ts'
 import { Chart } from './chart.tsx'
 
-/** Throughput, latency and failures over time. */
+/** Throughput, latency, depth and failures over time. */
 export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
   const { data } = useQuery({
     queryKey: ['stats', sinceSeconds],
@@ -14,12 +14,12 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
   })
   const made = useMemo(() => (data === undefined ? undefined : seriesOf(data)), [data])
   if (made === undefined) return null
-  const { times, sums } = made
+  const { times, sums, depths } = made
   const perSecond = (pick: (sum: Sum) => number) =>
     sums.map(sum => (sum === undefined ? 0 : pick(sum) / data!.bucketSeconds))
   const longest = (pick: (sum: Sum) => number | null) => sums.map(sum => (sum === undefined ? null : pick(sum)))
   return (
-    <SimpleGrid cols={{ base: 1, md: 3 }}>
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Chart
         title="Tasks queued and ended"
         unit="/s"
@@ -41,6 +41,15 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
         ]}
       />
       <Chart
+        title="How deep the queues are"
+        unit=""
+        times={times}
+        lines={[
+          { label: 'ready', colour: '#4c6ef5', values: depths.map(({ due }) => due) },
+          { label: 'running', colour: '#15aabf', values: depths.map(({ held }) => held) },
+        ]}
+      />
+      <Chart
         title="Failed attempts and lost leases"
         unit="/s"
         times={times}
@@ -52,6 +61,8 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
     </SimpleGrid>
   )
 }
+
+const none = { due: 0, held: 0 }
 
 interface Sum {
   queued: number
@@ -65,7 +76,7 @@ interface Sum {
 }
 
 /** One point for every stretch, also where nothing happened; over all types, of latencies the longest. */
-function seriesOf({ from, to, bucketSeconds, series }: StatsView): { times: number[]; sums: (Sum | undefined)[] } {
+function seriesOf({ from, to, bucketSeconds, series, depths }: StatsView) {
   const [first, last] = [Date.parse(from) / 1000, Date.parse(to) / 1000]
   const times: number[] = []
   for (let at = Math.floor(first / bucketSeconds) * bucketSeconds; at <= last; at += bucketSeconds) times.push(at)
@@ -74,7 +85,12 @@ function seriesOf({ from, to, bucketSeconds, series }: StatsView): { times: numb
     const at = Date.parse(point.at) / 1000
     byTime.set(at, add(byTime.get(at), point))
   }
-  return { times, sums: times.map(at => byTime.get(at)) }
+  const deep = new Map<number, { due: number; held: number }>()
+  for (const { at, due, held } of depths) {
+    const before = deep.get(Date.parse(at) / 1000) ?? none
+    deep.set(Date.parse(at) / 1000, { due: before.due + due, held: before.held + held })
+  }
+  return { times, sums: times.map(at => byTime.get(at)), depths: times.map(at => deep.get(at) ?? none) }
 }
 
 function add(sum: Sum | undefined, point: StatsPoint): Sum {

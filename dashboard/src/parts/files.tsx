@@ -1,12 +1,12 @@
 /** Files that were put out, and for each which inputs made it and what was made of it. */
-import { Anchor, Modal, Stack, Table, Text } from '@mantine/core'
+import { Anchor, Card, Modal, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
+import type { Making } from '../../../src/protocol/artifacts.ts'
 import { api } from '../server.ts'
 import { Fault } from './fault.tsx'
-import { Json } from './json.tsx'
 import { State } from './state.tsx'
 
 export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) {
@@ -47,19 +47,61 @@ export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) 
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {uri !== undefined && <Lineage uri={uri} onClose={() => setUri(undefined)} />}
+      {uri !== undefined && <Lineage uri={uri} onFile={setUri} onClose={() => setUri(undefined)} />}
     </>
   )
 }
 
-function Lineage({ uri, onClose }: { uri: string; onClose(): void }) {
+interface LineageProps {
+  uri: string
+  onFile(uri: string): void
+  onClose(): void
+}
+
+function Lineage({ uri, onFile, onClose }: LineageProps) {
   const { data, error } = useQuery({ queryKey: ['lineage', uri], queryFn: () => api.lineage({ uri }) })
   return (
     <Modal opened onClose={onClose} size="lg" title={harmless(uri)} closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
         {error && <Fault error={error} />}
-        {data && <Json label="Which inputs made it, and what was made of it" value={data} />}
+        {data && <Makings title="Made by" makings={data.madeBy} onFile={onFile} />}
+        {data && <Makings title="Used by" makings={data.usedBy} onFile={onFile} />}
       </Stack>
     </Modal>
   )
+}
+
+/** Tasks that made a file, or used it; with what they were given and what they put out, to go on from. */
+function Makings(props: { title: string; makings: readonly Making[]; onFile(uri: string): void }) {
+  const { title, makings, onFile } = props
+  return (
+    <div>
+      <Text size="sm" fw={600}>
+        {title}
+      </Text>
+      {makings.length === 0 && (
+        <Text size="sm" c="dimmed">
+          nobody that is known
+        </Text>
+      )}
+      {makings.map(({ taskId, inputs, outputs }) => (
+        <Card key={taskId} withBorder padding="xs" mt={4}>
+          <Link href={`/tasks/${taskId}`}>task {taskId.slice(-8)}</Link>
+          <Uris label="from" uris={inputs.map(({ uri }) => uri)} onFile={onFile} />
+          <Uris label="to" uris={outputs.map(({ uri }) => uri)} onFile={onFile} />
+        </Card>
+      ))}
+    </div>
+  )
+}
+
+function Uris({ label, uris, onFile }: { label: string; uris: readonly string[]; onFile(uri: string): void }) {
+  return uris.map(uri => (
+    <Text size="sm" key={uri}>
+      {label}{' '}
+      <Anchor component="button" type="button" size="sm" onClick={() => onFile(uri)}>
+        {harmless(uri)}
+      </Anchor>
+    </Text>
+  ))
 }

@@ -10,11 +10,14 @@ export interface Still<Item> {
   readonly watch: { onPointerEnter(): void; onPointerLeave(): void }
 }
 
-export function useStill<Item extends { readonly id: string }>(current: readonly Item[]): Still<Item> {
+/** `question`: what the items answer. Those that answer another one are shown at once, wherever the pointer is. */
+export function useStill<Item extends { readonly id: string }>(current: readonly Item[], question = ''): Still<Item> {
   const [isOver, setOver] = useState(false)
   const [, look] = useState(0)
   const kept = useRef<readonly Item[]>(current)
-  if (!isOver) kept.current = current
+  const answered = useRef(question)
+  if (!isOver || answered.current !== question) kept.current = current
+  answered.current = question
   const byId = new Map(current.map(item => [item.id, item]))
   const shown = kept.current.map(item => byId.get(item.id) ?? item)
   const known = new Set(shown.map(({ id }) => id))

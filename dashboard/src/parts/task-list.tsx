@@ -1,82 +1,84 @@
-/** Tasks by the thousand: only those that are seen are drawn, and more are read as one comes near the end. */
+/** Tasks by the hundred thousand: only those that are seen are drawn, and only the pages that they are on are read. */
 import { Group, Text } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useThrottledValue } from '@mantine/hooks'
+import { useQueries } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef } from 'react'
+import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { TaskState } from '../../../src/kernel/task.ts'
 import type { Page, TaskView } from '../../../src/protocol/tasks.ts'
 import { Fault } from './fault.tsx'
 import { State } from './state.tsx'
 import { Ago } from './when.tsx'
 
 const rowHeight = 38
-const pageSize = 200
+const pageSize = 100
 
 export interface TaskSource {
   readonly key: readonly unknown[]
-  read(query: { limit: number; cursor?: string }): Promise<Page<TaskView>>
+  /** How many there are. */
+  readonly total: number
+  /** The oldest first, so that what comes is at the end and moves nothing. */
+  read(page: { limit: number; offset: number; order: 'oldest' }): Promise<Page<TaskView>>
 }
 
 export function TaskList({ source, height = 560 }: { source: TaskSource; height?: number }) {
   const scroller = useRef<HTMLDivElement>(null)
-  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: ['tasks', ...source.key],
-    queryFn: ({ pageParam }) => source.read({ limit: pageSize, ...(pageParam !== undefined && { cursor: pageParam }) }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: page => page.next ?? undefined,
-  })
-  const tasks = data?.pages.flatMap(({ items }) => items) ?? []
   const rows = useVirtualizer({
-    count: tasks.length + (hasNextPage ? 1 : 0),
+    count: source.total,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 12,
   })
   const seen = rows.getVirtualItems()
-  const last = seen.at(-1)?.index ?? 0
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && last >= tasks.length - 50) void fetchNextPage()
-  }, [last, tasks.length, hasNextPage, isFetchingNextPage, fetchNextPage])
-  if (error) return <Fault error={error} />
-  if (data !== undefined && tasks.length === 0) return <Text c="dimmed">There are none.</Text>
+  const near = [...new Set(seen.map(({ index }) => Math.floor(index / pageSize)))].join()
+  // Who flies past a page does not want to read it.
+  const pages = useThrottledValue(near, 100).split(',').filter(Boolean).map(Number)
+  const read = useQueries({
+    queries: pages.map(page => ({
+      queryKey: ['tasks', ...source.key, page],
+      queryFn: () => source.read({ limit: pageSize, offset: page * pageSize, order: 'oldest' }),
+      refetchInterval: 2000,
+    })),
+  })
+  const fault = read.find(({ error, data }) => error !== null && data === undefined)?.error
+  const taskAt = (index: number) => read[pages.indexOf(Math.floor(index / pageSize))]?.data?.items[index % pageSize]
+  if (fault) return <Fault error={fault} />
+  if (source.total === 0) return <Text c="dimmed">There are none.</Text>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section ref={scroller} className="scroller" style={{ height }} tabIndex={0} aria-label="Tasks">
       <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
-        {seen.map(({ index, start }) => {
-          const task = tasks[index]
-          return (
-            <div
-              key={index}
-              className="row"
-              style={{
-                position: 'absolute',
-                top: 0,
-                left: 0,
-                right: 0,
-                height: rowHeight,
-                transform: `translateY(${start}px)`,
-              }}
-            >
-              {task === undefined ? <Text p="xs">…</Text> : <TaskRow task={task} />}
-            </div>
-          )
-        })}
+        {seen.map(({ index, start }) => (
+          <div key={index} className="row" style={{ height: rowHeight, transform: `translateY(${start}px)` }}>
+            <TaskRow index={index} task={taskAt(index)} />
+          </div>
+        ))}
       </div>
     </section>
   )
 }
 
-function TaskRow({ task }: { task: TaskView }) {
+/** Drawn anew only when its task has changed: while one scrolls, nothing else is done. */
+const TaskRow = memo(function TaskRow({ index, task }: { index: number; task: TaskView | undefined }) {
   return (
     <Group wrap="nowrap" h="100%" px="xs" gap="md">
+      <Text size="sm" c="dimmed" className="figures" w={64} visibleFrom="sm">
+        {(index + 1).toLocaleString()}
+      </Text>
+      {task !== undefined && <Row task={task} />}
+    </Group>
+  )
+})
+
+function Row({ task }: { task: TaskView }) {
+  return (
+    <>
       <Link href={`/tasks/${task.id}`} className="figures">
         {task.id.slice(-8)}
       </Link>
       <div style={{ width: 120, flexShrink: 0 }}>
-        <State of="task" state={task.state as TaskState} />
+        <State of="task" state={task.state} />
       </div>
       <Text size="sm" truncate flex={1} c="dimmed">
         {harmless(task.error?.message ?? JSON.stringify(task.payload) ?? '').slice(0, 200)}
@@ -87,6 +89,6 @@ function TaskRow({ task }: { task: TaskView }) {
       <Text size="sm" className="figures" w={90}>
         <Ago at={task.changedAt} />
       </Text>
-    </Group>
+    </>
   )
 }

@@ -16,7 +16,7 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
     queryFn: () => api.timeline(jobId, { limit: 300 }),
     refetchInterval: isOver ? false : 2000,
   })
-  const now = useNow(isOver ? 60_000 : 1000)
+  const now = useNow()
   if (data === undefined) return null
   const { from, to } = rangeOf(data, now)
   const place = (at: string | null) => (100 * ((at === null ? to : Date.parse(at)) - from)) / (to - from)

@@ -1,5 +1,5 @@
 /** Moments and spans for people; the exact moment is in the title. */
-import { useEffect, useState } from 'react'
+import { useSyncExternalStore } from 'react'
 
 const steps: readonly [number, string][] = [
   [86_400, 'd'],
@@ -15,14 +15,28 @@ export function span(seconds: number): string {
   return `${count < 10 && size > 1 ? Math.floor(count * 10) / 10 : Math.floor(count)} ${unit}`
 }
 
-/** Tells the time every so often, so that "3 s ago" goes on. */
-export function useNow(everyMs = 1000): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs)
-    return () => clearInterval(timer)
-  }, [everyMs])
-  return now
+const lookers = new Set<() => void>()
+let now = Date.now()
+let timer: ReturnType<typeof setInterval> | undefined
+
+/** One clock for all that is shown: a list has a hundred moments in it. */
+function onTick(look: () => void): () => void {
+  lookers.add(look)
+  timer ??= setInterval(() => {
+    now = Date.now()
+    for (const each of lookers) each()
+  }, 1000)
+  return () => {
+    lookers.delete(look)
+    if (lookers.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** Tells the time every second, so that "3 s ago" goes on. */
+export function useNow(): number {
+  return useSyncExternalStore(onTick, () => now)
 }
 
 export function Ago({ at }: { at: string | null }) {

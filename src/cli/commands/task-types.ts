@@ -35,4 +35,14 @@ const typeShow = apiCommand({
   run: async ({ api, args }) => view(args.type, await api.taskType(args.type)),
 })
 
-export const typeCommands: readonly Command[] = [typeSet, typeShow]
+const typeList = apiCommand({
+  name: 'type list',
+  says: 'List the types that something was said of.',
+  async run({ api }) {
+    const types = await api.taskTypes()
+    const show = () => (types.length === 0 ? ['Nothing was said of any type.'] : types.map(({ type }) => type))
+    return { data: types, show }
+  },
+})
+
+export const typeCommands: readonly Command[] = [typeList, typeSet, typeShow]
