@@ -17,6 +17,11 @@ const looks = {
   phone: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
 } as const
 
+/** With a stack that is the same wherever this runs. */
+function failure(message: string, where: string): Error {
+  return Object.assign(new Error(message), { stack: `Error: ${message}\n    at ${where} (tasks.ts:12:11)` })
+}
+
 const tasks = [
   defineTask({
     type: 'extract',
@@ -25,7 +30,7 @@ const tasks = [
       const { page } = payload as { page: number }
       ctx.log.info('reading', { page })
       await sleep(150 + ((page * 137) % 500))
-      if (page % 5 === 3 && Math.random() < 0.7) throw new Error(`page ${page} is smudged`)
+      if (page % 5 === 3 && ctx.attempt === 1) throw failure(`page ${page} is smudged`, 'extract')
       return { words: page * 10 }
     },
   }),
@@ -34,7 +39,7 @@ const tasks = [
     type: 'send',
     retry: { attempts: 1 },
     handler: async (payload: unknown) => {
-      throw new Error(`letter ${(payload as { n: number }).n} was returned: no such address`)
+      throw failure(`letter ${(payload as { n: number }).n} was returned: no such address`, 'send')
     },
   }),
 ]
@@ -64,7 +69,7 @@ async function fill(engine: Pawl) {
     name: 'census',
     stages: [{ name: 'count', task: 'count', payloads: numbers(100_000) }],
   })
-  await sleep(12_000)
+  await sleep(70_000)
   const [dead] = (await engine.deadLetters()).items
   return {
     overview: '/',
@@ -86,6 +91,7 @@ async function take(browser: Browser, url: string, pages: Readonly<Record<string
       const page = await context.newPage()
       await page.goto(`${url}${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
+      if (name === 'overview') await page.locator('canvas').nth(3).waitFor()
       await sleep(1500)
       await page.screenshot({ path: join(folder, `${name}-${look}.png`) })
       await page.close()

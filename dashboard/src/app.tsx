@@ -19,7 +19,9 @@ import { useMe } from './me.tsx'
 import logo from './pawl.svg'
 import { api } from './server.ts'
 
-const Overview = lazy(() => import('./pages/overview.tsx').then(page => ({ default: page.Overview })))
+const overview = import('./pages/overview.tsx').then(page => ({ default: page.Overview }))
+// Nearly everybody comes here first, so it is not waited for until it is asked for.
+const Overview = lazy(() => overview)
 const Jobs = lazy(() => import('./pages/jobs.tsx').then(page => ({ default: page.Jobs })))
 const Job = lazy(() => import('./pages/job.tsx').then(page => ({ default: page.Job })))
 
@@ -91,11 +93,17 @@ function Pages({ onGo }: { onGo(): void }) {
     queryKey: ['stages', 'waiting'],
     queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
   })
+  const { data: troubles = [] } = useQuery({
+    queryKey: ['troubles', 'dead letters'],
+    queryFn: () => api.troubles({ state: 'dead_lettered' }),
+    refetchInterval: 10_000,
+  })
+  const letters = troubles.reduce((sum, { count }) => sum + count, 0)
   const pages = [
     { path: '/', label: 'Overview', count: 0 },
     { path: '/jobs', label: 'Jobs', count: 0 },
     { path: '/gates', label: 'Gates', count: waiting?.items.length ?? 0 },
-    { path: '/dead-letters', label: 'Dead letters', count: 0 },
+    { path: '/dead-letters', label: 'Dead letters', count: letters },
   ]
   return pages.map(({ path, label, count }) => (
     <NavLink

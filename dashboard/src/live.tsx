@@ -25,6 +25,7 @@ const types = [
 ]
 
 const readAgainMs = 300
+const settleMs = 1500
 const mostKept = 500
 
 export function Live({ children }: { children: ReactNode }) {
@@ -46,8 +47,9 @@ export function Live({ children }: { children: ReactNode }) {
         setEvents(old => [...came.toReversed(), ...old].slice(0, mostKept))
       },
       onLink(now) {
-        // Whatever happened meanwhile: look anew.
-        if (now === 'live' && before !== 'live') readAgain()
+        // Whatever happened meanwhile: look anew. What has only just been read is left alone for a moment.
+        if (now === 'live' && before === 'joining') setTimeout(readAgain, settleMs)
+        else if (now === 'live' && before !== 'live') readAgain()
         before = now
         setLink(now)
       },

@@ -14,7 +14,8 @@ inBrowser(
     for (const { id, epoch } of claimed)
       await engine.fail(id, epoch, { error: { message: `letter ${epoch} was returned` } })
     const page = await open(`/#/jobs/${id}`)
-    const why = 'It failed because stage send failed: 3 of 3 tasks ended badly: 3 × “letter # was returned”.'
+    const why =
+      'It failed because stage send failed: 3 of 3 tasks exhausted their retries: 3 × “letter # was returned”.'
     await page.getByText(why).waitFor()
   },
 )

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import type { BrowserContextOptions } from 'playwright-core'
 import { inBrowser } from './browser.ts'
 
 const markup = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
@@ -55,10 +56,16 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-for (const colorScheme of ['light', 'dark'] as const) {
+const looks: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  'on a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
+}
+
+for (const [look, context] of Object.entries(looks)) {
   inBrowser(
-    `no page has a serious fault for people who read by other means (${colorScheme})`,
-    { context: { colorScheme, bypassCSP: true } },
+    `no page has a serious fault for people who read by other means, nor is wider than its window (${look})`,
+    { context: { ...context, bypassCSP: true } },
     async ({ engine, page, server }) => {
       const { id, stages } = await engine.submit({
         name: 'invoices',
@@ -81,7 +88,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         '/',
         '/#/jobs',
         `/#/jobs/${id}`,
-        `/#/jobs/${id}?tab=timeline`,
+        ...['timeline', 'events', 'files', 'data'].map(tab => `/#/jobs/${id}?tab=${tab}`),
         `/#/stages/${stages[0]!.id}`,
         `/#/tasks/${bad!.id}`,
         '/#/gates',
@@ -97,6 +104,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
         const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
         const told = serious.map(({ id, nodes }) => [id, nodes[0]!.html, nodes[0]!.failureSummary])
         assert.deepEqual(told, [], path)
+        const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+        assert.equal(await page.evaluate(wide), false, `${path} is wider than its window`)
       }
     },
   )

@@ -7,7 +7,7 @@ import type { StageView } from '../../../src/protocol/jobs.ts'
 import { useMe } from '../me.tsx'
 import { usePerform } from '../parts/actions.tsx'
 import { Fault } from '../parts/fault.tsx'
-import { Ago } from '../parts/when.tsx'
+import { Ago, Took } from '../parts/when.tsx'
 import { api } from '../server.ts'
 
 /** What waits for somebody, the longest first. */
@@ -46,8 +46,8 @@ function Gate({ stage }: { stage: StageView }) {
           <Link href={`/stages/${stage.id}`}>{stage.name}</Link>
         </Text>
         <Text size="sm" c="dimmed">
-          {told?.items[0] !== undefined && `asked for by ${harmless(told.items[0].actor)}, `}waits since{' '}
-          <Ago at={stage.changedAt} />
+          {told?.items[0] !== undefined && `asked for by ${harmless(told.items[0].actor)}, `}has waited for{' '}
+          <Took from={stage.changedAt} to={null} />
           {gate?.until && (
             <>
               , until <Ago at={gate.until} />

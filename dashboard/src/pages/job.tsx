@@ -96,10 +96,11 @@ function Head({ job }: { job: JobView }) {
 }
 
 function Why({ job }: { job: JobView }) {
+  const failed = job.stages.find(({ state }) => state === 'failed')
   const { data: troubles = [] } = useQuery({
-    queryKey: ['troubles', job.id],
-    queryFn: () => api.troubles({ jobId: job.id }),
-    enabled: job.progress.bad > 0,
+    queryKey: ['troubles', failed?.id],
+    queryFn: () => api.troubles({ stageId: failed!.id }),
+    enabled: failed !== undefined,
   })
   const why = whyOf(job, troubles)
   if (why === undefined) return null

@@ -1,6 +1,7 @@
 /** What needs a person now; if nothing does, it says so. */
 import { Alert, Card, Group, SimpleGrid, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
 import { api } from '../server.ts'
@@ -143,10 +144,19 @@ function useLostWorkers(): Call[] {
   return [{ key: 'lost', title: 'Workers fell silent', text: harmless(text), grade: 'warning' }]
 }
 
+const afterTheRestMs = 2000
+
+/** It looks at everything, so it is asked when all else that is shown has been. */
 function useDoctor(): Call[] {
+  const [isDue, setDue] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setDue(true), afterTheRestMs)
+    return () => clearTimeout(timer)
+  }, [])
   const { data } = useQuery({
     queryKey: ['doctor'],
     queryFn: () => api.doctor(),
+    enabled: isDue,
     refetchInterval: 60_000,
     staleTime: 55_000,
   })

@@ -20,6 +20,7 @@ export interface ChartProps {
 }
 
 const height = 190
+const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 })
 
 export function Chart({ title, unit, times, lines }: ChartProps) {
   const { ref, width } = useElementSize()
@@ -37,7 +38,7 @@ export function Chart({ title, unit, times, lines }: ChartProps) {
         legend: { live: true },
         axes: [
           { stroke: ink, grid },
-          { stroke: ink, grid, size: 56, values: (_, ticks) => ticks.map(tick => `${tick} ${unit}`) },
+          { stroke: ink, grid, size: 64, values: (_, ticks) => ticks.map(tick => `${short.format(tick)} ${unit}`) },
         ],
         scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-3) * 1.1] } },
         series: [
@@ -47,7 +48,7 @@ export function Chart({ title, unit, times, lines }: ChartProps) {
             stroke: colour,
             width: 2,
             spanGaps: false,
-            points: { show: times.length < 3 },
+            points: { show: true, size: 4 },
           })),
         ],
       },

@@ -29,6 +29,7 @@ export function Graph({ job }: { job: JobView }) {
         nodeTypes={nodeTypes}
         colorMode={scheme}
         fitView
+        minZoom={0.1}
         fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
         nodesDraggable={false}
         nodesConnectable={false}

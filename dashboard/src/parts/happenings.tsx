@@ -43,9 +43,12 @@ export function Happenings() {
 function Happening({ event: { id, entity, entityId, type, to, ts, actor } }: { event: EventView }) {
   return (
     <Group gap="sm" wrap="nowrap" mih={28} data-event={id}>
-      <Link href={`/${entity}s/${entityId}`} className="figures">
-        {entity} {entityId.slice(-8)}
+      <Link href={`/${entity}s/${entityId}`} className="short-id">
+        {entityId.slice(-8)}
       </Link>
+      <Text size="sm" w={48}>
+        {entity}
+      </Text>
       {type === `${entity}.${to}` ? <State of={entity as Entity} state={to} /> : <Text size="sm">{type}</Text>}
       <Text size="xs" c="dimmed" truncate flex={1}>
         {harmless(actor)}

@@ -26,7 +26,7 @@ export function Queues() {
       )}
       {busy.length > 0 && (
         <Table.ScrollContainer minWidth={420}>
-          <Table>
+          <Table horizontalSpacing={6}>
             <Table.Thead>
               <Table.Tr>
                 {['Queue', 'Ready', 'Running', 'Later', 'Paused', 'Oldest', 'Ended /s'].map(head => (

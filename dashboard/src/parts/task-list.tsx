@@ -74,7 +74,7 @@ const TaskRow = memo(function TaskRow({ index, task }: { index: number; task: Ta
 function Row({ task }: { task: TaskView }) {
   return (
     <>
-      <Link href={`/tasks/${task.id}`} className="figures">
+      <Link href={`/tasks/${task.id}`} className="short-id">
         {task.id.slice(-8)}
       </Link>
       <div style={{ width: 120, flexShrink: 0 }}>

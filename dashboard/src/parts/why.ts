@@ -25,13 +25,32 @@ export function whyOf(job: JobView, troubles: readonly TroubleView[]): string | 
   return `It ${verb} because ${what}: ${detailOf(first, troubles)}`
 }
 
+/** How a task can have gone bad by itself; what was called off with it is not why. */
+const fates: Readonly<Record<string, string>> = {
+  exhausted_retries: 'exhausted their retries',
+  timeout: 'ran out of time',
+  infrastructure_failure: 'were lost by their workers',
+  validation_failed: 'had a payload that was refused',
+  failed: 'failed for good',
+  expired: 'were not done in time',
+  dead_lettered: 'were set aside',
+}
+
 function detailOf(stage: JobView['stages'][number], troubles: readonly TroubleView[]): string {
   const known = stage.cause === null ? undefined : causes[stage.cause]
   if (known !== undefined) return stage.error === null ? `${known}.` : `${known} (${stage.error.message}).`
   const { bad, total } = stage.progress
-  const said = troubles.slice(0, 3).map(({ count, message }) => `${count} × “${message}”`)
-  const ended = `${bad} of ${total} tasks ended badly`
-  return said.length === 0 ? `${ended}.` : `${ended}: ${said.join(', ')}${troubles.length > 3 ? ' and more' : ''}.`
+  const mine = troubles.filter(({ state }) => state !== 'cancelled')
+  const byFate = new Map<string, number>()
+  for (const { reasonCode, state, count } of mine) {
+    const fate = fates[reasonCode ?? ''] ?? fates[state] ?? 'ended badly'
+    byFate.set(fate, (byFate.get(fate) ?? 0) + count)
+  }
+  const fate = [...byFate].map(([how, count]) => `${count} of ${total} tasks ${how}`).join(', ')
+  const said = mine.filter(({ message }) => message !== '').map(({ count, message }) => `${count} × “${message}”`)
+  const ended = fate === '' ? `${bad} of ${total} tasks ended badly` : fate
+  const more = said.length > 3 ? ' and more' : ''
+  return said.length === 0 ? `${ended}.` : `${ended}: ${said.slice(0, 3).join(', ')}${more}.`
 }
 
 const because = (cause: string | null, plain: string) => (cause === null || cause === plain ? '' : `: ${cause}`)

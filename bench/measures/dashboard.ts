@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Measure } from '../contender.ts'
+import { openOwnStore } from '../own-store.ts'
+import { table, whole } from '../report.ts'
+import { median } from '../statistics.ts'
+
+const program = process.env.PAWL_BROWSER ?? '/usr/bin/chromium'
+const tasks = 100_000
+const scrollSeconds = 5
+
+/** Of the browser, in which what is given to `evaluate` runs. */
+declare const requestAnimationFrame: (step: (now: number) => void) => void
+
+/** How soon the dashboard can be used, and how it scrolls through a stage of 100,000 tasks, in a real browser. */
+export const measure: Measure = {
+  name: 'dashboard',
+  async run({ cluster, quick }) {
+    const title = 'The dashboard in a browser'
+    if (!existsSync(program)) return { title, markdown: 'There is no browser here.\n' }
+    const store = await openOwnStore(cluster, 'dashboard')
+    const server = join(import.meta.dirname, '../programs/server.ts')
+    const child = spawn(process.execPath, [server, store.url], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+    try {
+      const [said] = await once(child.stdout, 'data')
+      const url = String(said).trim()
+      const payloads = Array.from({ length: tasks }, (_, n) => n)
+      const { stages } = await store.engine.submit({
+        name: 'census',
+        stages: [{ name: 'count', task: 'count', payloads }],
+      })
+      const rounds = quick ? 1 : 5
+      const loads: number[] = []
+      for (let round = 0; round < rounds; round++) loads.push(await loadMs(browser, url))
+      const page = await browser.newPage()
+      await page.goto(`${url}/#/stages/${stages[0]!.id}`)
+      await page.getByLabel('Tasks', { exact: true }).waitFor()
+      const { frames, longestMs } = await scroll(page)
+      const rows = [
+        ['first load until the overview can be used, median', `${whole(median(loads))} ms`],
+        [`frames a second while scrolling ${whole(tasks)} tasks`, frames.toFixed(1)],
+        ['the longest time between two frames', `${longestMs.toFixed(0)} ms`],
+      ]
+      return { title, markdown: `${table(['', ''], rows)}\n` }
+    } finally {
+      await browser.close()
+      child.kill('SIGTERM')
+      await store.close()
+    }
+  },
+}
+
+/** With an empty cache, from the first byte that is asked for until what the page is for can be read and pressed. */
+async function loadMs(browser: Browser, url: string): Promise<number> {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  // Since the address was entered, by the page's own clock.
+  await page.addInitScript(`new MutationObserver(() => {
+    if (document.querySelector('nav a') && document.querySelector('h1')) globalThis.usableMs ??= performance.now()
+  }).observe(document, { childList: true, subtree: true })`)
+  await page.goto(url)
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  const took = (await page.evaluate('usableMs')) as number
+  await context.close()
+  return took
+}
+
+/** A hundred rows a second, as fast as one reads, for some seconds. */
+function scroll(page: Page): Promise<{ frames: number; longestMs: number }> {
+  return page.getByLabel('Tasks', { exact: true }).evaluate(
+    (list, seconds) =>
+      new Promise(resolve => {
+        const began = performance.now()
+        let [last, frames, longestMs] = [began, 0, 0]
+        const step = (now: number) => {
+          frames += 1
+          longestMs = Math.max(longestMs, now - last)
+          last = now
+          list.scrollTop = ((now - began) / 1000) * 3800
+          if (now - began < seconds * 1000) requestAnimationFrame(step)
+          else resolve({ frames: (frames / (now - began)) * 1000, longestMs })
+        }
+        requestAnimationFrame(step)
+      }),
+    scrollSeconds,
+  )
+}
