@@ -16,6 +16,7 @@ import { Link, Route, Router, Switch, useLocation } from 'wouter'
 import { useHashPath, useHashSearch } from './hash.ts'
 import { Live, useLink } from './live.tsx'
 import { useMe } from './me.tsx'
+import { Boundary } from './parts/boundary.tsx'
 import logo from './pawl.svg'
 import { api } from './server.ts'
 
@@ -42,6 +43,7 @@ export function App() {
 
 function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure()
+  const [location] = useLocation()
   return (
     <AppShell
       header={{ height: 52 }}
@@ -70,18 +72,20 @@ function Frame() {
         <Pages onGo={close} />
       </AppShell.Navbar>
       <AppShell.Main>
-        <Suspense>
-          <Switch>
-            <Route path="/" component={Overview} />
-            <Route path="/jobs" component={Jobs} />
-            <Route path="/jobs/:id">{({ id }) => <Job id={id} />}</Route>
-            <Route path="/stages/:id">{({ id }) => <Stage id={id} />}</Route>
-            <Route path="/tasks/:id">{({ id }) => <Task id={id} />}</Route>
-            <Route path="/gates" component={Gates} />
-            <Route path="/dead-letters" component={DeadLetters} />
-            <Route>There is no such page.</Route>
-          </Switch>
-        </Suspense>
+        <Boundary key={location}>
+          <Suspense>
+            <Switch>
+              <Route path="/" component={Overview} />
+              <Route path="/jobs" component={Jobs} />
+              <Route path="/jobs/:id">{({ id }) => <Job id={id} />}</Route>
+              <Route path="/stages/:id">{({ id }) => <Stage id={id} />}</Route>
+              <Route path="/tasks/:id">{({ id }) => <Task id={id} />}</Route>
+              <Route path="/gates" component={Gates} />
+              <Route path="/dead-letters" component={DeadLetters} />
+              <Route>There is no such page.</Route>
+            </Switch>
+          </Suspense>
+        </Boundary>
       </AppShell.Main>
     </AppShell>
   )

@@ -54,11 +54,26 @@ inBrowser(
 )
 
 inBrowser(
+  'a page whose parts could not be loaded while the server was away comes by itself when it is back',
+  { expects: /ERR_|Failed to (load|fetch)|dynamically imported/ },
+  async ({ engine, server, page }, t) => {
+    await engine.submit({ name: 'invoices', stages: [{ name: 'extract', task: 'extract' }] })
+    await page.getByText('live', { exact: true }).waitFor()
+    await server.close()
+    await page.getByText('connection lost').waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: 'Jobs' }).click()
+    await page.getByText('This part cannot be shown').waitFor()
+    const again = await startServer(engine, { port: Number(new URL(server.url).port) })
+    t.after(() => again.close())
+    await page.getByRole('link', { name: 'invoices' }).waitFor({ timeout: 60_000 })
+  },
+)
+
+inBrowser(
   'the feed is cut again and again while much happens: each event is told once, and none is missed',
   { expects: /ERR_|Failed to load/ },
   async ({ engine, server, page }, t) => {
     const spec = { name: 'many', stages: [{ name: 'a', task: 'a' }] }
-    await engine.submit(spec)
     await page.getByText('live', { exact: true }).waitFor()
     const from = (await engine.events({ latest: 0 })).next
     const options = { port: Number(new URL(server.url).port) }

@@ -6,6 +6,7 @@ import { jobLifecycle } from '../../../src/kernel/job.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import type { JobView } from '../../../src/protocol/jobs.ts'
 import { Actions } from '../parts/actions.tsx'
+import { Boundary } from '../parts/boundary.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Files } from '../parts/files.tsx'
@@ -30,9 +31,11 @@ export function Job({ id }: { id: string }) {
     <Stack>
       <Head job={job} />
       <Why job={job} />
-      <Suspense>
-        <Graph job={job} />
-      </Suspense>
+      <Boundary>
+        <Suspense>
+          <Graph job={job} />
+        </Suspense>
+      </Boundary>
       <Tabs
         value={params.get('tab') ?? 'stages'}
         onChange={tab => setParams(tab === null || tab === 'stages' ? {} : { tab })}

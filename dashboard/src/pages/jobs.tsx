@@ -35,7 +35,7 @@ export function Jobs() {
     placeholderData: keepPreviousData,
   })
   const answered = useRef('')
-  if (!isPlaceholderData) answered.current = JSON.stringify(question)
+  if (data !== undefined && !isPlaceholderData) answered.current = JSON.stringify(question)
   const still = useStill(data?.items ?? [], answered.current)
   const put = (key: string, values: readonly string[]) =>
     setParams(old => {

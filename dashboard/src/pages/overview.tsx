@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useSearchParams } from 'wouter'
 import { Attention } from '../parts/attention.tsx'
+import { Boundary } from '../parts/boundary.tsx'
 import { Happenings } from '../parts/happenings.tsx'
 import { Queues } from '../parts/queues.tsx'
 import { TryIt } from '../parts/try-it.tsx'
@@ -35,9 +36,11 @@ export function Overview() {
         />
       </Group>
       <Attention />
-      <Suspense>
-        <Charts sinceSeconds={ranges[range] ?? 3600} />
-      </Suspense>
+      <Boundary>
+        <Suspense>
+          <Charts sinceSeconds={ranges[range] ?? 3600} />
+        </Suspense>
+      </Boundary>
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <Queues />
         <Workers />

@@ -7,7 +7,7 @@ import { Ago } from './when.tsx'
 /** What happened, oldest first, and by whom. */
 export function Events({ of, events }: { of: Entity; events: readonly EventView[] }) {
   return (
-    <Table.ScrollContainer minWidth={560}>
+    <Table.ScrollContainer type="native" tabIndex={0} minWidth={560}>
       <Table>
         <Table.Thead>
           <Table.Tr>

@@ -17,7 +17,7 @@ export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) 
   if (data?.items.length === 0) return <Text c="dimmed">It has put out no files.</Text>
   return (
     <>
-      <Table.ScrollContainer minWidth={600}>
+      <Table.ScrollContainer type="native" tabIndex={0} minWidth={600}>
         <Table>
           <Table.Thead>
             <Table.Tr>

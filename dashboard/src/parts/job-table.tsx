@@ -22,7 +22,7 @@ export function JobTable({ jobs, order, onSort, chosen, onChoose }: JobTableProp
   const toggle = (id: string) =>
     onChoose(old => new Set(old.has(id) ? [...old].filter(other => other !== id) : [...old, id]))
   return (
-    <Table.ScrollContainer minWidth={740}>
+    <Table.ScrollContainer type="native" tabIndex={0} minWidth={740}>
       <Table highlightOnHover>
         <Table.Thead>
           <Table.Tr>

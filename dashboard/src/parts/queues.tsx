@@ -25,7 +25,7 @@ export function Queues() {
         </Text>
       )}
       {busy.length > 0 && (
-        <Table.ScrollContainer minWidth={420}>
+        <Table.ScrollContainer type="native" tabIndex={0} minWidth={420}>
           <Table horizontalSpacing={6}>
             <Table.Thead>
               <Table.Tr>

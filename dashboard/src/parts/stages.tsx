@@ -8,7 +8,7 @@ import { Took } from './when.tsx'
 
 export function Stages({ stages }: { stages: readonly StageView[] }) {
   return (
-    <Table.ScrollContainer minWidth={700}>
+    <Table.ScrollContainer type="native" tabIndex={0} minWidth={700}>
       <Table highlightOnHover>
         <Table.Thead>
           <Table.Tr>

@@ -17,7 +17,7 @@ export function Workers() {
         </Text>
       )}
       {data.length > 0 && (
-        <Table.ScrollContainer minWidth={420}>
+        <Table.ScrollContainer type="native" tabIndex={0} minWidth={420}>
           <Table>
             <Table.Thead>
               <Table.Tr>
