@@ -109,6 +109,7 @@ const browser = await chromium.launch({
   executablePath: process.env.PAWL_BROWSER ?? '/usr/bin/chromium',
   args: ['--no-sandbox'],
 })
+await take(browser, server.url, { empty: '/' })
 await take(browser, server.url, await fill(engine))
 await browser.close()
 for (const worker of workers) await worker.stop()

@@ -68,7 +68,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
-    else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}.`])
+    else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}. Look at it in a browser.`])
     if (!json && spoken.rootDialect)
       screen.say(`At ${server.url.slice(0, -ownRoot.length)}/ it speaks ${spoken.rootDialect}.`)
     if (flags.demo) await demonstrate(engine, server.url, { screen, json }, told).catch(tellIn(screen))
@@ -94,7 +94,7 @@ async function parts() {
 async function demonstrate(engine: Pawl, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
   const job = await showDemo(engine, { screen, signal: told, silent: json }, job => {
     if (json) screen.jsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
-    else screen.say(['A demonstration job: ', styled('cyan', `${url}/v1/jobs/${job.id}`)])
+    else screen.say(['A demonstration job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])
   })
   if (told.aborted) return
   if (json) return screen.jsonLine({ demo: job.id, state: job.state })
