@@ -6,19 +6,21 @@ import {
   Group,
   NavLink,
   Text,
+  UnstyledButton,
   useComputedColorScheme,
   useMantineColorScheme,
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
+import { harmless } from '../../src/kernel/harmless.ts'
 import { useHashPath, useHashSearch } from './hash.ts'
 import { Live, useLink } from './live.tsx'
 import { useMe } from './me.tsx'
 import { Boundary } from './parts/boundary.tsx'
 import logo from './pawl.svg'
-import { api } from './server.ts'
+import { keyInHand, takeKey } from './server.ts'
+import { useDeadLetterGroups, useWaiting } from './waiting.ts'
 
 const overview = import('./pages/overview.tsx').then(page => ({ default: page.Overview }))
 // Nearly everybody comes here first, so it is not waited for until it is asked for.
@@ -93,20 +95,14 @@ function Frame() {
 
 function Pages({ onGo }: { onGo(): void }) {
   const [location] = useLocation()
-  const { data: waiting } = useQuery({
-    queryKey: ['stages', 'waiting'],
-    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
-  })
-  const { data: troubles = [] } = useQuery({
-    queryKey: ['troubles', 'dead letters'],
-    queryFn: () => api.troubles({ state: 'dead_lettered' }),
-    refetchInterval: 10_000,
-  })
+  const { data: waiting } = useWaiting()
+  const { data: troubles = [] } = useDeadLetterGroups()
   const letters = troubles.reduce((sum, { count }) => sum + count, 0)
+  const isHere = (path: string) => (path === '/' ? location === '/' : location.startsWith(path))
   const pages = [
     { path: '/', label: 'Overview', count: 0 },
     { path: '/jobs', label: 'Jobs', count: 0 },
-    { path: '/gates', label: 'Gates', count: waiting?.items.length ?? 0 },
+    { path: '/gates', label: 'Gates', count: waiting?.total ?? 0 },
     { path: '/dead-letters', label: 'Dead letters', count: letters },
   ]
   return pages.map(({ path, label, count }) => (
@@ -115,7 +111,8 @@ function Pages({ onGo }: { onGo(): void }) {
       component={Link}
       href={path}
       label={label}
-      active={path === '/' ? location === '/' : location.startsWith(path)}
+      active={isHere(path)}
+      {...(isHere(path) && { 'aria-current': 'page' as const })}
       onClick={onGo}
       rightSection={
         count > 0 ? (
@@ -144,11 +141,21 @@ function Connection() {
   )
 }
 
+function forget(): void {
+  takeKey(undefined)
+  location.reload()
+}
+
 function Who() {
   const { name, role } = useMe()
   return (
     <Text size="xs" c="dimmed" visibleFrom="sm">
-      {name === null ? role : `${name} (${role})`}
+      {name === null ? role : `${harmless(name)} (${role})`}
+      {keyInHand() !== undefined && (
+        <UnstyledButton fz="xs" td="underline" ml={6} onClick={forget}>
+          forget the key
+        </UnstyledButton>
+      )}
     </Text>
   )
 }

@@ -13,6 +13,16 @@ export interface Watch {
   readonly jobId?: string
   onEvents(events: readonly EventView[]): void
   onLink(link: Link): void
+  /** The server does not let this key look any more. */
+  onRefused(): void
+}
+
+class Refused extends Error {
+  readonly status: number
+  constructor(status: number) {
+    super(`The feed answered ${status}.`)
+    this.status = status
+  }
 }
 
 const longestPauseMs = 10_000
@@ -37,12 +47,17 @@ async function follow(watch: Watch, over: AbortSignal): Promise<void> {
     }
     try {
       last ??= (await api.events({ latest: 0 })).next
-      await readOnce(watch, last, over, id => {
-        last = id
-        pauseMs = 500
+      await readOnce(watch, last, over, {
+        onOpen: () => (pauseMs = 500),
+        onId: id => (last = id),
       })
-    } catch {
+    } catch (error) {
       if (over.aborted) return
+      if (error instanceof Refused) {
+        // The place is gone, as after a restore: begin where the feed is now, and read all anew.
+        if (error.status === 400 || error.status === 410) last = undefined
+        if (error.status === 401 || error.status === 403) watch.onRefused()
+      }
     }
     if (document.hidden) continue
     watch.onLink('lost')
@@ -56,7 +71,7 @@ async function readOnce(
   { types, jobId, onEvents, onLink }: Watch,
   last: string,
   over: AbortSignal,
-  onId: (id: string) => void,
+  { onOpen, onId }: { onOpen(): void; onId(id: string): void },
 ): Promise<void> {
   const ending = new AbortController()
   const end = () => ending.abort()
@@ -73,7 +88,8 @@ async function readOnce(
       headers: { ...headers(), accept: 'text/event-stream', 'last-event-id': last },
       signal: ending.signal,
     })
-    if (!response.ok || response.body === null) throw new Error(`The feed answered ${response.status}.`)
+    if (!response.ok || response.body === null) throw new Refused(response.status)
+    onOpen()
     onLink('live')
     let came: EventView[] = []
     const parser = createParser({
@@ -83,10 +99,11 @@ async function readOnce(
       },
     })
     const text = new TextDecoder()
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const reader = response.body.getReader()
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
       clearTimeout(silence)
       silence = setTimeout(end, longestSilenceMs)
-      parser.feed(text.decode(chunk, { stream: true }))
+      parser.feed(text.decode(read.value, { stream: true }))
       if (came.length > 0) onEvents(came)
       came = []
     }

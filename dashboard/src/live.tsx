@@ -21,8 +21,14 @@ export const useHappenings = () => useContext(LiveContext).events
 const types = [
   ...statesOf(jobLifecycle).map(state => `job.${state}`),
   ...statesOf(stageLifecycle).map(state => `stage.${state}`),
-  ...['job.cancel_requested', 'job.priority_changed', 'job.metadata_changed', 'stage.approved', 'stage.rejected'],
+  ...['cancel_requested', 'priority_changed', 'metadata_changed', 'sealed', 'compensated'].map(what => `job.${what}`),
+  ...['cancel_requested', 'hold_requested', 'approved', 'rejected', 'metadata_changed', 'sealed'].map(
+    what => `stage.${what}`,
+  ),
 ]
+
+/** What no event of a job or a stage changes, or what is dear and asked in its own time. */
+const apart = new Set<unknown>(['doctor', 'stats', 'me', 'task-types', 'asked for by', 'job name', 'lineage'])
 
 const readAgainMs = 300
 const settleMs = 1500
@@ -36,7 +42,11 @@ export function Live({ children }: { children: ReactNode }) {
     let isDue = false
     const readAgain = () => {
       isDue = false
-      void queries.invalidateQueries()
+      // One that is being asked is let be: asked anew each time, a slow answer would never come.
+      void queries.invalidateQueries(
+        { predicate: ({ queryKey: [about] }) => !apart.has(about) },
+        { cancelRefetch: false },
+      )
     }
     let before: Link = 'joining'
     return watchFeed({
@@ -46,6 +56,7 @@ export function Live({ children }: { children: ReactNode }) {
         isDue = true
         setEvents(old => [...came.toReversed(), ...old].slice(0, mostKept))
       },
+      onRefused: () => void queries.invalidateQueries({ queryKey: ['me'] }),
       onLink(now) {
         // Whatever happened meanwhile: look anew. What has only just been read is left alone for a moment.
         if (now === 'live' && before === 'joining') setTimeout(readAgain, settleMs)

@@ -19,6 +19,9 @@ export function WithKey({ children }: { children: ReactNode }) {
   })
   if (isPending) return <Middle>{<Loader aria-label="Loading" />}</Middle>
   if (error && data === undefined) return <Middle>{<Fault error={error} />}</Middle>
+  if (data && !data.permissions.includes('read')) {
+    return <Middle>This key ({data.role}) may not look at anything: ask for one of another role.</Middle>
+  }
   if (data) return <MeContext.Provider value={data}>{children}</MeContext.Provider>
   return (
     <Middle>

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
+import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { served } from '../../test/harness/served.ts'
 import { defineTask } from '../worker/define-task.ts'
+import { startWorker } from '../worker/worker.ts'
 
 const letter = defineTask({
   type: 'letter',
@@ -50,7 +52,13 @@ test('a dead letter is not redriven with a payload that its worker would refuse,
 
 test('what is no JSON Schema is refused, and the type stays as it was', async t => {
   const { engine } = await fresh(t)
-  const bad = [{ $ref: '#/nowhere' }, 'text', { $defs: { a: { $ref: 'https://elsewhere/b' } }, $ref: '#/$defs/a' }]
+  const bad = [
+    { type: 'object', properties: { a: { pattern: '(' } } },
+    { type: 'object', properties: { a: { $ref: '#/$defs/none' } } },
+    { $ref: '#/nowhere' },
+    'text',
+    { $defs: { a: { $ref: 'https://elsewhere/b' } }, $ref: '#/$defs/a' },
+  ]
   for (const payloadSchema of bad) {
     await assert.rejects(engine.putTaskType('letter', { payloadSchema } as never), { code: 'OPTION_INVALID' })
   }
@@ -62,4 +70,12 @@ test('a schema that cannot be told as JSON Schema still checks what is queued', 
   const odd = defineTask({ type: 'odd', payload: z.bigint(), handler: async () => {} })
   await assert.rejects(engine.enqueue(odd, 'x' as never), { code: 'PAYLOAD_REFUSED' })
   assert.deepEqual(await engine.taskType('odd'), {})
+})
+
+test('a worker that has no schema any more takes the old one away', async t => {
+  const { engine } = await fresh(t)
+  await engine.register(letter)
+  const plain = defineTask({ type: 'letter', handler: async () => {} })
+  await using _worker = startWorker(engine, [plain], { drainSeconds: 1 })
+  await eventually('it is gone', async () => (await engine.taskType('letter')).payloadSchema === undefined)
 })

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 
 const kinds: Readonly<Record<string, string>> = {
@@ -53,8 +54,12 @@ export function bindDashboard(app: FastifyInstance): void {
     const bytes = readFileSync(join(folder, 'assets', name))
     const kind = kinds[extname(name)] ?? 'application/octet-stream'
     // Its name holds a digest of what it is, so it never changes.
-    app.get(`/assets/${name}`, (_request, reply) =>
-      reply.type(kind).header('cache-control', 'public, max-age=31536000, immutable').send(bytes),
-    )
+    let packed: Buffer | undefined
+    app.get(`/assets/${name}`, (request, reply) => {
+      reply.type(kind).header('cache-control', 'public, max-age=31536000, immutable').header('vary', 'accept-encoding')
+      if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(bytes)
+      packed ??= gzipSync(bytes)
+      return reply.header('content-encoding', 'gzip').send(packed)
+    })
   }
 }

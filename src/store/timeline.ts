@@ -39,12 +39,13 @@ export interface AttemptRow {
 export function attemptsOfJob(sql: Sql, jobId: string, limit: number): Promise<AttemptRow[]> {
   return sql<AttemptRow>`
     with stages as (
-      select id, ordinal, greatest(1, ceil(${limit}::float8 / count(*) over ())) as share
+      select id, ordinal, greatest(1, floor(${limit}::float8 / count(*) over ())) as share
         from pawl.stage where job_id = ${jobId}::uuid
     ), chosen as (
       select t.id, t.stage_id, t.state, t.history, s.ordinal
         from stages s cross join lateral (
           select id, stage_id, state, history from pawl.task where stage_id = s.id order by id limit s.share::int) as t
+       order by s.ordinal, t.id
        limit ${limit}::int
     )
     select t.id, t.stage_id, t.state, (t.history[1]).ts as created_at, a.*

@@ -93,7 +93,11 @@ export class Worker {
     const ending = new AbortController()
     const beating = this.#heart.keepBeating(ending.signal)
     const { untilAnswered } = this.#line
-    await Promise.all(this.#tasks.map(task => untilAnswered(() => this.#engine.putTaskType(task.type, recordOf(task)))))
+    await Promise.all(
+      this.#tasks.map(task =>
+        untilAnswered(() => this.#engine.putTaskType(task.type, { payloadSchema: null, ...recordOf(task) })),
+      ),
+    )
     await this.#fetch()
     await this.#drain()
     ending.abort()

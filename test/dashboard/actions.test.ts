@@ -160,3 +160,46 @@ inBrowser('a job’s files are listed, and each says what made it and what was m
   await dialog.getByText('Used by').waitFor()
   await dialog.getByRole('button', { name: `${outbox.uri}scan.txt` }).waitFor()
 })
+
+inBrowser('charts reach as far back as is asked for, and that stands in the address', {}, async ({ engine, open }) => {
+  await engine.enqueue('mail', null)
+  const page = await open('/')
+  const asked = page.waitForRequest(/sinceSeconds=86400/)
+  await page.getByText('1 d', { exact: true }).click()
+  await asked
+  assert.match(page.url(), /range=1/)
+})
+
+inBrowser(
+  'one dead letter is mended and redriven by itself; its trace id can be copied',
+  { context: { permissions: ['clipboard-read', 'clipboard-write'] } },
+  async ({ engine, open }) => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const ids = await Promise.all([1, 2].map(async n => (await engine.enqueue('mail', n, { retry, traceparent })).id))
+    for (const { id, epoch } of await engine.claims({ worker: 'w', queues: ['mail'], claim: 2 })) {
+      await engine.fail(id, epoch, { error: { message: 'no such street' } })
+    }
+    const page = await open(`/#/tasks/${ids[0]}`)
+    await page.getByLabel('Copy the trace id').click()
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), '4bf92f3577b34da6a3ce929d0e0e4736')
+    await page.getByRole('button', { name: 'Edit and redrive' }).click()
+    await page.getByLabel(/Another payload/).fill('{"to": "Bob"}')
+    await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
+    await eventually('it waits again', async () => (await engine.task(ids[0]!)).state === 'queued')
+    assert.deepEqual((await engine.task(ids[0]!)).payload, { to: 'Bob' })
+    assert.equal((await engine.task(ids[1]!)).state, 'dead_lettered')
+  },
+)
+
+inBrowser('dead letters are redriven at a rate, and how far it has come is shown', {}, async ({ engine, open }) => {
+  await engine.enqueueMany([1, 2, 3].map(payload => ({ type: 'mail', payload, retry })))
+  for (const { id, epoch } of await engine.claims({ worker: 'w', queues: ['mail'], claim: 3 })) {
+    await engine.fail(id, epoch, { error: { message: 'no host' } })
+  }
+  const page = await open('/#/dead-letters')
+  await page.getByRole('button', { name: 'Redrive …' }).click()
+  await page.getByLabel(/At most so many a second/).fill('0.01')
+  await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
+  await page.getByText(/Redrive running: 1 of 3/).waitFor()
+  assert.equal((await engine.deadLetters()).items.length, 2)
+})

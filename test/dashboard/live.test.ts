@@ -35,6 +35,21 @@ inBrowser(
   },
 )
 
+inBrowser('counts rise while a stage goes on, on the pages of the job and of the stage', {}, async run => {
+  const { engine, open } = run
+  const { id, stages } = await engine.submit({
+    name: 'census',
+    stages: [{ name: 'count', task: 'count', payloads: [1, 2, 3] }],
+  })
+  const pages = [await open(`/#/jobs/${id}`), await open(`/#/stages/${stages[0]!.id}`), await open('/#/jobs')]
+  for (const done of ['1/3', '2/3']) {
+    const [claimed] = await engine.claims({ worker: 'w', queues: ['count'], start: true })
+    await engine.succeed(claimed!.id, claimed!.epoch)
+    for (const page of pages) await page.getByText(done).first().waitFor()
+  }
+  await pages[1]!.getByText('succeeded 2').waitFor()
+})
+
 inBrowser(
   'a connection that is cut is shown and healed, and what happened meanwhile is there',
   { expects: /ERR_|Failed to load/ },

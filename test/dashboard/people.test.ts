@@ -107,6 +107,9 @@ inBrowser(
     await page.goto(`${server.url}/#/jobs/${id}`)
     await page.getByRole('heading', { name: 'invoices' }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
+    await page.goto(`${server.url}/#/gates`)
+    await page.getByText('Your key may look, and not approve.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0)
     const refused = await fetch(`${server.url}/v1/jobs/${id}/cancel`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { BrowserContextOptions } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { inBrowser } from './browser.ts'
 
 const markup = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
@@ -12,11 +12,12 @@ inBrowser(
   'markup and terminal escapes in names, payloads, errors and logs are shown as text',
   {},
   async ({ engine, page, server }) => {
+    const odd = markup + escapes
     const { id, stages } = await engine.submit({
-      name: markup,
-      stages: [{ name: 'a', task: 'a', payloads: [{ markup, escapes }], retry: { attempts: 1 } }],
+      name: odd,
+      stages: [{ name: odd, task: odd, payloads: [{ markup, escapes }], retry: { attempts: 1 } }],
     })
-    const [claimed] = await engine.claims({ worker: `w${markup.slice(0, 40)}`, queues: ['a'], start: true })
+    const [claimed] = await engine.claims({ worker: `w${odd.slice(0, 40)}`, queues: [odd], start: true })
     await engine.sync({
       worker: 'w',
       beats: [{ id: claimed!.id, epoch: claimed!.epoch, logs: [{ n: 1, message: markup + escapes }] }],
@@ -28,6 +29,7 @@ inBrowser(
       '/',
       '/#/jobs',
       `/#/jobs/${id}`,
+      ...['timeline', 'events', 'data'].map(tab => `/#/jobs/${id}?tab=${tab}`),
       `/#/stages/${stages[0]!.id}`,
       `/#/tasks/${claimed!.id}`,
       '/#/dead-letters',
@@ -35,18 +37,22 @@ inBrowser(
       await page.goto(`${server.url}${path}`)
       await page.reload()
       await page.getByText('<img src=x').first().waitFor()
+      assert.deepEqual(await hiddenIn(page), [], path)
     }
     await page.goto(`${server.url}/#/tasks/${claimed!.id}`)
     await page.getByRole('tab', { name: 'logs' }).click()
     await page.getByLabel('Logs').getByText('<script>').waitFor()
     assert.equal(await page.evaluate('window.hacked'), undefined)
-    const shown = await page.innerText('body')
-    assert.deepEqual(
-      ['\u001b', '\u0007', '\u202e'].filter(one => shown.includes(one)),
-      [],
-    )
+    assert.deepEqual(await hiddenIn(page), [])
   },
 )
+
+/** What cannot be seen and yet acts: in the text, the names for those who do not see, and the tab's own. */
+async function hiddenIn(page: Page): Promise<string[]> {
+  const told = (await page.evaluate(`[document.title, document.body.innerText,
+    ...[...document.querySelectorAll('[title],[aria-label]')].map(one => one.title + one.ariaLabel)].join()`)) as string
+  return ['\u001b', '\u0007', '\u202e'].filter(one => told.includes(one))
+}
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 

@@ -10,12 +10,13 @@ import type { CommandOutput } from '../../src/commands/command-task.ts'
 import type { Page, TaskView } from '../../src/protocol/tasks.ts'
 import type { Asked, Fault } from '../files/small-s3.ts'
 import { commandFleet, type Fleet, fill, hurried, textsIn } from '../harness/command-fleet.ts'
+import { often } from '../harness/effort.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Program } from '../harness/program.ts'
 import { type Dice, dice } from '../model/dice.ts'
 
 /** Each becomes two files. By hand, in a quarter of an hour: PAWL_CHAOS_FILES=10000 */
-const count = Number(process.env.PAWL_CHAOS_FILES ?? 120)
+const count = Number(process.env.PAWL_CHAOS_FILES ?? often(150))
 const seed = Number(process.env.PAWL_CHAOS_SEED ?? Date.now() % 1_000_000_007)
 const minutes = Math.max(5, count / 50)
 
@@ -142,7 +143,8 @@ async function untilItEnds(fleet: Fleet, jobId: string): Promise<Attempt[]> {
   const ends = fleet.jobEnds(jobId, minutes * 60 - 30).finally(() => stopping.abort())
   const waking: Promise<void>[] = [ends.then(() => {})]
   for (let turn = 0; !stopping.signal.aborted; turn++) {
-    await sleep(1000 + chance.throw() * 2000)
+    // Longer than a program takes to begin, also where the machine is busy: else nothing is ever done.
+    await sleep(2000 + chance.throw() * 2500)
     const at = Math.floor(chance.throw() * members.length)
     // Not often: a babysitter that has just begun to look waits before it takes anybody for lost.
     if (turn % 40 === 5) server = await again(server, fleet.startServer)

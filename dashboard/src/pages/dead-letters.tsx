@@ -1,4 +1,4 @@
-import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
+import { Badge, Button, Card, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -6,44 +6,58 @@ import { harmless } from '../../../src/kernel/harmless.ts'
 import type { TroubleView } from '../../../src/protocol/timeline.ts'
 import { useMe } from '../me.tsx'
 import { Fault } from '../parts/fault.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { Redrive, RedriveProgress } from '../parts/redrive.tsx'
 import { useStill } from '../parts/still.ts'
 import { TaskList, type TaskSource } from '../parts/task-list.tsx'
 import { Ago } from '../parts/when.tsx'
 import { api } from '../server.ts'
+import { useDeadLetterGroups } from '../waiting.ts'
 
 /** What was set aside for people, by what is alike. */
 export function DeadLetters() {
-  const { data, error } = useQuery({
-    queryKey: ['troubles', 'dead letters'],
-    queryFn: () => api.troubles({ state: 'dead_lettered' }),
-    refetchInterval: 3000,
-  })
+  const { data, error } = useDeadLetterGroups()
   const [redrive, setRedrive] = useState<string>()
   const groups = (data ?? []).map(group => ({ ...group, id: idOf(group) }))
   const still = useStill(groups)
-  // A group that is gone is shown as gone at once, for whoever has just redriven it has the pointer on it.
-  const shown = still.items.filter(({ id }) => groups.some(group => group.id === id))
+  const there = new Set(groups.map(({ id }) => id))
   return (
     <Stack>
-      <Title order={1} size="h3">
-        Dead letters
-      </Title>
+      <Heading>Dead letters</Heading>
       {error && data === undefined && <Fault error={error} />}
       {redrive !== undefined && <RedriveProgress id={redrive} />}
       {data?.length === 0 && <Text c="dimmed">There are none: nothing was set aside.</Text>}
+      {still.waiting > 0 && (
+        <Button size="xs" variant="light" w="fit-content" onClick={still.showNow}>
+          {still.waiting} more or fewer: show
+        </Button>
+      )}
       <Stack {...still.watch}>
-        {shown.map(group => (
-          <Alike key={group.id} group={group} onRedrive={setRedrive} />
+        {still.items.map(group => (
+          <Alike key={group.id} group={group} isGone={!there.has(group.id)} onRedrive={setRedrive} />
         ))}
       </Stack>
     </Stack>
   )
 }
 
+/** A message alone cannot be asked for. */
+const whichOf = ({ type, queue, reasonCode }: TroubleView) => ({
+  type,
+  queue,
+  ...(reasonCode !== null && { reasonCode }),
+})
+
 const idOf = ({ reasonCode, type, queue, message }: TroubleView) => JSON.stringify([reasonCode, type, queue, message])
 
-function Alike({ group, onRedrive }: { group: TroubleView; onRedrive(id: string): void }) {
+interface AlikeProps {
+  group: TroubleView
+  /** It keeps its place while the pointer is over the list, lest a click meets another. */
+  isGone: boolean
+  onRedrive(id: string): void
+}
+
+function Alike({ group, isGone, onRedrive }: AlikeProps) {
   const { reasonCode, type, queue, message, count, newestAt, oldestAt, taskId } = group
   const [isOpen, setOpen] = useState(false)
   const [asks, setAsks] = useState(false)
@@ -57,7 +71,7 @@ function Alike({ group, onRedrive }: { group: TroubleView; onRedrive(id: string)
           </Badge>
           <div>
             <Text fw={600}>
-              {type} · {reasonCode}
+              {harmless(type)} · {reasonCode}
             </Text>
             <Text size="sm">{harmless(message)}</Text>
           </div>
@@ -67,7 +81,8 @@ function Alike({ group, onRedrive }: { group: TroubleView; onRedrive(id: string)
           <Button size="xs" variant="default" onClick={() => setOpen(!isOpen)}>
             {isOpen ? 'Hide them' : 'Show them'}
           </Button>
-          {permissions.includes('operate') && (
+          {isGone && <Text size="sm">There are none any more.</Text>}
+          {permissions.includes('operate') && !isGone && (
             <Button size="xs" onClick={() => setAsks(true)}>
               Redrive …
             </Button>
@@ -75,17 +90,25 @@ function Alike({ group, onRedrive }: { group: TroubleView; onRedrive(id: string)
         </Group>
       </Group>
       <Text size="xs" c="dimmed" mt={4}>
-        queue {queue}, from <Ago at={oldestAt} /> to <Ago at={newestAt} />
+        queue {harmless(queue)}, from <Ago at={oldestAt} /> to <Ago at={newestAt} />
       </Text>
       {isOpen && <Letters group={group} />}
-      {asks && <Redrive group={group} onClose={() => setAsks(false)} onRedrive={onRedrive} />}
+      {asks && (
+        <Redrive
+          which={whichOf(group)}
+          taskId={taskId}
+          type={type}
+          onClose={() => setAsks(false)}
+          onRedrive={onRedrive}
+        />
+      )}
     </Card>
   )
 }
 
-/** All of the same type, queue and reason, whatever each says: a message alone cannot be asked for. */
-function Letters({ group: { type, queue, reasonCode } }: { group: TroubleView }) {
-  const which = { state: 'dead_lettered', type, queue, ...(reasonCode !== null && { reasonCode }) } as const
+/** All of the same type, queue and reason, whatever each says. */
+function Letters({ group }: { group: TroubleView }) {
+  const which = { state: 'dead_lettered' as const, ...whichOf(group) }
   const { data } = useQuery({
     queryKey: ['tasks', 'count', which],
     queryFn: () => api.tasks({ ...which, limit: 1, total: true }),

@@ -1,4 +1,4 @@
-import { Button, Card, Group, JsonInput, Stack, Text, Textarea, Title } from '@mantine/core'
+import { Button, Card, Group, JsonInput, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -7,33 +7,45 @@ import type { StageView } from '../../../src/protocol/jobs.ts'
 import { useMe } from '../me.tsx'
 import { usePerform } from '../parts/actions.tsx'
 import { Fault } from '../parts/fault.tsx'
+import { Heading } from '../parts/heading.tsx'
+import { useStill } from '../parts/still.ts'
 import { Ago, Took } from '../parts/when.tsx'
 import { api } from '../server.ts'
+import { mostGates, useWaiting } from '../waiting.ts'
 
 /** What waits for somebody, the longest first. */
 export function Gates() {
-  const { data, error } = useQuery({
-    queryKey: ['stages', 'waiting'],
-    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
-  })
+  const { data, error } = useWaiting()
+  const still = useStill(data?.items ?? [])
+  const waits = new Set(data?.items.map(({ id }) => id))
   return (
     <Stack>
-      <Title order={1} size="h3">
-        Gates
-      </Title>
+      <Heading>Gates</Heading>
       {error && data === undefined && <Fault error={error} />}
       {data?.items.length === 0 && <Text c="dimmed">Nothing waits for an approval.</Text>}
-      {data?.items.map(stage => (
-        <Gate key={stage.id} stage={stage} />
-      ))}
+      {data !== undefined && data.total! > mostGates && (
+        <Text c="dimmed">
+          The {mostGates} that have waited longest, of {data.total}.
+        </Text>
+      )}
+      <Stack {...still.watch}>
+        {still.items.map(stage => (
+          <Gate key={stage.id} stage={stage} waits={waits.has(stage.id)} />
+        ))}
+      </Stack>
     </Stack>
   )
 }
 
-function Gate({ stage }: { stage: StageView }) {
-  const { data: job } = useQuery({ queryKey: ['job', stage.jobId], queryFn: () => api.job(stage.jobId) })
+/** One that was answered keeps its place while the pointer is over the list, lest a click meets another. */
+function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
+  const { data: job } = useQuery({
+    queryKey: ['job name', stage.jobId],
+    queryFn: () => api.job(stage.jobId),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
   const { data: told } = useQuery({
-    queryKey: ['job-events', stage.jobId, 'first'],
+    queryKey: ['asked for by', stage.jobId],
     queryFn: () => api.jobEvents(stage.jobId, { limit: 1 }),
     staleTime: Number.POSITIVE_INFINITY,
   })
@@ -42,8 +54,8 @@ function Gate({ stage }: { stage: StageView }) {
     <Card withBorder>
       <Group justify="space-between" mb="xs">
         <Text fw={600}>
-          <Link href={`/jobs/${stage.jobId}`}>{job?.name ?? '…'}</Link> ·{' '}
-          <Link href={`/stages/${stage.id}`}>{stage.name}</Link>
+          <Link href={`/jobs/${stage.jobId}`}>{harmless(job?.name ?? '…')}</Link> ·{' '}
+          <Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>
         </Text>
         <Text size="sm" c="dimmed">
           {told?.items[0] !== undefined && `asked for by ${harmless(told.items[0].actor)}, `}has waited for{' '}
@@ -64,7 +76,7 @@ function Gate({ stage }: { stage: StageView }) {
           {approvals.length > 0 && `: ${approvals.map(({ by }) => harmless(by)).join(', ')}`}
         </Text>
       )}
-      <Answer stage={stage} />
+      {waits ? <Answer stage={stage} /> : <Text size="sm">It was answered.</Text>}
     </Card>
   )
 }

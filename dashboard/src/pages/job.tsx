@@ -1,15 +1,18 @@
-import { Alert, Anchor, Group, Stack, Tabs, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Group, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, useSearchParams } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
 import { jobLifecycle } from '../../../src/kernel/job.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import type { JobView } from '../../../src/protocol/jobs.ts'
+import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Boundary } from '../parts/boundary.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Files } from '../parts/files.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { JobData } from '../parts/job-data.tsx'
 import { Copy } from '../parts/json.tsx'
 import { Progress } from '../parts/progress.tsx'
@@ -23,7 +26,11 @@ import { api } from '../server.ts'
 const Graph = lazy(() => import('../parts/graph.tsx').then(part => ({ default: part.Graph })))
 
 export function Job({ id }: { id: string }) {
-  const { data: job, error } = useQuery({ queryKey: ['job', id], queryFn: () => api.job(id) })
+  const { data: job, error } = useQuery({
+    queryKey: ['job', id],
+    queryFn: () => api.job(id),
+    refetchInterval: untilOver(jobLifecycle),
+  })
   const [params, setParams] = useSearchParams()
   // What could not be read again is shown as it was; the badge above says that the connection is lost.
   if (job === undefined) return error ? <Fault error={error} /> : null
@@ -71,9 +78,7 @@ function Head({ job }: { job: JobView }) {
     <>
       <Group justify="space-between">
         <Group>
-          <Title order={1} size="h3">
-            {job.name}
-          </Title>
+          <Heading>{job.name}</Heading>
           <State of="job" state={job.state} />
           {job.round > 1 && <Text size="sm">round {job.round}</Text>}
         </Group>
@@ -113,12 +118,12 @@ function Why({ job }: { job: JobView }) {
       variant="light"
       aria-label="Why"
     >
-      {why}
+      {harmless(why)}
     </Alert>
   )
 }
 
 function JobEvents({ job }: { job: JobView }) {
   const { data } = useQuery({ queryKey: ['job-events', job.id], queryFn: () => api.jobEvents(job.id, { limit: 1000 }) })
-  return <Events of="job" events={data?.items ?? []} />
+  return <Events of="job" page={data} />
 }

@@ -1,13 +1,14 @@
-import { Button, Group, MultiSelect, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Group, MultiSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { type JobState, jobLifecycle } from '../../../src/kernel/job.ts'
 import { statesOf } from '../../../src/kernel/lifecycle.ts'
 import { type JobOrder, jobOrders } from '../../../src/protocol/jobs.ts'
 import { BulkActions } from '../parts/bulk-actions.tsx'
 import { Fault } from '../parts/fault.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { JobTable } from '../parts/job-table.tsx'
 import { useStill } from '../parts/still.ts'
 import { api } from '../server.ts'
@@ -33,6 +34,7 @@ export function Jobs() {
         ...(cursor !== undefined && { cursor }),
       }),
     placeholderData: keepPreviousData,
+    refetchInterval: 3000,
   })
   const answered = useRef('')
   if (data !== undefined && !isPlaceholderData) answered.current = JSON.stringify(question)
@@ -45,18 +47,22 @@ export function Jobs() {
       for (const value of values) if (value !== '') next.append(key, value)
       return next
     })
+  const box = useRef<HTMLInputElement>(null)
+  // Who goes back, or comes here anew, sees what is looked for now; who types is not interrupted.
+  useEffect(() => {
+    if (box.current !== null && box.current !== document.activeElement) box.current.value = search
+  }, [search])
   const lookFor = useDebouncedCallback((text: string) => put('search', [text]), 250)
   const sort = (by: JobOrder) => put('order', by === 'newest' ? [] : [by])
   return (
     <Stack>
-      <Title order={1} size="h3">
-        Jobs
-      </Title>
+      <Heading>Jobs</Heading>
       <Group align="end">
         <TextInput
           label="Search"
           placeholder="name, id or correlation"
           type="search"
+          ref={box}
           defaultValue={search}
           onChange={event => lookFor(event.currentTarget.value)}
           w={240}

@@ -1,10 +1,11 @@
-import { Group, SegmentedControl, SimpleGrid, Stack, Title } from '@mantine/core'
+import { Group, SegmentedControl, SimpleGrid, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useSearchParams } from 'wouter'
 import { Attention } from '../parts/attention.tsx'
 import { Boundary } from '../parts/boundary.tsx'
 import { Happenings } from '../parts/happenings.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { Queues } from '../parts/queues.tsx'
 import { TryIt } from '../parts/try-it.tsx'
 import { Workers } from '../parts/workers.tsx'
@@ -24,9 +25,7 @@ export function Overview() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3">
-          Overview
-        </Title>
+        <Heading>Overview</Heading>
         <SegmentedControl
           size="xs"
           aria-label="How far back"

@@ -1,4 +1,4 @@
-import { Alert, Badge, Chip, Group, Stack, Tabs, Title, UnstyledButton } from '@mantine/core'
+import { Alert, Badge, Chip, Group, Stack, Tabs, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearchParams } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
@@ -6,26 +6,30 @@ import { isFinal, statesOf } from '../../../src/kernel/lifecycle.ts'
 import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../../../src/kernel/task.ts'
 import type { StageView } from '../../../src/protocol/jobs.ts'
+import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Files } from '../parts/files.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { Progress } from '../parts/progress.tsx'
 import { State } from '../parts/state.tsx'
 import { TaskList, type TaskSource } from '../parts/task-list.tsx'
 import { api } from '../server.ts'
 
 export function Stage({ id }: { id: string }) {
-  const { data: stage, error } = useQuery({ queryKey: ['stage', id], queryFn: () => api.stage(id) })
+  const { data: stage, error } = useQuery({
+    queryKey: ['stage', id],
+    queryFn: () => api.stage(id),
+    refetchInterval: untilOver(stageLifecycle),
+  })
   // What could not be read again is shown as it was; the badge above says that the connection is lost.
   if (stage === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
       <Group justify="space-between">
         <Group>
-          <Title order={1} size="h3">
-            {stage.name}
-          </Title>
+          <Heading>{stage.name}</Heading>
           <State of="stage" state={stage.state} />
           <Link href={`/jobs/${stage.jobId}`}>its job</Link>
         </Group>
@@ -80,7 +84,7 @@ function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageVie
   return (
     <Stack gap="sm">
       {troubles.map(({ message, count, state, taskId }) => (
-        <Group key={`${state} ${message}`} gap="sm" wrap="nowrap">
+        <Group key={`${state} ${taskId}`} gap="sm" wrap="nowrap">
           <Badge color="red" variant="light">
             {count}
           </Badge>
@@ -111,5 +115,5 @@ function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageVie
 
 function StageEvents({ id }: { id: string }) {
   const { data } = useQuery({ queryKey: ['stage-events', id], queryFn: () => api.stageEvents(id, { limit: 1000 }) })
-  return <Events of="stage" events={data?.items ?? []} />
+  return <Events of="stage" page={data} />
 }

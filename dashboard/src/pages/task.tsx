@@ -1,16 +1,20 @@
-import { Alert, Card, Code, Group, SimpleGrid, Stack, Tabs, Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Alert, Button, Card, Code, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { harmless, harmlessLines } from '../../../src/kernel/harmless.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../../src/kernel/task.ts'
 import type { AttemptView, TaskView } from '../../../src/protocol/tasks.ts'
+import { useMe } from '../me.tsx'
 import { Actions } from '../parts/actions.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Files } from '../parts/files.tsx'
+import { Heading } from '../parts/heading.tsx'
 import { Copy, Json } from '../parts/json.tsx'
 import { Logs } from '../parts/logs.tsx'
+import { Redrive } from '../parts/redrive.tsx'
 import { State } from '../parts/state.tsx'
 import { Ago, Took } from '../parts/when.tsx'
 import { api } from '../server.ts'
@@ -25,18 +29,19 @@ export function Task({ id }: { id: string }) {
     <Stack>
       <Group justify="space-between">
         <Group>
-          <Title order={1} size="h3">
-            {task.type}
-          </Title>
+          <Heading>{task.type}</Heading>
           <State of="task" state={task.state} />
           {task.stageId !== null && <Link href={`/stages/${task.stageId}`}>its stage</Link>}
           {task.jobId !== null && <Link href={`/jobs/${task.jobId}`}>its job</Link>}
         </Group>
-        <Actions of="task" id={task.id} state={task.state} />
+        <Group gap="xs">
+          {task.state === 'dead_lettered' && <EditAndRedrive task={task} />}
+          <Actions of="task" id={task.id} state={task.state} />
+        </Group>
       </Group>
       <Facts task={task} />
       {task.error !== null && <Failure task={task} />}
-      <Attempts id={id} isOver={isFinal(taskLifecycle, task.state)} />
+      <Attempts task={task} />
       <Tabs defaultValue="data" keepMounted={false}>
         <Tabs.List mb="sm">
           {['data', 'logs', 'events', 'files'].map(tab => (
@@ -68,6 +73,20 @@ export function Task({ id }: { id: string }) {
   )
 }
 
+function EditAndRedrive({ task: { id, type } }: { task: TaskView }) {
+  const { permissions } = useMe()
+  const [asks, setAsks] = useState(false)
+  if (!permissions.includes('operate')) return null
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={() => setAsks(true)}>
+        Edit and redrive …
+      </Button>
+      {asks && <Redrive which={{ ids: [id] }} taskId={id} type={type} onClose={() => setAsks(false)} />}
+    </>
+  )
+}
+
 function Facts({ task }: { task: TaskView }) {
   const traceId = task.traceparent?.split('-')[1]
   return (
@@ -76,7 +95,7 @@ function Facts({ task }: { task: TaskView }) {
         {task.id} <Copy text={task.id} what="the id" />
       </Text>
       <Text size="sm" c="dimmed">
-        queue {task.queue}, {task.failures} failures, {task.losses} losses, queued <Ago at={task.createdAt} />
+        queue {harmless(task.queue)}, {task.failures} failures, {task.losses} losses, queued <Ago at={task.createdAt} />
       </Text>
       {traceId !== undefined && (
         <Text size="sm" c="dimmed">
@@ -91,17 +110,18 @@ function Failure({ task: { error, state } }: { task: TaskView }) {
   const { message, stack, step } = error!
   return (
     <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={harmless(message)}>
-      {step !== undefined && <Text size="sm">at the step {step}</Text>}
+      {step !== undefined && <Text size="sm">at the step {harmless(step)}</Text>}
       {stack !== undefined && <Json label="Stack" value={stack} />}
     </Alert>
   )
 }
 
-function Attempts({ id, isOver }: { id: string; isOver: boolean }) {
+function Attempts({ task: { id, seq } }: { task: TaskView }) {
+  // Each change of the task is another question, so the last answer is of its end.
   const { data = [] } = useQuery({
-    queryKey: ['attempts', id],
+    queryKey: ['attempts', id, seq],
     queryFn: () => api.attempts(id),
-    refetchInterval: isOver ? false : 1500,
+    placeholderData: keepPreviousData,
   })
   if (data.length === 0) return null
   return (
@@ -158,5 +178,5 @@ function TaskEvents({ id }: { id: string }) {
     queryFn: () => api.taskEvents(id, { limit: 1000 }),
     refetchInterval: 2000,
   })
-  return <Events of="task" events={data?.items ?? []} />
+  return <Events of="task" page={data} />
 }

@@ -22,14 +22,14 @@ const because = (reason?: string) => (reason === undefined || reason === '' ? {}
 
 export const actionsOf: Readonly<Record<'job' | 'stage' | 'task', readonly Action[]>> = {
   job: [
-    { label: 'Start', move: 'submit', run: id => api.startJob(id) },
+    { label: 'Start', move: 'submit', run: (id, reason) => api.startJob(id, because(reason)) },
     { label: 'Pause', move: 'pause', run: (id, reason) => api.pauseJob(id, because(reason)) },
-    { label: 'Resume', move: 'unpause', run: id => api.resumeJob(id) },
+    { label: 'Resume', move: 'unpause', run: (id, reason) => api.resumeJob(id, because(reason)) },
     {
       label: 'Retry',
       move: 'revive',
       asks: 'What did not succeed is done again; what did is kept.',
-      run: id => api.retryJob(id),
+      run: (id, reason) => api.retryJob(id, because(reason)),
     },
     {
       label: 'Cancel',
@@ -44,7 +44,7 @@ export const actionsOf: Readonly<Record<'job' | 'stage' | 'task', readonly Actio
       label: 'Retry',
       move: 'revive',
       asks: 'What did not succeed in it is done again.',
-      run: id => api.retryStage(id),
+      run: (id, reason) => api.retryStage(id, because(reason)),
     },
     { label: 'Hold', move: 'hold', run: (id, reason) => api.hold(id, because(reason)) },
     {

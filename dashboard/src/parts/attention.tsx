@@ -5,6 +5,8 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
 import { api } from '../server.ts'
+import { useDeadLetterGroups, useWaiting } from '../waiting.ts'
+import { Fault } from './fault.tsx'
 
 interface Call {
   readonly key: string
@@ -23,6 +25,9 @@ export function Attention() {
     ...useLostWorkers(),
     ...useDoctor(),
   ]
+  const { isFetched, error } = useWaiting()
+  if (error) return <Fault error={error} />
+  if (!isFetched) return null
   if (calls.length === 0) {
     return (
       <Alert color="teal" variant="light" role="status">
@@ -50,23 +55,16 @@ export function Attention() {
 }
 
 function useGates(): Call[] {
-  const { data } = useQuery({
-    queryKey: ['stages', 'waiting'],
-    queryFn: () => api.stages({ state: 'waiting', limit: 100 }),
-  })
+  const { data } = useWaiting()
   const waiting = data?.items ?? []
   if (waiting.length === 0) return []
   const text = waiting.map(({ name, gate }) => (gate?.ask ? `${name}: ${gate.ask}` : name)).join(' · ')
-  const title = waiting.length === 1 ? 'A gate waits' : `${waiting.length} gates wait`
+  const title = waiting.length === 1 ? 'A gate waits' : `${data?.total ?? waiting.length} gates wait`
   return [{ key: 'gates', title, text: harmless(text), href: '/gates', grade: 'warning' }]
 }
 
 function useDeadLetters(): Call[] {
-  const { data = [] } = useQuery({
-    queryKey: ['troubles', 'dead letters'],
-    queryFn: () => api.troubles({ state: 'dead_lettered' }),
-    refetchInterval: 5000,
-  })
+  const { data = [] } = useDeadLetterGroups()
   if (data.length === 0) return []
   const reasons = new Map<string, number>()
   for (const { reasonCode, count } of data)
@@ -79,16 +77,20 @@ function useDeadLetters(): Call[] {
 }
 
 const lately = 3_600_000
+const mostFailed = 20
 
 function useFailedJobs(): Call[] {
   const { data } = useQuery({
     queryKey: ['jobs', 'failed'],
-    queryFn: () => api.jobs({ state: ['failed', 'expired'], limit: 20 }),
+    queryFn: () => api.jobs({ state: ['failed', 'expired'], order: 'changed', limit: mostFailed }),
   })
   const failed =
     data?.items.filter(({ endedAt }) => endedAt !== null && Date.now() - Date.parse(endedAt) < lately) ?? []
   if (failed.length === 0) return []
-  const title = failed.length === 1 ? 'A job failed in the last hour' : `${failed.length} jobs failed in the last hour`
+  const title =
+    failed.length === 1
+      ? 'A job failed in the last hour'
+      : `${failed.length}${failed.length === mostFailed ? ' or more' : ''} jobs failed in the last hour`
   const text = failed.map(({ name }) => name).join(', ')
   const href = failed.length === 1 ? `/jobs/${failed[0]!.id}` : '/jobs?state=failed&state=expired'
   return [{ key: 'failed', title, text: harmless(text), href, grade: 'bad' }]
@@ -164,8 +166,8 @@ function useDoctor(): Call[] {
     .filter(({ grade }) => grade !== 'note')
     .map(({ grade, what, todo }) => ({
       key: what,
-      title: what,
-      text: todo,
+      title: harmless(what),
+      text: harmless(todo),
       grade: grade === 'bad' ? 'bad' : 'warning',
     }))
 }

@@ -6,6 +6,7 @@ import { movesOpenTo } from '../../../src/kernel/lifecycle.ts'
 import type { JobView } from '../../../src/protocol/jobs.ts'
 import { useMe } from '../me.tsx'
 import { type Action, actionsOf, Confirm, usePerform } from './actions.tsx'
+import { textOf } from './fault.tsx'
 
 export function BulkActions({ jobs, onDone }: { jobs: readonly JobView[]; onDone(): void }) {
   const { permissions } = useMe()
@@ -35,8 +36,10 @@ export function BulkActions({ jobs, onDone }: { jobs: readonly JobView[]; onDone
             perform(asked.label, async () => {
               const done = await Promise.allSettled(able(asked).map(({ id }) => asked.run(id, reason)))
               onDone()
-              const refused = done.find(each => each.status === 'rejected')
-              if (refused !== undefined) throw refused.reason
+              const refused = done.filter(each => each.status === 'rejected')
+              if (refused.length === 0) return
+              const { title, hint } = textOf(refused[0]!.reason)
+              throw new Error(`${refused.length} of ${done.length} were refused, the first for this: ${title} ${hint}`)
             })
           }
         />

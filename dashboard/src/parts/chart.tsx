@@ -2,8 +2,8 @@
 import 'uplot/dist/uPlot.min.css'
 import { Paper, Text, useComputedColorScheme } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
-import { useEffect, useRef } from 'react'
-import UPlot from 'uplot'
+import { useEffect, useMemo, useRef } from 'react'
+import UPlot, { type AlignedData } from 'uplot'
 
 export interface Line {
   readonly label: string
@@ -26,6 +26,10 @@ export function Chart({ title, unit, times, lines }: ChartProps) {
   const { ref, width } = useElementSize()
   const scheme = useComputedColorScheme('light')
   const place = useRef<HTMLDivElement>(null)
+  const drawn = useRef<UPlot>(undefined)
+  const data = useMemo(() => [times, ...lines.map(({ values }) => values)] as AlignedData, [times, lines])
+  const labels = lines.map(({ label }) => label).join()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new figures are put into the chart that is there.
   useEffect(() => {
     if (width === 0 || place.current === null) return
     const ink = scheme === 'dark' ? '#c9c9c9' : '#495057'
@@ -52,11 +56,13 @@ export function Chart({ title, unit, times, lines }: ChartProps) {
           })),
         ],
       },
-      [times as number[], ...lines.map(({ values }) => values as (number | null)[])],
+      data,
       place.current,
     )
+    drawn.current = chart
     return () => chart.destroy()
-  }, [width, scheme, times, lines, unit])
+  }, [width, scheme, labels, unit])
+  useEffect(() => drawn.current?.setData(data), [data])
   return (
     <Paper withBorder p="sm" component="figure" m={0}>
       <Text size="sm" fw={600} component="figcaption">

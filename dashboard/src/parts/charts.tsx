@@ -16,7 +16,7 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
   if (made === undefined) return null
   const { times, sums, depths } = made
   const perSecond = (pick: (sum: Sum) => number) =>
-    sums.map(sum => (sum === undefined ? 0 : pick(sum) / data!.bucketSeconds))
+    sums.map((sum, index) => (sum === undefined ? 0 : pick(sum) / lasted(times[index]!, data!)))
   const longest = (pick: (sum: Sum) => number | null) => sums.map(sum => (sum === undefined ? null : pick(sum)))
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
@@ -45,8 +45,8 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
         unit=""
         times={times}
         lines={[
-          { label: 'ready', colour: '#4c6ef5', values: depths.map(({ due }) => due) },
-          { label: 'running', colour: '#15aabf', values: depths.map(({ held }) => held) },
+          { label: 'ready', colour: '#4c6ef5', values: depths.map(each => each?.due ?? null) },
+          { label: 'running', colour: '#15aabf', values: depths.map(each => each?.held ?? null) },
         ]}
       />
       <Chart
@@ -60,6 +60,11 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
       />
     </SimpleGrid>
   )
+}
+
+/** The last stretch is not over yet. */
+function lasted(at: number, { to, bucketSeconds }: StatsView): number {
+  return Math.max(1, Math.min(bucketSeconds, Date.parse(to) / 1000 - at))
 }
 
 const none = { due: 0, held: 0 }
@@ -90,7 +95,11 @@ function seriesOf({ from, to, bucketSeconds, series, depths }: StatsView) {
     const before = deep.get(Date.parse(at) / 1000) ?? none
     deep.set(Date.parse(at) / 1000, { due: before.due + due, held: before.held + held })
   }
-  return { times, sums: times.map(at => byTime.get(at)), depths: times.map(at => deep.get(at) ?? none) }
+  return {
+    times,
+    sums: times.map(at => byTime.get(at)),
+    depths: times.map((at, index) => deep.get(at) ?? (index === times.length - 1 ? undefined : none)),
+  }
 }
 
 function add(sum: Sum | undefined, point: StatsPoint): Sum {

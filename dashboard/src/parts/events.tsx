@@ -1,11 +1,12 @@
 import { Table, Text } from '@mantine/core'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { EventView } from '../../../src/protocol/tasks.ts'
+import type { EventView, Page } from '../../../src/protocol/tasks.ts'
 import { type Entity, State } from './state.tsx'
 import { Ago } from './when.tsx'
 
 /** What happened, oldest first, and by whom. */
-export function Events({ of, events }: { of: Entity; events: readonly EventView[] }) {
+export function Events({ of, page }: { of: Entity; page: Page<EventView> | undefined }) {
+  const events = page?.items ?? []
   return (
     <Table.ScrollContainer type="native" tabIndex={0} minWidth={560}>
       <Table>
@@ -42,6 +43,11 @@ export function Events({ of, events }: { of: Entity; events: readonly EventView[
           ))}
         </Table.Tbody>
       </Table>
+      {page?.next && (
+        <Text size="sm" c="dimmed" mt="xs">
+          The first {events.length.toLocaleString()}; “pawl {of} events” has all of them.
+        </Text>
+      )}
     </Table.ScrollContainer>
   )
 }

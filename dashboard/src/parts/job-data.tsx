@@ -1,6 +1,7 @@
 /** What a job was given, what came of it, and what it is made of. */
 import { Stack } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
+import { harmless } from '../../../src/kernel/harmless.ts'
 import type { JobView } from '../../../src/protocol/jobs.ts'
 import { api } from '../server.ts'
 import { Json } from './json.tsx'
@@ -34,7 +35,11 @@ function Outputs({ job }: { job: JobView }) {
     const outputs = read[index]?.data?.items.map(task => task.output) ?? []
     const more = progress.good > mostOutputs ? ` (the first ${mostOutputs} of ${progress.good.toLocaleString()})` : ''
     return (
-      <Json key={id} label={`Output of ${name}${more}`} value={output ?? (outputs.length > 1 ? outputs : outputs[0])} />
+      <Json
+        key={id}
+        label={`Output of ${harmless(name)}${more}`}
+        value={output ?? (outputs.length > 1 ? outputs : outputs[0])}
+      />
     )
   })
 }

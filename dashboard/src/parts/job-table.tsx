@@ -74,7 +74,7 @@ function Row({ job, isChosen, onChoose }: { job: JobView; isChosen: boolean; onC
   return (
     <Table.Tr>
       <Table.Td>
-        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${job.name}`} />
+        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${harmless(job.name)}`} />
       </Table.Td>
       <Table.Td>
         <Link href={`/jobs/${job.id}`}>{harmless(job.name)}</Link>

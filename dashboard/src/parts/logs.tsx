@@ -15,7 +15,7 @@ export function Logs({ id, isOver }: { id: string; isOver: boolean }) {
     let timer: ReturnType<typeof setTimeout> | undefined
     let isGone = false
     const look = async () => {
-      for (;;) {
+      while (!document.hidden) {
         const cursor = behind.current
         const page = await api.logs(id, { limit: 1000, ...(cursor !== undefined && { cursor }) }).catch(() => undefined)
         if (isGone || page === undefined) break

@@ -1,5 +1,6 @@
 import { Paper, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { harmless } from '../../../src/kernel/harmless.ts'
 import { api } from '../server.ts'
 import { span } from './when.tsx'
 
@@ -37,13 +38,13 @@ export function Queues() {
             <Table.Tbody className="figures">
               {busy.map(({ queue, due, held, scheduled, paused, oldestSeconds }) => (
                 <Table.Tr key={queue}>
-                  <Table.Td>{queue}</Table.Td>
+                  <Table.Td>{harmless(queue)}</Table.Td>
                   <Table.Td>{due.toLocaleString()}</Table.Td>
                   <Table.Td>{held.toLocaleString()}</Table.Td>
                   <Table.Td>{scheduled.toLocaleString()}</Table.Td>
                   <Table.Td>{paused.toLocaleString()}</Table.Td>
                   <Table.Td>{oldestSeconds === null ? '–' : span(oldestSeconds)}</Table.Td>
-                  <Table.Td>{(rates.get(queue) ?? 0).toFixed(2)}</Table.Td>
+                  <Table.Td>{rates.get(queue)?.toFixed(2) ?? '–'}</Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>

@@ -2,51 +2,75 @@
 import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { harmless } from '../../../src/kernel/harmless.ts'
 import type { RedriveRequest } from '../../../src/protocol/tasks.ts'
-import type { TroubleView } from '../../../src/protocol/timeline.ts'
 import { faultsIn, type PayloadSchema } from '../../../src/spec/payload-schema.ts'
 import { api } from '../server.ts'
 import { usePerform } from './actions.tsx'
 import { Json } from './json.tsx'
 
-export function Redrive(props: { group: TroubleView; onClose(): void; onRedrive(id: string): void }) {
-  const { group, onClose, onRedrive } = props
-  const { type, queue, reasonCode } = group
+type Which = Pick<RedriveRequest, 'ids' | 'type' | 'queue' | 'reasonCode'>
+
+interface RedriveProps {
+  which: Which
+  type: string
+  /** Whose payload another may begin with. */
+  taskId: string
+  onClose(): void
+  onRedrive?(id: string): void
+}
+
+export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProps) {
   const [rate, setRate] = useState<number | string>('')
   const [payload, setPayload] = useState('')
   const [dry, setDry] = useState<string>()
   const { perform, isBusy } = usePerform()
+  const count = useCount(which)
   const schema = useSchema(type)
   const faults = faultsOf(payload, schema)
   const request = (): RedriveRequest => ({
-    type,
-    queue,
-    ...(reasonCode !== null && { reasonCode }),
+    ...which,
     ...(typeof rate === 'number' && { ratePerSecond: rate }),
     ...(payload.trim() !== '' && { payload: JSON.parse(payload) as unknown }),
   })
   const tryDry = () =>
     perform('Dry run', async () => {
-      const { total, refused } = await api.redrive({ ...request(), dryRun: true })
-      setDry(`${total} would be redriven, ${refused.length} would be refused.`)
+      const { total, redriven, refused } = await api.redrive({ ...request(), dryRun: true })
+      const tried = redriven.length + refused.length
+      const part = tried < total ? `Of the first ${tried.toLocaleString()} of ${total.toLocaleString()}: ` : ''
+      setDry(`${part}${redriven.length} would be redriven, ${refused.length} would be refused.`)
     })
   const redrive = () =>
     perform('Redrive', async () => {
       const { id } = await api.redrive(request())
-      if (id !== null) onRedrive(id)
+      if (id !== null) onRedrive?.(id)
       onClose()
     })
+  const edit = (text: string) => {
+    setPayload(text)
+    setDry(undefined)
+  }
   return (
-    <Modal opened onClose={onClose} title={`Redrive ${type}`} size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={`Redrive ${harmless(type)}`}
+      size="lg"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
       <Stack>
-        <Text size="sm">All dead letters of this type, queue and reason get another round with fresh budgets.</Text>
+        <Text size="sm">
+          {which.ids === undefined
+            ? `All ${count?.toLocaleString() ?? ''} dead letters of this type, queue and reason, whatever each says, get another round with fresh budgets.`
+            : 'It gets another round with fresh budgets.'}
+        </Text>
         <NumberInput
           label="At most so many a second (empty: all at once)"
           value={rate}
           onChange={setRate}
           min={0.001}
         />
-        <Payload taskId={group.taskId} value={payload} onChange={setPayload} faults={faults} />
+        <Payload taskId={taskId} value={payload} onChange={edit} faults={faults} />
         {schema !== undefined && <Json label="What its workers take" value={schema} />}
         {dry !== undefined && <Text size="sm">{dry}</Text>}
         <Group justify="flex-end">
@@ -86,6 +110,15 @@ function Payload(props: { taskId: string; value: string; onChange(text: string):
   )
 }
 
+function useCount({ ids, ...which }: Which): number | undefined {
+  const { data } = useQuery({
+    queryKey: ['tasks', 'count', which],
+    queryFn: () => api.tasks({ state: 'dead_lettered', ...which, limit: 1, total: true }),
+    enabled: ids === undefined,
+  })
+  return data?.total
+}
+
 /** What its workers have said that they take, if any has. */
 function useSchema(type: string): PayloadSchema | undefined {
   const { data } = useQuery({ queryKey: ['task-types'], queryFn: () => api.taskTypes() })
@@ -94,12 +127,13 @@ function useSchema(type: string): PayloadSchema | undefined {
 
 function faultsOf(text: string, schema: PayloadSchema | undefined): string[] {
   if (text.trim() === '') return []
+  let payload: unknown
   try {
-    const payload: unknown = JSON.parse(text)
-    return schema === undefined ? [] : faultsIn(schema, payload)
+    payload = JSON.parse(text)
   } catch {
     return ['This is not JSON.']
   }
+  return schema === undefined ? [] : faultsIn(schema, payload)
 }
 
 export function RedriveProgress({ id }: { id: string }) {

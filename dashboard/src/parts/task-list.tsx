@@ -39,9 +39,12 @@ export function TaskList({ source, height = 560 }: { source: TaskSource; height?
       queryKey: ['tasks', ...source.key, page],
       queryFn: () => source.read({ limit: pageSize, offset: page * pageSize, order: 'oldest' }),
       refetchInterval: 2000,
+      gcTime: 10_000,
     })),
   })
-  const fault = read.find(({ error, data }) => error !== null && data === undefined)?.error
+  const fault = read.every(({ data }) => data === undefined)
+    ? read.find(({ error }) => error !== null)?.error
+    : undefined
   const taskAt = (index: number) => read[pages.indexOf(Math.floor(index / pageSize))]?.data?.items[index % pageSize]
   if (fault) return <Fault error={fault} />
   if (source.total === 0) return <Text c="dimmed">There are none.</Text>

@@ -2,6 +2,7 @@
 import { Group, Paper, ScrollArea, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import { harmless } from '../../../src/kernel/harmless.ts'
 import type { AttemptSpan, TimelineView } from '../../../src/protocol/timeline.ts'
 import { api } from '../server.ts'
 import { colourOf } from './state.tsx'
@@ -18,7 +19,7 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
   })
   const now = useNow()
   if (data === undefined) return null
-  const { from, to } = rangeOf(data, now)
+  const { from, to } = rangeOf(data, isOver ? undefined : now)
   const place = (at: string | null) => (100 * ((at === null ? to : Date.parse(at)) - from)) / (to - from)
   return (
     <Paper withBorder p="sm">
@@ -31,14 +32,14 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
       <ScrollArea.Autosize mah={520} type="auto">
         {data.stages.map(stage => (
           <div key={stage.id}>
-            <Line name={<Link href={`/stages/${stage.id}`}>{stage.name}</Link>} isStage>
+            <Line name={<Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>} isStage>
               {stage.spans.slice(0, -1).map(({ state, from, to }) => (
                 <Bar
                   key={from + state}
                   left={place(from)}
                   right={place(to)}
                   colour={stageColour(state)}
-                  title={`${stage.name}: ${state}`}
+                  title={`${harmless(stage.name)}: ${state}`}
                 />
               ))}
               {isOver || stage.spans.length === 0 ? null : (
@@ -71,18 +72,16 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
   )
 }
 
-function rangeOf({ stages, tasks }: TimelineView, now: number): { from: number; to: number } {
+/** What goes on lasts until now. */
+function rangeOf({ stages, tasks }: TimelineView, now: number | undefined): { from: number; to: number } {
   const ends = [
     ...stages.flatMap(({ spans }) => spans.map(({ from }) => Date.parse(from))),
     ...tasks.flatMap(({ attempts }) =>
-      attempts.flatMap(({ claimedAt, endedAt }) => [
-        Date.parse(claimedAt),
-        endedAt === null ? now : Date.parse(endedAt),
-      ]),
+      attempts.flatMap(({ claimedAt, endedAt }) => [Date.parse(claimedAt), Date.parse(endedAt ?? claimedAt)]),
     ),
   ]
   const from = Math.min(...ends)
-  return { from, to: Math.max(from + 1, ...ends) }
+  return { from, to: Math.max(from + 1, now ?? from, ...ends) }
 }
 
 const stageColour = (state: string) => (state === 'created' || state === 'pending' ? 'gray' : colourOf('stage', state))
@@ -102,7 +101,7 @@ function Attempt({
   const colour =
     outcome === null ? 'blue' : outcome === 'retrying' ? (isLost ? 'grape' : 'orange') : colourOf('task', outcome)
   const end = endedAt === null && isOver ? claimedAt : endedAt
-  const title = `attempt ${epoch} by ${worker ?? 'nobody'}: ${outcome ?? 'in hand'}${cause === null ? '' : ` (${cause})`}`
+  const title = `attempt ${epoch} by ${harmless(worker ?? 'nobody')}: ${outcome ?? 'in hand'}${cause === null ? '' : ` (${harmless(cause)})`}`
   return (
     <>
       {startedAt !== null && (

@@ -22,6 +22,7 @@ let timer: ReturnType<typeof setInterval> | undefined
 /** One clock for all that is shown: a list has a hundred moments in it. */
 function onTick(look: () => void): () => void {
   lookers.add(look)
+  if (timer === undefined) now = Date.now()
   timer ??= setInterval(() => {
     now = Date.now()
     for (const each of lookers) each()

@@ -31,7 +31,7 @@ export function Workers() {
                 <Table.Tr key={session ?? worker}>
                   <Table.Td>{harmless(worker)}</Table.Td>
                   <Table.Td>{leases}</Table.Td>
-                  <Table.Td>{queues.join(', ')}</Table.Td>
+                  <Table.Td>{harmless(queues.join(', '))}</Table.Td>
                   <Table.Td>
                     <Ago at={seenAt} />
                   </Table.Td>
