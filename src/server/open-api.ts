@@ -46,6 +46,7 @@ const whoAsks: Schema = {
   operationId: 'me',
   summary: 'Who asks, and what its key may do.',
   tags: ['me'],
+  parameters: [],
   responses: {
     200: { description: 'Who asks.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Me' } } } },
     default: { $ref: '#/components/responses/Problem' },

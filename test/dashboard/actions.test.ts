@@ -69,7 +69,7 @@ inBrowser(
       await attempts.getByText(`by ${worker}`).waitFor()
       await attempts.getByText(`at ${worker} (mail.ts:1:1)`).waitFor({ state: 'attached' })
     }
-    await page.getByRole('button', { name: 'Redrive' }).click()
+    await page.getByRole('button', { name: 'Redrive', exact: true }).click()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
     await page.getByRole('button', { name: 'Resume' }).click()
@@ -191,15 +191,22 @@ inBrowser(
   },
 )
 
-inBrowser('dead letters are redriven at a rate, and how far it has come is shown', {}, async ({ engine, open }) => {
-  await engine.enqueueMany([1, 2, 3].map(payload => ({ type: 'mail', payload, retry })))
-  for (const { id, epoch } of await engine.claims({ worker: 'w', queues: ['mail'], claim: 3 })) {
-    await engine.fail(id, epoch, { error: { message: 'no host' } })
-  }
-  const page = await open('/#/dead-letters')
-  await page.getByRole('button', { name: 'Redrive …' }).click()
-  await page.getByLabel(/At most so many a second/).fill('0.01')
-  await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
-  await page.getByText(/Redrive running: 1 of 3/).waitFor()
-  assert.equal((await engine.deadLetters()).items.length, 2)
-})
+inBrowser(
+  'dead letters are redriven at a rate: one after the other, and how far it has come is shown',
+  {},
+  async run => {
+    const { engine, open } = run
+    await engine.enqueueMany([1, 2, 3].map(payload => ({ type: 'mail', payload, retry })))
+    for (const { id, epoch } of await engine.claims({ worker: 'w', queues: ['mail'], claim: 3 })) {
+      await engine.fail(id, epoch, { error: { message: 'no host' } })
+    }
+    const page = await open('/#/dead-letters')
+    await page.getByRole('button', { name: 'Redrive …' }).click()
+    await page.getByLabel(/At most so many a second/).fill('0.01')
+    await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
+    await page.getByText(/Redrive done: 3 of 3/).waitFor()
+    const { items } = await engine.tasks({ order: 'oldest' })
+    const [first, second, third] = items.map(({ runAt }) => Date.parse(runAt) / 1000)
+    assert.deepEqual([Math.round(second! - first!), Math.round(third! - second!)], [100, 100])
+  },
+)
