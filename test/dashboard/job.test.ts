@@ -60,3 +60,33 @@ inBrowser('the timeline shows each attempt, and who lost it', {}, async ({ engin
     .first()
     .waitFor()
 })
+
+inBrowser(
+  'in the timeline what has ended stops, and what waits lasts until now',
+  {},
+  async ({ engine, advance, open }) => {
+    await advance(-600)
+    const { id } = await engine.submit({
+      name: 'invoices',
+      stages: [
+        { name: 'extract', task: 'extract' },
+        { name: 'review', gate: true },
+      ],
+    })
+    const [claimed] = await engine.claims({ worker: 'ada', queues: ['extract'], start: true })
+    await engine.succeed(claimed!.id, claimed!.epoch)
+    await advance(600)
+    const page = await open(`/#/jobs/${id}?tab=timeline`)
+    const share = async (title: string) => {
+      const [bar, track] = await Promise.all([
+        page.getByTitle(title, { exact: true }).last().boundingBox(),
+        page.locator('.timeline-track').first().boundingBox(),
+      ])
+      return bar!.width / track!.width
+    }
+    await page.getByTitle('waiting', { exact: true }).waitFor()
+    assert.ok((await share('waiting')) > 0.9)
+    assert.ok((await share('extract: running')) < 0.1)
+    assert.equal(await page.locator('.timeline-bar[title="succeeded"]').count(), 0)
+  },
+)

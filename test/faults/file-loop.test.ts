@@ -10,6 +10,7 @@ import { driveOn } from '../../src/babysitter/job-chores.ts'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import { strideOf } from '../harness/effort.ts'
 import { claimCommands, type Folder, folder, putOut } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { losingFiles } from './losing-files.ts'
@@ -122,8 +123,7 @@ async function assertEnd({ f, jobId, outbox }: Scene, told: string): Promise<voi
   assert.deepEqual(await f.engine.brokenRules(), [], told)
 }
 
-/** Each run loses every third statement, beginning with another one; 1 loses them all. */
-const stride = Number(process.env.PAWL_LOOP_STRIDE ?? 3)
+const stride = strideOf(5)
 
 for (const what of ['store', 'files'] as const) {
   for (const of of ['statement', 'answer'] as const) {

@@ -16,7 +16,7 @@ import type { Program } from '../harness/program.ts'
 import { type Dice, dice } from '../model/dice.ts'
 
 /** Each becomes two files. By hand, in a quarter of an hour: PAWL_CHAOS_FILES=10000 */
-const count = Number(process.env.PAWL_CHAOS_FILES ?? often(150))
+const count = Number(process.env.PAWL_CHAOS_FILES ?? often(200))
 const seed = Number(process.env.PAWL_CHAOS_SEED ?? Date.now() % 1_000_000_007)
 const minutes = Math.max(5, count / 50)
 

@@ -30,8 +30,8 @@ export interface Cli {
 export async function cli(t: TestContext, env: Record<string, string> = {}): Promise<Cli> {
   const folder = await mkdtemp(join(tmpdir(), 'pawl-cli-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const { PATH = '', NODE_OPTIONS = '' } = process.env
-  const known = { PATH, NODE_OPTIONS, HOME: folder, ...env }
+  const { PATH = '' } = process.env
+  const known = { PATH, HOME: folder, ...env }
   return {
     folder,
     async run(args, { env: more = {}, input = '' } = {}) {

@@ -3,6 +3,8 @@ import { Group, Paper, ScrollArea, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
+import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import type { AttemptSpan, TimelineView } from '../../../src/protocol/timeline.ts'
 import { api } from '../server.ts'
 import { colourOf } from './state.tsx'
@@ -42,7 +44,7 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
                   title={`${harmless(stage.name)}: ${state}`}
                 />
               ))}
-              {isOver || stage.spans.length === 0 ? null : (
+              {hasEnded(stage) ? null : (
                 <Bar
                   left={place(stage.spans.at(-1)!.from)}
                   right={place(stage.spans.at(-1)!.to)}
@@ -70,6 +72,12 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
       )}
     </Paper>
   )
+}
+
+/** How a stage ended is no time that it takes. */
+function hasEnded({ spans }: TimelineView['stages'][number]): boolean {
+  const last = spans.at(-1)
+  return last === undefined || isFinal(stageLifecycle, last.state)
 }
 
 /** What goes on lasts until now. */
