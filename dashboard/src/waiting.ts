@@ -8,6 +8,8 @@ export function useWaiting() {
   return useQuery({
     queryKey: ['stages', 'waiting'],
     queryFn: () => api.stages({ state: 'waiting', limit: mostGates, total: true }),
+    // A read that was under way when an event came may be older than it.
+    refetchInterval: 5000,
   })
 }
 

@@ -68,7 +68,7 @@ export function Job({ id }: { id: string }) {
 const tabs: Readonly<Record<string, (props: { job: JobView }) => React.ReactNode>> = {
   stages: ({ job }) => <Stages stages={job.stages} />,
   timeline: ({ job }) => <Timeline jobId={job.id} isOver={isFinal(jobLifecycle, job.state)} />,
-  events: JobEvents,
+  events: ({ job }) => <Events of="job" id={job.id} />,
   files: ({ job }) => <Files of="job" id={job.id} />,
   data: JobData,
 }
@@ -121,9 +121,4 @@ function Why({ job }: { job: JobView }) {
       {harmless(why)}
     </Alert>
   )
-}
-
-function JobEvents({ job }: { job: JobView }) {
-  const { data } = useQuery({ queryKey: ['job-events', job.id], queryFn: () => api.jobEvents(job.id, { limit: 1000 }) })
-  return <Events of="job" page={data} />
 }

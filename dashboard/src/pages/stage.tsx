@@ -51,7 +51,7 @@ export function Stage({ id }: { id: string }) {
           <Tasks stage={stage} />
         </Tabs.Panel>
         <Tabs.Panel value="events">
-          <StageEvents id={id} />
+          <Events of="stage" id={id} />
         </Tabs.Panel>
         <Tabs.Panel value="files">
           <Files of="stage" id={id} />
@@ -111,9 +111,4 @@ function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageVie
       {counts !== undefined && <TaskList key={state} source={source} />}
     </Stack>
   )
-}
-
-function StageEvents({ id }: { id: string }) {
-  const { data } = useQuery({ queryKey: ['stage-events', id], queryFn: () => api.stageEvents(id, { limit: 1000 }) })
-  return <Events of="stage" page={data} />
 }

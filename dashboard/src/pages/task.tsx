@@ -63,7 +63,7 @@ export function Task({ id }: { id: string }) {
           <Logs id={id} isOver={isFinal(taskLifecycle, task.state)} />
         </Tabs.Panel>
         <Tabs.Panel value="events">
-          <TaskEvents id={id} />
+          <Events of="task" id={id} />
         </Tabs.Panel>
         <Tabs.Panel value="files">
           <Files of="task" id={id} />
@@ -170,13 +170,4 @@ function Attempt({
       )}
     </Card>
   )
-}
-
-function TaskEvents({ id }: { id: string }) {
-  const { data } = useQuery({
-    queryKey: ['task-events', id],
-    queryFn: () => api.taskEvents(id, { limit: 1000 }),
-    refetchInterval: 2000,
-  })
-  return <Events of="task" page={data} />
 }

@@ -1,12 +1,23 @@
 import { Table, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { EventView, Page } from '../../../src/protocol/tasks.ts'
-import { type Entity, State } from './state.tsx'
+import { api } from '../server.ts'
+import { Fault } from './fault.tsx'
+import { State } from './state.tsx'
 import { Ago } from './when.tsx'
 
 /** What happened, oldest first, and by whom. */
-export function Events({ of, page }: { of: Entity; page: Page<EventView> | undefined }) {
+const most = 1000
+
+export function Events({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) {
+  const read = { job: api.jobEvents, stage: api.stageEvents, task: api.taskEvents }[of]
+  const { data: page, error } = useQuery({
+    queryKey: ['events', of, id],
+    queryFn: () => read(id, { limit: most }),
+    refetchInterval: 2000,
+  })
   const events = page?.items ?? []
+  if (error && page === undefined) return <Fault error={error} />
   return (
     <Table.ScrollContainer type="native" tabIndex={0} minWidth={560}>
       <Table>
