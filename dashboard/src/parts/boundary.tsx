@@ -11,7 +11,9 @@ export function Boundary({ children }: { children: ReactNode }) {
   return <Catch isLive={link === 'live'}>{children}</Catch>
 }
 
-const isNotLoaded = (error: unknown) => /dynamically imported module|module script/i.test(String(error))
+/** Code or a style sheet of it; browsers and the bundler each have their words. */
+const isNotLoaded = (error: unknown) =>
+  /dynamically imported module|module script|preload CSS|importing a module/i.test(String(error))
 
 class Catch extends Component<{ isLive: boolean; children: ReactNode }, { error?: unknown }> {
   override state: { error?: unknown } = {}
