@@ -7,6 +7,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { WithKey } from './me.tsx'
+import { tell } from './parts/boundary.tsx'
 
 const queries = new QueryClient({
   defaultOptions: { queries: { staleTime: 500, retry: 1, refetchOnWindowFocus: true } },
@@ -22,7 +23,7 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name=nonce]')?.conte
 // What keeps the page from scrolling under a dialog writes a style sheet of its own, and looks for the number here.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-createRoot(document.getElementById('root')!).render(
+createRoot(document.getElementById('root')!, { onCaughtError: tell }).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" {...(nonce && { getStyleNonce: () => nonce })}>
     <Notifications position="bottom-right" />
     <QueryClientProvider client={queries}>

@@ -17,7 +17,9 @@ export const defaultFolder = () => join(tmpdir(), `pawl-${userInfo().uid}`)
 
 /** Makes the folder of all attempts, and removes from it what dead workers left. */
 export async function openFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+    throw new Problem('FILE_INVALID', { file: folder, why: `no folder can be made there: ${error.message}` })
+  })
   const { uid } = await lstat(folder)
   if (folder === defaultFolder() && uid !== userInfo().uid) {
     throw new Problem('FILE_INVALID', { file: folder, why: 'it belongs to another user: choose one with --folder' })

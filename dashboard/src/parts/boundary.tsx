@@ -11,6 +11,11 @@ export function Boundary({ children }: { children: ReactNode }) {
   return <Catch isLive={link === 'live'}>{children}</Catch>
 }
 
+/** What a boundary caught, for the console. A part that was not loaded has been told by the browser, and is loaded again. */
+export function tell(error: unknown): void {
+  if (!isNotLoaded(error)) console.error(error)
+}
+
 /** Code or a style sheet of it; browsers and the bundler each have their words. */
 const isNotLoaded = (error: unknown) =>
   /dynamically imported module|module script|preload CSS|importing a module/i.test(String(error))
