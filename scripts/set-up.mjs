@@ -29,6 +29,7 @@ if (newest(at('src')) > newest(at('dist')) || process.argv.includes('--build')) 
   say('Compiling …')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
 }
+run(process.execPath, [at('scripts/make-empty-store.mjs')])
 // The page is made of the tables in src/ too.
 if (
   Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard')) ||

@@ -2,22 +2,14 @@ import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
 import type { Call, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
+import type { DeadLetterQuery, RedriveRequest } from '../protocol/dead-letters.ts'
 import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
 import type { ClaimsRequest, SettledTask, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import type { TaskDefinition } from '../protocol/task-type.ts'
-import type {
-  DeadLetterQuery,
-  FeedQuery,
-  JobPatch,
-  MetadataPatch,
-  NewTaskItem,
-  RedriveRequest,
-  TaskOptions,
-  TaskTypeRecord,
-} from '../protocol/tasks.ts'
+import type { FeedQuery, JobPatch, MetadataPatch, NewTaskItem, TaskOptions, TaskTypeRecord } from '../protocol/tasks.ts'
 import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'

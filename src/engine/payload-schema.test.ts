@@ -79,3 +79,15 @@ test('a worker that has no schema any more takes the old one away', async t => {
   await using _worker = startWorker(engine, [plain], { drainSeconds: 1 })
   await eventually('it is gone', async () => (await engine.taskType('letter')).payloadSchema === undefined)
 })
+
+test('a pattern that would take years holds nobody up: the payload is refused within a moment', async t => {
+  const { engine } = await fresh(t)
+  await engine.putTaskType('letter', { payloadSchema: { type: 'string', pattern: '^(a+)+$' } })
+  const { id } = await engine.enqueue('letter', 'x')
+  await engine.deadLetter(id, { reasonCode: 'parse_error' })
+  await assert.rejects(engine.redrive({ ids: [id], payload: `${'a'.repeat(60)}!` }), {
+    code: 'PAYLOAD_REFUSED',
+    details: { at: 'payload', type: 'letter', issues: ['a pattern in the schema of this type takes too long'] },
+  })
+  assert.equal((await engine.redrive({ ids: [id], payload: 'aaa' })).redriven.length, 1)
+})

@@ -2,6 +2,7 @@ import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
 import type { TasksOfQuery } from '../protocol/api.ts'
+import type { DeadLetterQuery } from '../protocol/dead-letters.ts'
 import type { WorkerView } from '../protocol/operations.ts'
 import {
   deadLetterQueryFields,
@@ -13,7 +14,6 @@ import {
 } from '../protocol/query-fields.ts'
 import type {
   AttemptView,
-  DeadLetterQuery,
   EventView,
   FeedPage,
   FeedQuery,
@@ -68,6 +68,7 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
     states: query.state === undefined ? [] : [query.state].flat(),
     correlationId: query.correlationId ?? null,
     reasonCode: query.reasonCode ?? null,
+    message: query.message ?? null,
     createdFrom: momentOf(query.createdFrom),
     createdTo: momentOf(query.createdTo),
   }

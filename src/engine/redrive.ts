@@ -9,8 +9,8 @@
 import { revive } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { Problem, type Refused } from '../kernel/problem.ts'
+import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/dead-letters.ts'
 import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
-import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/tasks.ts'
 import { faultsIn } from '../spec/payload-schema.ts'
 import { typesOf } from '../store/read.ts'
 import {
@@ -24,6 +24,7 @@ import {
 } from '../store/redrive.ts'
 import type { Sql } from '../store/sql.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { withinMs } from './bounded.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
@@ -76,7 +77,9 @@ export async function redrive(
 /** Another payload must fit what the workers of these letters have said that they take. */
 async function checkAgainstTypes(sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
   for (const { type, payloadSchema } of await typesOf(sql, ids)) {
-    const issues = payloadSchema === null ? [] : faultsIn(payloadSchema, payload)
+    const checked = payloadSchema && withinMs(500, () => faultsIn(payloadSchema, payload))
+    const issues =
+      payloadSchema === null ? [] : (checked?.result ?? ['a pattern in the schema of this type takes too long'])
     if (issues.length > 0) throw new Problem('PAYLOAD_REFUSED', { at: 'payload', type, issues })
   }
 }
@@ -121,8 +124,15 @@ async function begin(context: Context, sql: Sql, taken: Taken): Promise<RedriveA
   return { ...taken, state: isDone ? 'done' : 'running', redriven, refused }
 }
 
-function filterOf({ queue, type, reasonCode, limit = mostRedriven }: RedriveRequest) {
-  return { queue: queue ?? null, type: type ?? null, reasonCode: reasonCode ?? null, limit }
+function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
+  const { queue, type, reasonCode, message } = request
+  return {
+    queue: queue ?? null,
+    type: type ?? null,
+    reasonCode: reasonCode ?? null,
+    message: message ?? null,
+    limit,
+  }
 }
 
 /** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */

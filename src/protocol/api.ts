@@ -5,6 +5,7 @@ import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
+import type { DeadLetterQuery, RedriveAnswer, RedriveProgress, RedriveRequest } from './dead-letters.ts'
 import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView, TaskCounts } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
@@ -22,7 +23,6 @@ import type {
 import type { TaskDefinition } from './task-type.ts'
 import type {
   AttemptView,
-  DeadLetterQuery,
   EventView,
   FeedPage,
   FeedQuery,
@@ -33,9 +33,6 @@ import type {
   Numbered,
   Page,
   QueuedTask,
-  RedriveAnswer,
-  RedriveProgress,
-  RedriveRequest,
   TaskOptions,
   TaskQuery,
   TaskTypeRecord,

@@ -227,6 +227,9 @@ export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords, 
 export const approveFields: Fields = { ...controlFields, comment: why, data: anything }
 export const retryJobFields: Fields = { ...controlFields, clone: flag, name }
 
+/** What an error says, which may be nothing. */
+export const message = field({ type: 'string', maxLength: 10_000 }, value => (value === '' ? undefined : why(value)))
+
 /** Most dead letters of one redrive. */
 export const mostRedriven = 1_000_000
 
@@ -235,6 +238,7 @@ export const redriveFields: Fields = {
   queue: name,
   type: name,
   reasonCode: oneOf(reasonCodes),
+  message,
   dryRun: flag,
   ratePerSecond: number({ from: 0.001, to: 1_000_000 }),
   payload: anything,

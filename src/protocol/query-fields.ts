@@ -8,7 +8,7 @@ import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { names, some } from './fields.ts'
+import { message, names, some } from './fields.ts'
 import { jobOrders } from './jobs.ts'
 
 const limit = number({ from: 1, to: 1000, whole: true })
@@ -16,7 +16,13 @@ export const pageFields: Fields = { limit, cursor: text(500) }
 
 export const taskEventFields: Fields = { ...pageFields, pulses: oneOf([true, false]) }
 
-export const deadLetterQueryFields: Fields = { ...pageFields, queue: name, type: name, reasonCode: oneOf(reasonCodes) }
+export const deadLetterQueryFields: Fields = {
+  ...pageFields,
+  queue: name,
+  type: name,
+  reasonCode: oneOf(reasonCodes),
+  message,
+}
 
 const time = field({ type: 'string', format: 'date-time' }, moment)
 const created: Fields = { createdFrom: time, createdTo: time }

@@ -8,21 +8,13 @@ import { problems, type Refused } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { artifactViews, stageFiles } from './artifact-views.ts'
+import type { RedriveAnswer, RedriveProgress } from './dead-letters.ts'
 import type { Added, JobView, Progress, StageView } from './jobs.ts'
 import { type LogLineView, logLevels } from './logs.ts'
 import { operationViews } from './operation-views.ts'
 import { anything, at, figure, flag, id, list, object, orNull, ref, text, view, whole, words } from './shapes.ts'
 import type { CancelNotice, ClaimedTask, HeartbeatAnswer, Refusal, SyncAnswer } from './sync.ts'
-import type {
-  AttemptView,
-  EventView,
-  FeedEvent,
-  FeedPage,
-  QueuedTask,
-  RedriveAnswer,
-  RedriveProgress,
-  TaskView,
-} from './tasks.ts'
+import type { AttemptView, EventView, FeedEvent, FeedPage, QueuedTask, TaskView } from './tasks.ts'
 import { timelineViews } from './timeline-views.ts'
 
 const error = {

@@ -2,15 +2,25 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 import type { Answered, Asked } from './embedded.ts'
+import { emptyStore, layStore } from './empty-store.ts'
 
 const port = parentPort!
 const { folder } = workerData as { folder?: string }
-const opening = PGlite.create(folder === undefined ? 'memory://' : folder)
+const opening = open()
 let last: Promise<void> = Promise.resolve()
 
 port.on('message', (asked: Asked) => {
   last = last.then(async () => port.postMessage(await answer(asked)))
 })
+
+async function open(): Promise<PGlite> {
+  if (folder !== undefined) {
+    layStore(folder)
+    return PGlite.create(folder)
+  }
+  const tar = emptyStore()
+  return PGlite.create('memory://', tar && { loadDataDir: new Blob([tar], { type: 'application/x-tar' }) })
+}
 
 async function answer({ n, text, values }: Asked): Promise<Answered> {
   try {

@@ -13,6 +13,7 @@ import { keyActors } from './migrations/0008-key-actors.ts'
 import { files } from './migrations/0009-files.ts'
 import { chosen } from './migrations/0010-chosen.ts'
 import { dashboard } from './migrations/0011-dashboard.ts'
+import { alike } from './migrations/0012-alike.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
@@ -29,6 +30,7 @@ export const migrations: readonly string[] = [
   files,
   chosen,
   dashboard,
+  alike,
 ]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */

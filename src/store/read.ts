@@ -58,6 +58,7 @@ export interface TaskFilter {
   readonly states: readonly TaskState[]
   readonly correlationId: string | null
   readonly reasonCode: string | null
+  readonly message: string | null
   readonly createdFrom: Date | null
   readonly createdTo: Date | null
 }
@@ -95,6 +96,7 @@ function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[
        and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
        and (${filter.correlationId}::text is null or correlation_id = ${filter.correlationId})
        and (${filter.reasonCode}::text is null or dead_letter->>'reasonCode' = ${filter.reasonCode})
+       and (${filter.message}::text is null or pawl.gist(error->>'message') = pawl.gist(${filter.message}))
        and (${filter.createdFrom}::timestamptz is null or created_at >= ${filter.createdFrom}::timestamptz)
        and (${filter.createdTo}::timestamptz is null
             or date_trunc('milliseconds', created_at) <= ${filter.createdTo}::timestamptz)

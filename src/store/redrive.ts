@@ -6,6 +6,7 @@ export interface LetterFilter {
   readonly queue: string | null
   readonly type: string | null
   readonly reasonCode: string | null
+  readonly message: string | null
   readonly limit: number
 }
 
@@ -20,6 +21,7 @@ export async function deadLetterIds(sql: Sql, filter: LetterFilter): Promise<str
        and (${filter.queue}::text is null or l.queue = ${filter.queue})
        and (${filter.type}::text is null or t.type = ${filter.type})
        and (${filter.reasonCode}::text is null or x.reason_code = ${filter.reasonCode})
+       and (${filter.message}::text is null or pawl.gist(t.error->>'message') = pawl.gist(${filter.message}))
      order by x.task_id
      limit ${filter.limit}::int`
   return rows.map(({ id }) => id)

@@ -28,18 +28,25 @@ export function groupTroubles(sql: Sql, { jobId, stageId, states, queue }: Troub
   return widely(
     sql,
     tx => tx<TroubleRow>`
-    select x.state, x.reason_code, t.type, l.queue, count(*)::int as count, min(t.ended_at) as oldest_at,
-           max(t.ended_at) as newest_at, (array_agg(t.id order by t.ended_at desc))[1] as task_id,
-           regexp_replace(left(coalesce(t.error->>'message', ''), 300),
-             '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9]+', '#', 'g') as message
-      from pawl.trouble x
-      join pawl.task t on t.id = x.task_id
-      join pawl.lane l on l.id = t.lane_id
-     where (${stageId}::uuid is null or t.stage_id = ${stageId}::uuid)
-       and (${jobId}::uuid is null or t.job_id = ${jobId}::uuid)
-       and (cardinality(${states}::text[]) = 0 or x.state = any(${states}::text[]))
-       and (${queue}::text is null or l.queue = ${queue})
-     group by x.state, x.reason_code, t.type, l.queue, message
-     order by count(*) desc, newest_at desc limit 200`,
+    with told as not materialized (
+      select task_id, state, reason_code, type, lane_id, job_id, stage_id, gist, ended_at
+        from pawl.trouble where type is not null
+       union all
+      select t.id, x.state, x.reason_code, t.type, t.lane_id, t.job_id, t.stage_id, pawl.gist(t.error->>'message'), t.ended_at
+        from pawl.trouble x join pawl.task t on t.id = x.task_id where x.type is null
+    )
+    select x.state, x.reason_code, x.type, l.queue, x.gist as message, sum(x.count)::int as count,
+           min(x.oldest_at) as oldest_at, max(x.newest_at) as newest_at, max(x.task_id)::uuid as task_id
+      from (select state, reason_code, type, lane_id, gist, count(*) as count, min(ended_at) as oldest_at,
+                   max(ended_at) as newest_at, max(task_id::text) as task_id
+              from told
+             where (${stageId}::uuid is null or stage_id = ${stageId}::uuid)
+               and (${jobId}::uuid is null or job_id = ${jobId}::uuid)
+               and (cardinality(${states}::text[]) = 0 or state = any(${states}::text[]))
+             group by state, reason_code, type, lane_id, gist) as x
+      join pawl.lane l on l.id = x.lane_id
+     where ${queue}::text is null or l.queue = ${queue}
+     group by x.state, x.reason_code, x.type, l.queue, x.gist
+     order by count desc, newest_at desc limit 200`,
   )
 }

@@ -49,6 +49,8 @@ test('dead letters are listed with their reasons, and redriven only as far as as
   const nothing = await pawl.run(['dlq', 'redrive'])
   assert.deepEqual([nothing.code, /wants an ID, a filter .* or --all/.test(nothing.err)], [2, true])
   await pawl.run(['dlq', 'redrive', '--all', '--dry-run'])
+  const other = await pawl.run(['dlq', 'redrive', '--message', 'something else', '--json'])
+  assert.equal((other.json() as { total: number }).total, 0)
   assert.equal((await engine.task(letter.id)).state, 'dead_lettered')
   const done = await pawl.run(['dlq', 'redrive', letter.id.slice(-8), '--json'])
   assert.deepEqual([done.code, (done.json() as { redriven: string[] }).redriven], [0, [letter.id]])

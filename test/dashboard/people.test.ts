@@ -40,16 +40,20 @@ inBrowser(
   'dead letters are grouped, tried dry, and redriven with another payload; the progress is shown',
   {},
   async ({ engine, open }) => {
-    await engine.enqueueMany([1, 2, 3].map(payload => ({ type: 'mail', payload, retry: { attempts: 1 } })))
-    const claimed = await engine.claims({ worker: 'w', queues: ['mail'], claim: 3 })
-    for (const { id, epoch } of claimed) await engine.fail(id, epoch, { error: { message: `no host ${epoch}` } })
+    await engine.enqueueMany([1, 2, 3, 4].map(payload => ({ type: 'mail', payload, retry: { attempts: 1 } })))
+    const claimed = await engine.claims({ worker: 'w', queues: ['mail'], claim: 4 })
+    for (const { id, epoch, payload } of claimed) {
+      const message = payload === 4 ? 'out of paper' : `no host ${payload}`
+      await engine.fail(id, epoch, { error: { message } })
+    }
     const page = await open('/#/dead-letters')
-    await page.getByText('mail · exhausted_retries').waitFor()
-    await page.getByRole('button', { name: 'Redrive …' }).click()
+    await page.getByText('no host #').waitFor()
+    await page.getByRole('button', { name: 'Redrive …' }).first().click()
+    await page.getByText('All 3 dead letters of this type, queue, reason and message').waitFor()
     await page.getByLabel(/Another payload/).fill('{"to": "Ada"}')
     await page.getByRole('button', { name: 'Dry run' }).click()
     await page.getByText('3 would be redriven, 0 would be refused.').waitFor()
-    assert.equal((await engine.deadLetters()).items.length, 3)
+    assert.equal((await engine.deadLetters()).items.length, 4)
     await page.getByRole('button', { name: 'Redrive', exact: true }).click()
     await page.getByText(/Redrive done: 3 of 3/).waitFor()
     const { items } = await engine.tasks({ state: 'queued' })

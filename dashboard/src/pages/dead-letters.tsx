@@ -41,10 +41,10 @@ export function DeadLetters() {
   )
 }
 
-/** A message alone cannot be asked for. */
-const whichOf = ({ type, queue, reasonCode }: TroubleView) => ({
+const whichOf = ({ type, queue, reasonCode, message }: TroubleView) => ({
   type,
   queue,
+  message,
   ...(reasonCode !== null && { reasonCode }),
 })
 
@@ -106,7 +106,6 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
   )
 }
 
-/** All of the same type, queue and reason, whatever each says. */
 function Letters({ group }: { group: TroubleView }) {
   const which = { state: 'dead_lettered' as const, ...whichOf(group) }
   const { data } = useQuery({

@@ -3,13 +3,13 @@ import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } fr
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { RedriveRequest } from '../../../src/protocol/tasks.ts'
+import type { RedriveRequest } from '../../../src/protocol/dead-letters.ts'
 import { faultsIn, type PayloadSchema } from '../../../src/spec/payload-schema.ts'
 import { api } from '../server.ts'
 import { usePerform } from './actions.tsx'
 import { Json } from './json.tsx'
 
-type Which = Pick<RedriveRequest, 'ids' | 'type' | 'queue' | 'reasonCode'>
+type Which = Pick<RedriveRequest, 'ids' | 'type' | 'queue' | 'reasonCode' | 'message'>
 
 interface RedriveProps {
   which: Which
@@ -61,7 +61,7 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
       <Stack>
         <Text size="sm">
           {which.ids === undefined
-            ? `All ${count?.toLocaleString() ?? ''} dead letters of this type, queue and reason, whatever each says, get another round with fresh budgets.`
+            ? `All ${count?.toLocaleString() ?? ''} dead letters of this type, queue, reason and message get another round with fresh budgets.`
             : 'It gets another round with fresh budgets.'}
         </Text>
         <NumberInput

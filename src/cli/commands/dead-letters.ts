@@ -23,6 +23,7 @@ const filterFlags = {
   type: { kind: 'text', value: 'TYPE', says: 'only of this type' },
   queue: { kind: 'text', value: 'NAME', says: 'only of this queue' },
   code: { kind: 'text', value: 'CODE', says: 'only with this reason', words: reasonCodes },
+  message: { kind: 'text', value: 'TEXT', says: 'only whose error says this, whatever the numbers in it' },
 } as const
 
 const dlqList = showingCommand({
@@ -30,9 +31,9 @@ const dlqList = showingCommand({
   says: 'List dead letters: tasks that were set aside for people.',
   flags: { ...filterFlags, ...pageFlags },
   async run({ api, flags }) {
-    const { type, queue, code, limit, cursor } = flags
+    const { type, queue, code, message, limit, cursor } = flags
     const reasonCode = code as ReasonCode | undefined
-    const page = await api.deadLetters(said({ type, queue, reasonCode, limit, cursor }))
+    const page = await api.deadLetters(said({ type, queue, reasonCode, message, limit, cursor }))
     return listed(page, columns, 'There are no dead letters.')
   },
 })
@@ -51,15 +52,15 @@ const dlqRedrive = apiCommand({
     ...callFlags,
   },
   async run({ api, args, flags }) {
-    const { type, queue, code, rate: ratePerSecond, limit, payload } = flags
-    if ([args.id, type, queue, code, flags.all].every(filter => filter === undefined)) {
-      throw refused('pawl dlq redrive wants an ID, a filter (--type, --queue, --code), or --all.')
+    const { type, queue, code, message, rate: ratePerSecond, limit, payload } = flags
+    if ([args.id, type, queue, code, message, flags.all].every(filter => filter === undefined)) {
+      throw refused('pawl dlq redrive wants an ID, a filter (--type, --queue, --code, --message), or --all.')
     }
     const { actor, reason } = callOf(flags)
     const ids = args.id === undefined ? undefined : [await findTaskId(api, args.id)]
     const reasonCode = code as ReasonCode | undefined
     const dryRun = flags['dry-run']
-    const request = said({ ids, type, queue, reasonCode, dryRun, ratePerSecond, limit, payload, reason })
+    const request = said({ ids, type, queue, reasonCode, message, dryRun, ratePerSecond, limit, payload, reason })
     const answer = await api.redrive(request, said({ actor }))
     const { redriven, refused: left, state, total } = answer
     const show = (): Line[] => [
