@@ -655,6 +655,9 @@ update pawl.trouble x
   from pawl.task t
  where t.id = x.task_id;
 
+-- Ended jobs that have been kept for long enough are found among those that ended first.
+create index job_ended on pawl.job (ended_at) where ended_at is not null;
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8

@@ -4,6 +4,7 @@ import { driveJob } from '../engine/drive.ts'
 import type { JobBook } from '../engine/job-book.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
+import { Problem } from '../kernel/problem.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { cutOffJobs, leftBehind, oldJobs, overdueGates, overdueJobs, staleJobs } from '../store/job-chores.ts'
 import { removeJob } from '../store/job-ends.ts'
@@ -13,15 +14,24 @@ import { tellUnruly, type Unruly } from './tell-unruly.ts'
 const batch = 100
 const staleWords = 'Job timed out or was orphaned'
 
-/** Goes on with jobs whose driver died, with the same function as everybody else. */
+/** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
 export function driveOn(olderThanSeconds = 3): Chore {
   return {
     name: 'drive-on',
     everySeconds: 1,
     async run(context) {
       const ids = await leftBehind(context.sql, olderThanSeconds, batch)
-      return count('driven', await each(context, ids, id => driveJob(context, id, 'babysitter')), ids)
+      return count('driven', await each(context, ids, id => driveOrRemove(context, id)), ids)
     },
+  }
+}
+
+async function driveOrRemove(context: Context, id: string): Promise<void> {
+  try {
+    await driveJob(context, id, 'babysitter')
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'JOB_NOT_FOUND')) throw error
+    await removeJob(context.sql, id)
   }
 }
 
@@ -65,9 +75,7 @@ export const jobRetention: Chore = {
     const cutOff = await cutOffJobs(sql, 600, batch)
     const dropped = await each(context, cutOff, id => end(context, id, 'cancelled', 'its submission was cut off'))
     const ids = await oldJobs(sql, defaultSettings.keepSeconds, batch)
-    const removed = await each(context, ids, async id => {
-      for (let gone = false; !gone; ) gone = await sql.begin(tx => removeJob(tx, id, 1000))
-    })
+    const removed = await each(context, ids, id => removeJob(sql, id))
     return { cutOff: dropped.done, removed: removed.done, failed: dropped.failed + removed.failed }
   },
 }

@@ -28,6 +28,8 @@ const badSettles: [what: string, said: object, code: ProblemCode][] = [
   ['an unknown field of the error', { outcome: 'failed', error: { massage: 'x' } }, 'OPTION_INVALID'],
   ['an error that is a text', { outcome: 'failed', error: 'x' }, 'OPTION_INVALID'],
   ['a NUL in the reason', { outcome: 'skipped', reason: nul }, 'OPTION_INVALID'],
+  ['tasks that a failed attempt makes', { outcome: 'failed', spawn: [{ payload: 1 }] }, 'OPTION_INVALID'],
+  ['tasks that an attempt makes and gives back', { outcome: 'released', spawn: [{ payload: 1 }] }, 'OPTION_INVALID'],
   ['an unknown outcome', { outcome: 'finished' }, 'OPTION_INVALID'],
   ['no outcome', {}, 'OPTION_INVALID'],
   ['an unknown field', { outcome: 'succeeded', result: 1 }, 'OPTION_UNKNOWN'],

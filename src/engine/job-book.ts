@@ -3,7 +3,7 @@
  * next, and written down together.
  */
 import { isEnough } from '../kernel/advance.ts'
-import type { JobState } from '../kernel/job.ts'
+import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
@@ -61,7 +61,10 @@ export class JobBook {
 
   static async open(tx: Sql, jobId: string, actor: string): Promise<JobBook> {
     const job = await lockJob(tx, jobId)
-    if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id: jobId })
+    // One that has ended and is not seen is being removed, batch by batch: nobody brings it back.
+    if (job === undefined || (!job.visible && isFinal(jobLifecycle, job.state))) {
+      throw new Problem('JOB_NOT_FOUND', { id: jobId })
+    }
     const book = new JobBook(job, actor)
     await book.#readWhole(tx)
     return book
@@ -196,11 +199,18 @@ export class JobBook {
     const { state: _, ...rest } = patch
     for (const [name, value] of Object.entries(rest)) columns[snake(name)] = value
     Object.assign(this.job, patch)
+    if ('endsAs' in patch) for (const stage of this.stages) this.touched.add(stage)
   }
 
-  /** Writes down what has been noted so far; what follows for lanes is left to the end. */
+  /**
+   * Writes down what has been noted so far, and closes lanes: whoever comes to tasks after this has the lanes first, as a
+   * claim does (store/lanes.ts). Lanes that are to open are left to the end.
+   */
   async write(tx: Sql): Promise<void> {
-    if (this.#noted.size > 0) this.#isWritten(await writeJobs(tx, { ...this.#writing(), lanes: [], ended: [] }))
+    const { lanes, ...writing } = this.#writing()
+    const closing = lanes.filter(({ open }) => !open)
+    if (this.#noted.size + closing.length === 0) return
+    this.#isWritten(await writeJobs(tx, { ...writing, lanes: closing, ended: [] }))
   }
 
   /** Writes down all that is noted in these books; answers with the queues in which there is new work. */
@@ -233,11 +243,15 @@ export class JobBook {
     }
   }
 
-  /** A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. */
-  #isOpen({ state, kind }: StageRow): boolean {
-    const { state: of, visible } = this.job
-    const runs = kind === 'undo' ? of === 'compensating' : of === 'pending' || of === 'running'
-    return runs && visible && (state === 'pending' || state === 'running')
+  /**
+   * A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. From
+   * when an end is decided nothing more is given out.
+   */
+  #isOpen({ state, kind, endsAs }: StageRow): boolean {
+    const { job } = this
+    const runs =
+      kind === 'undo' ? job.state === 'compensating' : ['pending', 'running'].includes(job.state) && job.endsAs === null
+    return runs && job.visible && endsAs === null && (state === 'pending' || state === 'running')
   }
 
   #isWritten({ blocked }: Written): void {

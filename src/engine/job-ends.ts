@@ -33,14 +33,23 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   const { idempotencyKey: _, ifState: _state, ...rest } = call
   const found = await getJob(sql, jobId)
   if (found !== undefined) demandState(call, found.state, { job: jobId })
-  if (found?.state === 'stopping') await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' })
+  if (found?.state === 'stopping') {
+    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unlessRefused)
+  }
   await once(sql, call, ['delete', jobId], async outer => {
     const job = await readJob({ sql: outer }, jobId)
-    if (!isFinal(jobLifecycle, job.state)) {
-      const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
-      throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'delete', possible })
-    }
-    for (let gone = false; !gone; ) gone = await outer.begin(tx => removeJob(tx, jobId, 1000))
+    if (!isFinal(jobLifecycle, job.state)) throw notEnded(job)
+    if ((await removeJob(outer, jobId)) === 'not ended') throw notEnded(await readJob({ sql: outer }, jobId))
     return null
   })
+}
+
+/** It may have ended by itself since it was looked at. */
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof Problem && error.code === 'MOVE_REFUSED')) throw error
+}
+
+function notEnded({ id, state }: JobView): Problem {
+  const possible = movesOpenTo(jobLifecycle, state, 'operator')
+  return new Problem('MOVE_REFUSED', { job: id, state, move: 'delete', possible })
 }

@@ -109,6 +109,10 @@ export function checkSettled(context: Context, item: SettledTask): void {
   checkEpoch(item)
   checkOptions(item, settledFields, 'settled')
   if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
+  // An attempt that is tried again would make its tasks again.
+  if (item.outcome !== 'succeeded' && (item.spawn?.length ?? 0) > 0) {
+    throw new Problem('OPTION_INVALID', { at: 'settled', option: 'spawn', must: 'come with the outcome "succeeded"' })
+  }
   checkContents(context, item, ['output', 'error', 'reason', 'spawn'])
 }
 

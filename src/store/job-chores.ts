@@ -73,6 +73,6 @@ export async function oldJobs(sql: Sql, keepSeconds: number, limit: number): Pro
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
-       order by id limit ${limit}::int`,
+       order by ended_at limit ${limit}::int`,
   )
 }

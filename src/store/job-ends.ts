@@ -46,11 +46,33 @@ export async function keepJob(sql: Sql, id: string): Promise<void> {
   await sql`select id from pawl.job where id = ${id}::uuid for share`
 }
 
-/** Removes some of an ended job's tasks; when there are none left, the job. True: it is gone. */
-export async function removeJob(sql: Sql, id: string, limit: number): Promise<boolean> {
-  const [job] = await sql`select id from pawl.job where id = ${id}::uuid and ended_at is not null for update`
-  if (job === undefined) return true
-  if ((await giveUpFiles(sql, id, limit)) === limit) return false
+/** Removes an ended job, batch by batch. */
+export async function removeJob(sql: Sql, id: string, limit = 1000): Promise<'gone' | 'not ended'> {
+  for (;;) {
+    const left = await sql.begin(tx => removeSome(tx, id, limit))
+    if (left !== 'some') return left
+  }
+}
+
+/**
+ * Removes some of an ended job's tasks; when there are none left, the job. From the first of them on nobody sees it: who
+ * would bring it back, or look at its counts, would find half of it. It has an errand, so that the babysitter goes on
+ * should whoever removes it die.
+ */
+export async function removeSome(sql: Sql, id: string, limit: number): Promise<'gone' | 'some' | 'not ended'> {
+  const [job] = await sql<{ isEnded: boolean }>`
+    with mine as materialized (
+      select id, visible, ended_at from pawl.job where id = ${id}::uuid for update
+    ), hidden as (
+      update pawl.job j set visible = false from mine where j.id = mine.id and mine.ended_at is not null and mine.visible
+      returning j.id
+    ), kept as (
+      insert into pawl.errand (job_id) select id from hidden on conflict do nothing
+    )
+    select ended_at is not null as is_ended from mine`
+  if (job === undefined) return 'gone'
+  if (!job.isEnded) return 'not ended'
+  if ((await giveUpFiles(sql, id, limit)) === limit) return 'some'
   const gone = await sql<{ id: string }>`
     with chosen as materialized (
       select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
@@ -61,15 +83,17 @@ export async function removeJob(sql: Sql, id: string, limit: number): Promise<bo
     sql,
     gone.map(task => task.id),
   )
-  if (gone.length === limit) return false
+  if (gone.length === limit) return 'some'
   await sql`delete from pawl.tally where job_id = ${id}::uuid`
+  // A claim that had places while their stage ended may have put some of them back.
+  await sql`delete from pawl.due where lane_id in (select id from pawl.lane where job_id = ${id}::uuid)`
   await sql`delete from pawl.lane where job_id = ${id}::uuid`
   await sql`delete from pawl.stage where job_id = ${id}::uuid`
   await sql`delete from pawl.listing where job_id = ${id}::uuid`
   await sql`delete from pawl.errand where job_id = ${id}::uuid`
   await sql`delete from pawl.job where id = ${id}::uuid`
   await sql`update pawl.chosen_id set freed_at = pawl.clock() where id = ${id}::uuid`
-  return true
+  return 'gone'
 }
 
 /**

@@ -19,4 +19,7 @@ update pawl.trouble x
        gist = pawl.gist(t.error->>'message')
   from pawl.task t
  where t.id = x.task_id;
+
+-- Ended jobs that have been kept for long enough are found among those that ended first.
+create index job_ended on pawl.job (ended_at) where ended_at is not null;
 `
