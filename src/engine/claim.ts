@@ -87,8 +87,7 @@ async function look(
     context.figures.claimConflicts += 1
   }
   if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
-  const tasks = await again(() => claim(context, context.sql, request), count)
-  return tasks.length > 0 ? tasks : undefined
+  return again(() => claim(context, context.sql, request), count)
 }
 
 /**
@@ -107,7 +106,7 @@ async function lookUnderKey(
   try {
     const leases = await once(context.sql, key, ['claims', request], async tx => {
       won = await claim(context, tx, request)
-      if (won.length === 0) throw nothing
+      if (won === undefined) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
     return won ?? (await stillHeld(context.sql, leases))
@@ -117,20 +116,26 @@ async function lookUnderKey(
   }
 }
 
-async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
+/**
+ * Undefined: there is nothing, yet. A sync that is sent again has what is left of its winnings, be it nothing: it is
+ * answered, so that its worker goes on with its next one. Were it to claim afresh instead, a copy of it that comes late
+ * would claim for a worker that has long had its answer.
+ */
+async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
   const terms = termsIn(request)
-  const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, terms, hints })
+  const ask = { queues, limit, worker, session, syncId, terms, hints }
+  const { tasks, places, isOpen, isRepeated } = await claimTasks(sql, ask)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request)
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
-  if (tasks.length > 0 || session === null || syncId === null) return tasks
-  return wonBefore(sql, session, syncId)
+  if (isRepeated) return wonBefore(sql, session!, syncId)
+  return tasks.length > 0 ? tasks : undefined
 }
 
 function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms | null {
@@ -145,7 +150,7 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms 
  * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
  * for it sees what there was when it began.
  */
-function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
+function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
   const { session, queues = [], worker } = request
   return sql.begin(async tx => {
     await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })
