@@ -14,8 +14,11 @@ const lookAgainSeconds = 0.001
 const insistSeconds = 2
 
 export interface ClaimWait {
-  /** What this worker reports at the same time: it may free a slot. */
-  readonly settling?: Promise<unknown>
+  /**
+   * What else its sync does: what the worker reports may free a slot. It does not wait before that is done, nor look
+   * again after it has failed: the sync has failed then, and nobody would hear of what it claims.
+   */
+  readonly beside?: Promise<unknown> | null
   readonly signal?: AbortSignal | undefined
   /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
   readonly insists?: boolean
@@ -29,7 +32,7 @@ export interface ClaimWait {
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { settling, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
+  { beside, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
@@ -55,7 +58,7 @@ export async function claimOrWait(
       pauseSeconds *= 2
       continue
     }
-    await settling
+    await beside
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
     const isNear = due === 0
