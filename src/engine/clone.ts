@@ -15,7 +15,7 @@ import { getJob } from '../store/job-read.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
 import { checkId } from './check.ts'
 import type { Context } from './context.ts'
-import type { ControlCall } from './control.ts'
+import { type ControlCall, demandState } from './control.ts'
 import { keyFirst } from './key-first.ts'
 import { type StageToWrite, type SubmitCall, type TaskToWrite, writeJob } from './submit.ts'
 
@@ -35,11 +35,12 @@ async function makeClone(
   context: Context,
   jobId: string,
   name: string | undefined,
-  call: SubmitCall,
+  call: SubmitCall & Pick<ControlCall, 'ifState'>,
 ): Promise<JobView> {
   const sql = context.within(call.tx)
   const job = await getJob(sql, jobId)
   if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id: jobId })
+  demandState(call, job.state, { job: jobId })
   if (!isFinal(jobLifecycle, job.state)) {
     const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
     throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'clone', possible })
