@@ -9,19 +9,25 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { cutOffJobs, leftBehind, oldJobs, overdueGates, overdueJobs, staleJobs } from '../store/job-chores.ts'
 import { removeJob } from '../store/job-ends.ts'
 import type { Chore } from './chore.ts'
-import { tellUnruly, type Unruly } from './tell-unruly.ts'
+import { tellUnruly } from './tell-unruly.ts'
+import { type Turn, takingTurns } from './turns.ts'
 
 const batch = 100
 const staleWords = 'Job timed out or was orphaned'
 
 /** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
 export function driveOn(olderThanSeconds = 3): Chore {
+  const each = takingTurns(batch)
   return {
     name: 'drive-on',
     everySeconds: 1,
     async run(context) {
-      const ids = await leftBehind(context.sql, olderThanSeconds, batch)
-      return count('driven', await each(context, ids, id => driveOrRemove(context, id)), ids)
+      const turn = await each(
+        context,
+        (limit, except) => leftBehind(context.sql, olderThanSeconds, limit, except),
+        id => driveOrRemove(context, id),
+      )
+      return count('driven', turn, await tell(context, turn))
     },
   }
 }
@@ -35,18 +41,27 @@ async function driveOrRemove(context: Context, id: string): Promise<void> {
   }
 }
 
+const eachDeadline = takingTurns(batch)
+const eachGate = takingTurns(batch)
+
 /** Ends jobs whose deadline has passed, and gates that nobody passed in time. */
 export const jobDeadlines: Chore = {
   name: 'job-deadlines',
   everySeconds: 1,
   async run(context) {
-    const jobs = await overdueJobs(context.sql, batch)
-    const expired = await each(context, jobs, id => end(context, id, 'expired', 'deadline'))
-    const gates = await overdueGates(context.sql, batch)
-    const closed = await each(context, gates, ({ id, jobId }) =>
-      driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
+    const { sql } = context
+    const expired = await eachDeadline(
+      context,
+      (limit, except) => overdueJobs(sql, limit, except),
+      id => end(context, id, 'expired', 'deadline'),
     )
-    return { expired: expired.done, gates: closed.done, failed: expired.failed + closed.failed }
+    const closed = await eachGate(
+      context,
+      (limit, except) => overdueGates(sql, limit, except),
+      ({ id, jobId }) => driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
+    )
+    const failed = (await tell(context, expired)) + (await tell(context, closed))
+    return { expired: expired.done, gates: closed.done, failed }
   },
 }
 
@@ -56,15 +71,24 @@ function closeGate(book: JobBook, stageId: string): void {
   book.intendStage(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
 }
 
+const eachStale = takingTurns(batch)
+
 /** Fails jobs that have come to a halt: no progress, nothing in hand, and nobody to wait for. */
 export const failStale: Chore = {
   name: 'stale-jobs',
   everySeconds: 30,
   async run(context) {
-    const ids = await staleJobs(context.sql, batch)
-    return count('stale', await each(context, ids, id => end(context, id, 'failed', staleWords)), ids)
+    const turn = await eachStale(
+      context,
+      (limit, except) => staleJobs(context.sql, limit, except),
+      id => end(context, id, 'failed', staleWords),
+    )
+    return count('stale', turn, await tell(context, turn))
   },
 }
+
+const eachCutOff = takingTurns(batch)
+const eachOld = takingTurns(batch)
 
 /** Removes submissions that were cut off, and jobs that have been kept for long enough. */
 export const jobRetention: Chore = {
@@ -72,11 +96,18 @@ export const jobRetention: Chore = {
   everySeconds: 10,
   async run(context) {
     const { sql } = context
-    const cutOff = await cutOffJobs(sql, 600, batch)
-    const dropped = await each(context, cutOff, id => end(context, id, 'cancelled', 'its submission was cut off'))
-    const ids = await oldJobs(sql, defaultSettings.keepSeconds, batch)
-    const removed = await each(context, ids, id => removeJob(sql, id))
-    return { cutOff: dropped.done, removed: removed.done, failed: dropped.failed + removed.failed }
+    const dropped = await eachCutOff(
+      context,
+      (limit, except) => cutOffJobs(sql, 600, limit, except),
+      id => end(context, id, 'cancelled', 'its submission was cut off'),
+    )
+    const removed = await eachOld(
+      context,
+      (limit, except) => oldJobs(sql, defaultSettings.keepSeconds, limit, except),
+      id => removeJob(sql, id),
+    )
+    const failed = (await tell(context, dropped)) + (await tell(context, removed))
+    return { cutOff: dropped.done, removed: removed.done, failed }
   },
 }
 
@@ -88,26 +119,13 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
   })
 }
 
-/** One that cannot be helped is counted, and never keeps the others from it. */
-async function each<Item extends string | { jobId: string }>(
-  context: Context,
-  items: readonly Item[],
-  work: (item: Item) => Promise<unknown>,
-) {
-  let done = 0
-  const unruly: Unruly[] = []
-  for (const item of items) {
-    try {
-      await work(item)
-      done += 1
-    } catch (error) {
-      unruly.push({ id: typeof item === 'string' ? item : item.jobId, error })
-    }
-  }
+/** Tells of those that could not be helped; answers with how many. */
+async function tell(context: Context, { failures }: Turn<string | { readonly jobId: string }>): Promise<number> {
+  const unruly = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
   await tellUnruly(context, 'job', unruly)
-  return { done, failed: unruly.length }
+  return unruly.length
 }
 
-function count(name: string, { done, failed }: { done: number; failed: number }, of: readonly unknown[]) {
-  return { [name]: done, failed, more: of.length === batch && done > 0 }
+function count(name: string, { done, isFull }: Turn<string>, failed: number) {
+  return { [name]: done, failed, more: isFull && done > 0 }
 }

@@ -14,8 +14,11 @@ const lookAgainSeconds = 0.001
 const insistSeconds = 2
 
 export interface ClaimWait {
-  /** What this worker reports at the same time: it may free a slot. */
-  readonly settling?: Promise<unknown>
+  /**
+   * What else its sync does: what the worker reports may free a slot. It does not wait before that is done, nor look
+   * again after it has failed: the sync has failed then, and nobody would hear of what it claims.
+   */
+  readonly beside?: Promise<unknown> | null
   readonly signal?: AbortSignal | undefined
   /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
   readonly insists?: boolean
@@ -29,7 +32,7 @@ export interface ClaimWait {
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { settling, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
+  { beside, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
@@ -55,7 +58,7 @@ export async function claimOrWait(
       pauseSeconds *= 2
       continue
     }
-    await settling
+    await beside
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
     const isNear = due === 0
@@ -87,8 +90,7 @@ async function look(
     context.figures.claimConflicts += 1
   }
   if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
-  const tasks = await again(() => claim(context, context.sql, request), count)
-  return tasks.length > 0 ? tasks : undefined
+  return again(() => claim(context, context.sql, request), count)
 }
 
 /**
@@ -107,7 +109,7 @@ async function lookUnderKey(
   try {
     const leases = await once(context.sql, key, ['claims', request], async tx => {
       won = await claim(context, tx, request)
-      if (won.length === 0) throw nothing
+      if (won === undefined) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
     return won ?? (await stillHeld(context.sql, leases))
@@ -117,20 +119,26 @@ async function lookUnderKey(
   }
 }
 
-async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
+/**
+ * Undefined: there is nothing, yet. A sync that is sent again has what is left of its winnings, be it nothing: it is
+ * answered, so that its worker goes on with its next one. Were it to claim afresh instead, a copy of it that comes late
+ * would claim for a worker that has long had its answer.
+ */
+async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
   const terms = termsIn(request)
-  const { tasks, places, isOpen } = await claimTasks(sql, { queues, limit, worker, session, syncId, terms, hints })
+  const ask = { queues, limit, worker, session, syncId, terms, hints }
+  const { tasks, places, isOpen, isRepeated } = await claimTasks(sql, ask)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request)
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
-  if (tasks.length > 0 || session === null || syncId === null) return tasks
-  return wonBefore(sql, session, syncId)
+  if (isRepeated) return wonBefore(sql, session!, syncId)
+  return tasks.length > 0 ? tasks : undefined
 }
 
 function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms | null {
@@ -145,7 +153,7 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms 
  * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
  * for it sees what there was when it began.
  */
-function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[]> {
+function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
   const { session, queues = [], worker } = request
   return sql.begin(async tx => {
     await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })

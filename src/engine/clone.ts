@@ -15,8 +15,9 @@ import { getJob } from '../store/job-read.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
 import { checkId } from './check.ts'
 import type { Context } from './context.ts'
-import type { ControlCall } from './control.ts'
-import { type StageToWrite, type TaskToWrite, writeJob } from './submit.ts'
+import { type ControlCall, demandState } from './control.ts'
+import { keyFirst } from './key-first.ts'
+import { type StageToWrite, type SubmitCall, type TaskToWrite, writeJob } from './submit.ts'
 
 export async function cloneJob(
   context: Context,
@@ -24,10 +25,22 @@ export async function cloneJob(
   name: string | undefined,
   call: ControlCall,
 ): Promise<JobView> {
-  const sql = context.within(call.tx)
   const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const { reason: _, ...submit } = call
+  const request = ['clone', jobId, ...(name === undefined ? [] : [name])]
+  return keyFirst(context, submit, request, rest => makeClone(context, jobId, name, rest))
+}
+
+async function makeClone(
+  context: Context,
+  jobId: string,
+  name: string | undefined,
+  call: SubmitCall & Pick<ControlCall, 'ifState'>,
+): Promise<JobView> {
+  const sql = context.within(call.tx)
   const job = await getJob(sql, jobId)
-  if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id })
+  if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id: jobId })
+  demandState(call, job.state, { job: jobId })
   if (!isFinal(jobLifecycle, job.state)) {
     const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
     throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'clone', possible })
@@ -43,8 +56,7 @@ export async function cloneJob(
     input: job.input,
     stages: made.map(stage => stage.plan),
   }
-  const { reason: _, ...submit } = call
-  return writeJob(context, plan, made, submit, ['clone', jobId, ...(name === undefined ? [] : [name])], jobId)
+  return writeJob(context, plan, made, call, ['clone', jobId], jobId)
 }
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))

@@ -18,6 +18,7 @@ test('a request for a state that it is not in any more is refused and says which
   const queued = await taskIn(run, 'queued')
   await assert.rejects(engine.cancel(queued.id, { ifState: 'running' }), { code: 'MOVE_REFUSED' })
   await assert.rejects(engine.deleteJob(failed, { ifState: 'succeeded' }), { code: 'MOVE_REFUSED' })
+  await assert.rejects(engine.retryJob(failed, { clone: true, ifState: 'cancelled' }), { code: 'MOVE_REFUSED' })
   assert.deepEqual(
     [(await engine.job(failed)).state, (await engine.stage(waiting.id)).state, (await engine.task(queued.id)).state],
     ['failed', 'waiting', 'queued'],

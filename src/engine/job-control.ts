@@ -224,20 +224,33 @@ export async function requestFor<T>(
   change: (book: JobBook, tx: Sql) => Promise<T> | T,
 ): Promise<{ view: JobView; result: T }> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
+  return requestOn(context, async () => jobId, call, ['job', jobId, ...what], change)
+}
+
+/** The same on the job that is found. It is looked for under the key: whoever asks again is answered after it is gone. */
+export async function requestOn<T>(
+  context: Context,
+  find: (sql: Sql) => Promise<string>,
+  call: ControlCall,
+  asked: readonly unknown[],
+  change: (book: JobBook, tx: Sql) => Promise<T> | T,
+): Promise<{ view: JobView; result: T }> {
   const actor = call.actor ?? 'operator'
   const sql = context.within(call.tx)
   const checked = (book: JobBook, tx: Sql) => {
-    if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id })
-    demandState(call, book.job.state, { job: jobId })
+    if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id: book.job.id })
+    demandState(call, book.job.state, { job: book.job.id })
     return change(book, tx)
   }
   if (!sql.isTransaction && call.idempotencyKey === undefined) {
+    const jobId = await find(sql)
     const result = await driveJob(context, jobId, actor, checked)
     return { view: await readJob(context, jobId), result }
   }
   const run = () =>
-    once(sql, call, ['job', jobId, ...what], outer =>
+    once(sql, call, asked, outer =>
       outer.begin(async tx => {
+        const jobId = await find(tx)
         const { queues, result } = await driveOnce(tx, jobId, actor, checked)
         return { view: await readJob({ sql: tx }, jobId), queues, result }
       }),
@@ -246,7 +259,7 @@ export async function requestFor<T>(
   if (sql.isTransaction) await context.tellOnCommit(sql, queues)
   else {
     context.wake.tell(queues)
-    await finishErrands(context, jobId)
+    await finishErrands(context, view.id)
   }
   return { view, result }
 }

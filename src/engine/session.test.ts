@@ -6,6 +6,7 @@ import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { retention } from '../babysitter/chores.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import { type Pawl, pawl } from './engine.ts'
+import { sync } from './sync.ts'
 
 const leasesOf = ({ claimed }: { claimed: readonly { id: string; epoch: number }[] }) =>
   claimed.map(({ id, epoch }) => [id, epoch])
@@ -65,6 +66,22 @@ for (const database of bothKinds) {
     assert.deepEqual(leasesOf(await run.engine.sync(ask('1'))), [[id, 1]])
     await run.engine.enqueue('a', null)
     assert.deepEqual(leasesOf(await run.engine.sync(ask('1'))), [[id, 1]])
+  })
+
+  test(`a sync whose winnings are all gone has nothing at once when it is sent again, and claims no more (${database})`, async t => {
+    const run = await fresh(t, database)
+    const { id } = await run.engine.enqueue('a', null)
+    const ask = asking()
+    await run.engine.sync(ask('1'))
+    await run.engine.cancel(id, { mode: 'hard' })
+    await run.engine.enqueue('a', null)
+    const { wake } = run.engine.context
+    const wait = () => assert.fail('it waits beside what is queued')
+    const again = sync({ ...run.engine.context, wake: { ...wake, wait } }, ask('1', { waitSeconds: 60 }))
+    assert.deepEqual((await again).claimed, [])
+    const keyed = { worker: 'w', session: ask('1').session!, syncId: '1', queues: ['a'], claim: 2 }
+    assert.deepEqual(await run.engine.claims(keyed, { idempotencyKey: 'k' }), [])
+    assert.equal((await run.engine.sync(ask('2'))).claimed.length, 1)
   })
 
   test(`a settle goes with a repeated claim, and counts once (${database})`, async t => {

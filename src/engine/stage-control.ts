@@ -17,7 +17,7 @@ import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, demandState } from './control.ts'
 import type { JobBook } from './job-book.ts'
-import { requestFor, why } from './job-control.ts'
+import { requestOn, why } from './job-control.ts'
 import { readStage } from './job-read.ts'
 import { canRevive, reviveStages } from './revive.ts'
 
@@ -187,10 +187,13 @@ async function onStageFor<T>(
 ): Promise<{ view: StageView; result: T }> {
   const stageId = checkId(id, 'STAGE_NOT_FOUND')
   const sql = context.within(call.tx)
-  const jobId = await jobOf(sql, 'stage', stageId)
-  if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
+  const find = async (tx: Sql) => {
+    const jobId = await jobOf(tx, 'stage', stageId)
+    if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
+    return jobId
+  }
   const { ifState: _, ...rest } = call
-  const { view, result } = await requestFor(context, jobId, rest, [stageId, ...what], (book, tx) => {
+  const { view, result } = await requestOn(context, find, rest, ['stage', stageId, ...what], (book, tx) => {
     const stage = book.stages.find(each => each.id === stageId)
     if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
     demandState(call, stage.state, { stage: stageId })

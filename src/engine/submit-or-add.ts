@@ -10,9 +10,8 @@ import { readYaml } from '../spec/read-yaml.ts'
 import { getJob } from '../store/job-read.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
-import { finishErrands } from './drive.ts'
 import { addStagesOf } from './job-control.ts'
-import { once } from './once.ts'
+import { keyFirst } from './key-first.ts'
 import { demandQueues, queuesSaid } from './queues.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 
@@ -31,17 +30,8 @@ export async function submitOrAdd(
   if (Array.isArray(written.stages)) demandQueues(queues, queuesSaid(written.stages))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
-  if (call.idempotencyKey === undefined) return findOrMake(context, job, call)
-  const { idempotencyKey: _, holder: _holder, asked: _asked, ...rest } = call
-  // The key comes first, for which of the two it is may be another when it is sent again.
-  const view = await once(context.within(call.tx), call, ['submit', spec], tx =>
-    findOrMake(context, job, { ...rest, tx }),
-  )
-  if (call.tx === undefined) {
-    if (context.oneConnection) context.wake.tell(['*'])
-    await finishErrands(context, view.id)
-  }
-  return view
+  // Which of the two it is may be another when it is sent again.
+  return keyFirst(context, call, ['submit', spec], rest => findOrMake(context, job, rest))
 }
 
 function valueIn(text: string): unknown {

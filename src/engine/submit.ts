@@ -1,4 +1,4 @@
-/** Submits jobs. A job is written under `created`, in batches where it is large, and becomes visible by one statement. */
+/** Submits jobs. Where one is large it is written under `created`, in batches, and becomes visible by one statement. */
 import { ownQueueOf } from '../kernel/datum.ts'
 import { newId } from '../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../kernel/plan.ts'
@@ -71,7 +71,11 @@ export interface StageToWrite {
   readonly carried?: readonly Carried[]
 }
 
-/** Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. */
+/**
+ * Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. One with a key
+ * or with ids that its caller chose is one transaction too, however large: whoever submits the same at once waits for
+ * it and finds it whole, and one that is cut off leaves nothing that has the id.
+ */
 export async function writeJob(
   context: Context,
   plan: JobPlan,
@@ -95,7 +99,8 @@ export async function writeJob(
     await writeTasks(sql, { ...plan, id }, made, actor)
     if (clonedFrom !== null) await carryOver(sql, clonedFrom, { ...plan, id }, made, actor)
   }
-  if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined) {
+  const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
+  if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
     const { view, queues } = await once(sql, call, request, outer =>
       outer.begin(async tx => {
         await fill(tx, await write(tx))

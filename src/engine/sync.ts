@@ -54,10 +54,12 @@ export async function sync(
     return [filed.map(({ refusal }) => refusal), ...reported]
   }
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
+  const cancelling =
+    asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : null
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
-    asksForWork ? claimOrWait(context, request, { settling, signal }) : { tasks: [], at: began },
-    asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : [],
+    asksForWork ? claimOrWait(context, request, { beside: cancelling, signal }) : { tasks: [], at: began },
+    cancelling ?? [],
     beats.length > 0 && !asksForWork && request.session !== undefined ? seeSession(context.sql, request.session) : null,
   ])
   return {

@@ -4,6 +4,7 @@
  */
 import type { Pawl } from '../engine/engine.ts'
 import { demandQueues, queuesSaid } from '../engine/queues.ts'
+import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
 import type { NewTaskItem } from '../protocol/tasks.ts'
@@ -14,17 +15,26 @@ type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown
 
 const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
 
+/**
+ * One that is gone is in no queue: nothing can be done to it, and what its key was answered may be told again. Nobody
+ * chooses the id of a stage, so none is made under this one in between.
+ */
+const ofStage: Look = (engine, [id]) =>
+  engine.stage(id as string).then(
+    ({ queue }) => [queue],
+    error => {
+      if (error instanceof Problem && error.code === 'STAGE_NOT_FOUND') return []
+      throw error
+    },
+  )
+
 const queuesOf: Partial<Record<Operation, Look>> = {
   async addStages(_, [, stages]) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
     return queuesSaid(stages as StageSpec[])
   },
-  async addTasks(engine, [id]) {
-    return [(await engine.stage(id as string)).queue]
-  },
-  async sealStage(engine, [id]) {
-    return [(await engine.stage(id as string)).queue]
-  },
+  addTasks: ofStage,
+  sealStage: ofStage,
   async sealJob(engine, [id]) {
     return (await engine.job(id as string)).stages.map(({ queue }) => queue)
   },

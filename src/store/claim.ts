@@ -32,6 +32,8 @@ export interface ClaimAnswer {
   readonly places: Place[]
   /** False: the session has no row, or none any more. */
   readonly isOpen: boolean
+  /** An earlier sync of this id has won something: this one has won nothing more. */
+  readonly isRepeated: boolean
 }
 
 const open = among(taskLifecycle.moves.claim.from)
@@ -60,7 +62,7 @@ const lanesAtLeast = 200
 export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
   const { hints } = ask
   const terms = json(ask.terms)
-  const [won] = await sql<Won & { places: Place[] | null; isOpen: boolean }>`
+  const [won] = await sql<Won & { places: Place[] | null; isOpen: boolean; isRepeated: boolean }>`
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
     ), lanes as materialized (
@@ -170,9 +172,10 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
                       from taken order by lane_id, run_at desc, id desc) as last) as places,
            ${ask.session}::uuid is null or exists (select from me) as is_open,
+           coalesce((select sync_id from me) = ${ask.syncId}, false) as is_repeated,
            case when (select count(*) from taken) <> (select count(*) from used) then pawl.try_again() end as whole
       from won`
-  return { tasks: claimedFrom(won!), places: won!.places ?? [], isOpen: won!.isOpen }
+  return { tasks: claimedFrom(won!), places: won!.places ?? [], isOpen: won!.isOpen, isRepeated: won!.isRepeated }
 }
 
 /**

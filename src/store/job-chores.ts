@@ -1,49 +1,70 @@
-/** What the babysitter looks for among jobs. Each finds ids; what is done with them is done under the job's lock. */
+/**
+ * What the babysitter looks for among jobs. Each finds ids, but for those in `except`; what is done with them is done
+ * under the job's lock.
+ */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { among, type Sql } from './sql.ts'
+import { among, list, type Sql } from './sql.ts'
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
 /**
- * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up. Whoever
- * settles adds up at once, so what is older than this was left by one that died.
+ * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up; the longest
+ * ago first. Whoever settles adds up at once, so what is older than this was left by one that died.
  */
-export async function leftBehind(sql: Sql, olderThanSeconds: number, limit: number): Promise<string[]> {
-  const rows = await sql<{ id: string }>`
-    (select job_id as id from pawl.errand
-      where at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8) limit ${limit}::int)
-     union
-    (select job_id from pawl.tally
-      where at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8) limit ${limit}::int)`
-  return idsOf(rows)
+export async function leftBehind(
+  sql: Sql,
+  olderThanSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
+  return idsOf(
+    await sql<{ id: string }>`
+      select id
+        from (select job_id as id, at from pawl.errand union all select job_id, at from pawl.tally) as open
+       where at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+         and id <> all(${list(except)}::uuid[])
+       group by id order by min(at), id limit ${limit}::int`,
+  )
 }
 
 /** Jobs whose deadline has passed. */
-export async function overdueJobs(sql: Sql, limit: number): Promise<string[]> {
+export async function overdueJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job
        where deadline_at <= pawl.clock() and ended_at is null and ends_as is null and visible
+         and id <> all(${list(except)}::uuid[])
        order by deadline_at limit ${limit}::int`,
   )
 }
 
 /** Stages whose gate nobody passed in time. */
-export function overdueGates(sql: Sql, limit: number): Promise<{ id: string; jobId: string }[]> {
+export function overdueGates(
+  sql: Sql,
+  limit: number,
+  except: readonly string[],
+): Promise<{ id: string; jobId: string }[]> {
   return sql<{ id: string; jobId: string }>`
     select id, job_id from pawl.stage
      where gate_until <= pawl.clock() and ended_at is null and state = 'waiting' and ends_as is null
+       and id <> all(${list(except)}::uuid[])
      order by gate_until limit ${limit}::int`
 }
 
 /** Submissions that were cut off: never shown to anyone, and nobody goes on with them. */
-export async function cutOffJobs(sql: Sql, olderThanSeconds: number, limit: number): Promise<string[]> {
+export async function cutOffJobs(
+  sql: Sql,
+  olderThanSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job
        where not visible and ended_at is null
          and (history[1]).ts < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+         and id <> all(${list(except)}::uuid[])
        limit ${limit}::int`,
   )
 }
@@ -52,7 +73,7 @@ export async function cutOffJobs(sql: Sql, olderThanSeconds: number, limit: numb
  * Jobs without progress for as long as they allow, and with nothing in hand, nothing to claim, nothing delayed, no gate
  * or hold to wait at and nothing to be added.
  */
-export async function staleJobs(sql: Sql, limit: number): Promise<string[]> {
+export async function staleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
   const open = among(taskLifecycle.moves.claim.from)
   const held = among(statesOf(taskLifecycle, 'held'))
   return idsOf(
@@ -60,6 +81,7 @@ export async function staleJobs(sql: Sql, limit: number): Promise<string[]> {
       select j.id from pawl.job j
        where j.ended_at is null and j.visible and j.state in ('pending', 'running') and j.open = 'sealed'
          and j.progress_at <= pawl.clock() - make_interval(secs => j.stale_seconds)
+         and j.id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.stage s
                           where s.job_id = j.id and s.ended_at is null and (s.state = 'waiting' or s.open <> 'sealed'))
          and not exists (select from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
@@ -69,10 +91,16 @@ export async function staleJobs(sql: Sql, limit: number): Promise<string[]> {
 }
 
 /** Ended jobs that have been kept for long enough. */
-export async function oldJobs(sql: Sql, keepSeconds: number, limit: number): Promise<string[]> {
+export async function oldJobs(
+  sql: Sql,
+  keepSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
+         and id <> all(${list(except)}::uuid[])
        order by ended_at limit ${limit}::int`,
   )
 }

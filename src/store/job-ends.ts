@@ -70,7 +70,12 @@ export async function removeSome(sql: Sql, id: string, limit: number): Promise<'
       insert into pawl.errand (job_id) select id from hidden on conflict do nothing
     )
     select ended_at is not null as is_ended from mine`
-  if (job === undefined) return 'gone'
+  if (job === undefined) {
+    // Nobody will add these up any more.
+    await sql`delete from pawl.tally where job_id = ${id}::uuid`
+    await sql`delete from pawl.errand where job_id = ${id}::uuid`
+    return 'gone'
+  }
   if (!job.isEnded) return 'not ended'
   if ((await giveUpFiles(sql, id, limit)) === limit) return 'some'
   const gone = await sql<{ id: string }>`

@@ -1,6 +1,6 @@
 /** Redrives of dead letters, and how far they have come. */
 import type { Refused } from '../kernel/problem.ts'
-import type { Sql } from './sql.ts'
+import { list, type Sql } from './sql.ts'
 
 export interface LetterFilter {
   readonly queue: string | null
@@ -103,10 +103,16 @@ export async function noteRedriven(
 }
 
 /** Redrives that nobody has gone on with for a while: whoever did has died, or has committed and gone. */
-export async function idleRedrives(sql: Sql, olderThanSeconds: number, limit: number): Promise<string[]> {
+export async function idleRedrives(
+  sql: Sql,
+  olderThanSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select id from pawl.redrive
      where ended_at is null and at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+       and id <> all(${list(except)}::uuid[])
      order by at limit ${limit}::int`
   return rows.map(({ id }) => id)
 }

@@ -52,6 +52,19 @@ test('a producer whose key is for one queue adds nothing to stages of another, a
   assert.equal((await engine.job(job.id)).stages.length, 1)
 })
 
+test('a producer whose key is for one queue has its first answer again after the job is gone', async t => {
+  const { mine, engine } = await narrow(t, 'producer')
+  const { id, stages } = await engine.submit({ name: 'open', stages: [{ name: 'a', task: 'mine', open: true }] })
+  const stage = stages[0]!.id
+  const add = () => mine.addTasks(stage, [{ payload: 1 }], { idempotencyKey: 'add' })
+  const seal = () => mine.sealStage(stage, { idempotencyKey: 'seal' })
+  const first = [await add(), await seal()]
+  await engine.cancelJob(id)
+  await engine.deleteJob(id)
+  assert.deepEqual([await add(), await seal()], first)
+  await assert.rejects(mine.sealStage(stage, { idempotencyKey: 'other' }), { code: 'STAGE_NOT_FOUND' })
+})
+
 test('a producer whose key is for one queue adds to the job of an id what is for that queue, and nothing else', async t => {
   const { mine, engine } = await narrow(t, 'producer')
   const { id } = await engine.submit({ name: 'dag', open: 'untilDone', stages: [{ name: 'a', task: 'other' }] })
