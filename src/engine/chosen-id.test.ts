@@ -70,3 +70,28 @@ test('a request is known again by what was asked for, where what it leads to dif
   await assert.rejects(other, { code: 'IDEMPOTENCY_MISMATCH' })
   assert.equal((await engine.tasks()).items.length, 1)
 })
+
+test('jobs are listed newest or oldest first also where ids were chosen, page by page', async t => {
+  const { engine } = await fresh(t)
+  const ids = [
+    'ffffffff-aaaa-4aaa-8aaa-aaaaaaaaaaaa',
+    undefined,
+    '00000000-aaaa-4aaa-8aaa-aaaaaaaaaaaa',
+    undefined,
+    undefined,
+  ]
+  for (const [n, chosen] of ids.entries()) {
+    await engine.submit({ name: `job ${n}`, stages: [{ name: 'a', task: 'a' }], ...(chosen && { id: chosen }) })
+  }
+  const listed = async (order: 'newest' | 'oldest') => {
+    const names: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await engine.jobs({ order, limit: 2, ...(cursor && { cursor }) })
+      names.push(...page.items.map(({ name }) => name))
+      cursor = page.next
+    }
+    return names
+  }
+  assert.deepEqual(await listed('newest'), ['job 4', 'job 3', 'job 2', 'job 1', 'job 0'])
+  assert.deepEqual(await listed('oldest'), ['job 0', 'job 1', 'job 2', 'job 3', 'job 4'])
+})

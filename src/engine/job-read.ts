@@ -47,8 +47,9 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
     priorityFrom: query.priorityFrom ?? null,
     priorityTo: query.priorityTo ?? null,
   }
-  const place = order === 'newest' || order === 'oldest' ? undefined : placeOf(cursor)
-  const paging = place === undefined ? { offset, cursor: cursorOf(cursor) } : { offset: offset + place, cursor: null }
+  const place = cursor === undefined ? undefined : placeOf(cursor)
+  const byAge = order === 'newest' || order === 'oldest'
+  const paging = byAge ? { offset, cursor: place?.toString() ?? null } : { offset: offset + (place ?? 0), cursor: null }
   const jobs = await listJobs(sql, filter, { order, limit, ...paging })
   const stages = await stagesOf(
     sql,
@@ -60,10 +61,10 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
       stages.filter(({ jobId }) => jobId === job.id),
     ),
   )
-  const next = place === undefined ? items.at(-1)?.id : String(place + limit)
+  const next = byAge ? jobs.at(-1)?.n : (place ?? 0) + limit
   return {
     items,
-    next: items.length < limit ? null : next!,
+    next: items.length < limit ? null : String(next),
     ...(query.total === true && { total: await countJobs(sql, filter) }),
   }
 }
@@ -114,9 +115,9 @@ export async function countTasksOfStage(context: { readonly sql: Sql }, id: stri
   return (await countTasksOfStages(context, [stage.id])).get(stage.id) ?? {}
 }
 
-/** Where a page begins in an order that is not that of the ids. */
-function placeOf(cursor = '0'): number {
-  if (!/^\d{1,9}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
+/** Where a page begins: behind the job of this number, or behind so many in an order that is not that of their age. */
+function placeOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
   return Number(cursor)
 }
 

@@ -13,6 +13,8 @@ type JobFact =
   | ('compensated' | 'correlationId' | 'traceparent' | 'metadata')
 
 export interface JobReadRow extends Pick<JobRow, JobFact> {
+  /** In which order jobs came. */
+  readonly n: number
   readonly input: unknown
   readonly clonedFrom: string | null
   readonly deadlineAt: Date | null
@@ -51,7 +53,7 @@ function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
 }
 
 const jobColumns = literal(`
-  j.id, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
+  j.id, j.n, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
   j.correlation_id, j.traceparent, j.metadata, j.cloned_from, j.deadline_at, (j.history[1]).ts as created_at,
   (j.history[j.seq]).ts as changed_at, ${startOf('j', jobLifecycle)} as started_at, j.ended_at`)
 
@@ -72,7 +74,7 @@ export interface JobFilter {
 }
 
 export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
-  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.id', paging, orders[paging.order]))
+  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.n', paging, orders[paging.order]))
 }
 
 const orders: Readonly<Record<string, string>> = {
@@ -95,8 +97,8 @@ function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]>
     tx => tx<Row>`
       ${frame.head} from pawl.job j
        where j.visible
-         and (${frame.before}::uuid is null or j.id < ${frame.before}::uuid)
-         and (${frame.after}::uuid is null or j.id > ${frame.after}::uuid)
+         and (${frame.before}::bigint is null or j.n < ${frame.before}::bigint)
+         and (${frame.after}::bigint is null or j.n > ${frame.after}::bigint)
          and (${filter.name}::text is null or j.name = ${filter.name}::text)
          and (${filter.search}::text is null
               or position(lower(${filter.search}::text) in lower(j.name)) > 0

@@ -105,3 +105,28 @@ for (const database of bothKinds) {
     assert.equal(await generation(sql), second)
   })
 }
+
+test('what a store of an earlier version holds is listed and told as before, after the migration that numbers and sums it', async t => {
+  const { engine, sql } = await fresh(t)
+  for (const name of ['one', 'two', 'three']) await engine.submit({ name, stages: [{ name: 'a', task: 'a' }] })
+  const [task] = await engine.claims({ worker: 'w', queues: ['a'] })
+  await engine.fail(task!.id, task!.epoch, { error: { message: 'no host 17', permanent: true } })
+  const seen = async () => ({
+    jobs: (await engine.jobs()).items.map(({ name }) => name),
+    troubles: await engine.troubles(),
+    rows: await sql`select type, lane_id, job_id, stage_id, gist, ended_at from pawl.trouble`,
+  })
+  const before = await seen()
+  assert.deepEqual([before.jobs, before.troubles[0]!.message], [['three', 'two', 'one'], 'no host #'])
+  await sql.script(`
+    alter table pawl.job drop column n;
+    drop index pawl.job_ended;
+    alter table pawl.trouble drop column type, drop column lane_id, drop column job_id, drop column stage_id,
+      drop column gist, drop column ended_at;
+    drop function pawl.gist;
+    delete from pawl.migration where version = 12`)
+  await migrate(sql)
+  assert.deepEqual(await seen(), before)
+  await engine.submit({ name: 'four', stages: [{ name: 'a', task: 'a' }] })
+  assert.equal((await engine.jobs()).items[0]!.name, 'four')
+})

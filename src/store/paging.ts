@@ -21,7 +21,7 @@ export interface Frame {
   readonly offset: number
 }
 
-/** Ids rise with time: `id` is the column that says which is the newest. */
+/** `id` is the column that says which is the newest. Ids do, where nobody chooses them: they rise with time. */
 export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
   const isOldest = order === 'oldest'
   return {
