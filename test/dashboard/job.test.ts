@@ -40,26 +40,35 @@ inBrowser(
   },
 )
 
-inBrowser('the timeline shows each attempt, and who lost it', {}, async ({ engine, advance, open }) => {
-  const { id } = await engine.submit({
-    name: 'invoices',
-    stages: [{ name: 'extract', task: 'extract', retry: { delaySeconds: 0 } }],
-  })
-  const [first] = await engine.claims({ worker: 'ada', queues: ['extract'], start: true })
-  await advance(5)
-  await engine.fail(first!.id, first!.epoch, { error: { message: 'the pen ran dry' } })
-  const [second] = await engine.claims({ worker: 'bob', queues: ['extract'], start: true })
-  await engine.succeed(second!.id, second!.epoch)
-  const page = await open(`/#/jobs/${id}?tab=timeline`)
-  await page
-    .getByTitle(/attempt 1 by ada: retrying/)
-    .first()
-    .waitFor()
-  await page
-    .getByTitle(/attempt 2 by bob: succeeded/)
-    .first()
-    .waitFor()
-})
+inBrowser(
+  'the timeline shows each attempt and who lost it, also to a finger and to a reader',
+  {},
+  async ({ engine, advance, open }) => {
+    const { id } = await engine.submit({
+      name: 'invoices',
+      stages: [{ name: 'extract', task: 'extract', retry: { delaySeconds: 0 } }],
+    })
+    const [first] = await engine.claims({ worker: 'ada', queues: ['extract'], start: true })
+    await advance(5)
+    await engine.fail(first!.id, first!.epoch, { error: { message: 'the pen ran dry' } })
+    const [second] = await engine.claims({ worker: 'bob', queues: ['extract'], start: true })
+    await engine.succeed(second!.id, second!.epoch)
+    const page = await open(`/#/jobs/${id}?tab=timeline`)
+    await page
+      .getByTitle(/attempt 1 by ada: retrying/)
+      .first()
+      .waitFor()
+    await page
+      .getByRole('button', { name: /attempt 2 by bob: succeeded/ })
+      .last()
+      .click()
+    await page.getByRole('status').getByText('attempt 2 by bob: succeeded').waitFor()
+    await page.getByRole('link', { name: 'Jobs' }).click()
+    await page.getByRole('heading', { name: 'Jobs' }).waitFor()
+    const heard = await page.evaluate(() => document.activeElement?.textContent)
+    assert.equal(heard, 'Jobs', 'the page that one comes to is read out')
+  },
+)
 
 inBrowser(
   'in the timeline what has ended stops, and what waits lasts until now',

@@ -1,10 +1,24 @@
 /** The name of a page, for whoever reads it, hears it, or has it among many tabs. */
 import { Title } from '@mantine/core'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { harmless } from '../../../src/kernel/harmless.ts'
+
+let isFirst = true
+
+/** Who goes to another page without seeing it hears where they are; who has begun with something there is left alone. */
+function useArrival() {
+  const place = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    const at = document.activeElement
+    if (!isFirst && (at === document.body || at?.closest('nav'))) place.current?.focus({ preventScroll: true })
+    isFirst = false
+  }, [])
+  return place
+}
 
 export function Heading({ children: text }: { children: string }) {
   const shown = harmless(text)
+  const place = useArrival()
   useEffect(() => {
     document.title = `${shown} · Pawl`
     return () => {
@@ -12,7 +26,7 @@ export function Heading({ children: text }: { children: string }) {
     }
   }, [shown])
   return (
-    <Title order={1} size="h3">
+    <Title order={1} size="h3" ref={place} tabIndex={-1} className="arrival">
       {shown}
     </Title>
   )

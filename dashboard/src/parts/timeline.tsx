@@ -1,6 +1,7 @@
 /** The time of a job: a line for each stage and, below it, for its tasks, with attempts, waits and what was lost. */
 import { Group, Paper, ScrollArea, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { createContext, useContext, useState } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
@@ -20,6 +21,7 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
     refetchInterval: isOver ? false : 2000,
   })
   const now = useNow()
+  const [told, tell] = useState('Touch a bar to see what it is.')
   if (data === undefined) return null
   const { from, to } = rangeOf(data, isOver ? undefined : now)
   const place = (at: string | null) => (100 * ((at === null ? to : Date.parse(at)) - from)) / (to - from)
@@ -31,40 +33,45 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
         </Text>
         <Legend />
       </Group>
-      <ScrollArea.Autosize mah={520} type="auto">
-        {data.stages.map(stage => (
-          <div key={stage.id}>
-            <Line name={<Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>} isStage>
-              {stage.spans.slice(0, -1).map(({ state, from, to }) => (
-                <Bar
-                  key={from + state}
-                  left={place(from)}
-                  right={place(to)}
-                  colour={stageColour(state)}
-                  title={`${harmless(stage.name)}: ${state}`}
-                />
-              ))}
-              {hasEnded(stage) ? null : (
-                <Bar
-                  left={place(stage.spans.at(-1)!.from)}
-                  right={place(stage.spans.at(-1)!.to)}
-                  colour={stageColour(stage.spans.at(-1)!.state)}
-                  title={stage.spans.at(-1)!.state}
-                />
-              )}
-            </Line>
-            {data.tasks
-              .filter(task => task.stageId === stage.id)
-              .map(task => (
-                <Line key={task.id} name={<Link href={`/tasks/${task.id}`}>{task.id.slice(-8)}</Link>}>
-                  {task.attempts.map(attempt => (
-                    <Attempt key={attempt.epoch} attempt={attempt} place={place} isOver={isOver} />
-                  ))}
-                </Line>
-              ))}
-          </div>
-        ))}
-      </ScrollArea.Autosize>
+      <Text size="xs" c="dimmed" mb={4} role="status">
+        {told}
+      </Text>
+      <Tell.Provider value={tell}>
+        <ScrollArea.Autosize mah={520} type="auto">
+          {data.stages.map(stage => (
+            <div key={stage.id}>
+              <Line name={<Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>} isStage>
+                {stage.spans.slice(0, -1).map(({ state, from, to }) => (
+                  <Bar
+                    key={from + state}
+                    left={place(from)}
+                    right={place(to)}
+                    colour={stageColour(state)}
+                    title={`${harmless(stage.name)}: ${state}`}
+                  />
+                ))}
+                {hasEnded(stage) ? null : (
+                  <Bar
+                    left={place(stage.spans.at(-1)!.from)}
+                    right={place(stage.spans.at(-1)!.to)}
+                    colour={stageColour(stage.spans.at(-1)!.state)}
+                    title={stage.spans.at(-1)!.state}
+                  />
+                )}
+              </Line>
+              {data.tasks
+                .filter(task => task.stageId === stage.id)
+                .map(task => (
+                  <Line key={task.id} name={<Link href={`/tasks/${task.id}`}>{task.id.slice(-8)}</Link>}>
+                    {task.attempts.map(attempt => (
+                      <Attempt key={attempt.epoch} attempt={attempt} place={place} isOver={isOver} />
+                    ))}
+                  </Line>
+                ))}
+            </div>
+          ))}
+        </ScrollArea.Autosize>
+      </Tell.Provider>
       {data.more && (
         <Text size="xs" c="dimmed" mt="xs">
           Only the first tasks of each stage are shown; a stage’s own page has all of them.
@@ -158,13 +165,21 @@ function Line({
   )
 }
 
+/** What a bar says is shown when it is touched, for there is nothing that hovers on a phone. */
+const Tell = createContext<(said: string) => void>(() => {})
+
 function Bar(props: { left: number; right: number; colour: string; title: string; pale?: boolean }) {
   const width = Math.max(0.25, props.right - props.left)
   const background = `var(--mantine-color-${props.colour}-${props.pale ? 3 : 6})`
+  const tell = useContext(Tell)
   return (
-    <div
+    <button
+      type="button"
+      tabIndex={-1}
       className="timeline-bar"
       title={props.title}
+      aria-label={props.title}
+      onClick={() => tell(props.title)}
       style={{ left: `${Math.min(props.left, 99.75)}%`, width: `${width}%`, background }}
     />
   )
