@@ -28,6 +28,7 @@ const codes: Readonly<Record<number, string>> = {
   500: 'INTERNAL_ERROR',
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
+  405: 'METHOD_NOT_ALLOWED',
   409: 'CONFLICT',
   413: 'PAYLOAD_TOO_LARGE',
 }

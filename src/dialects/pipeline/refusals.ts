@@ -22,6 +22,7 @@ export const invalid = (details: readonly Detail[]): Answer => good({ detail: de
 
 const plain: Readonly<Record<string, string>> = {
   ROUTE_NOT_FOUND: 'Not Found',
+  METHOD_REFUSED: 'Method Not Allowed',
   KEY_MISSING: 'Invalid or missing API key',
   BUG: 'Internal Server Error',
 }
