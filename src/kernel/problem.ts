@@ -37,6 +37,11 @@ export const problems = {
     means: 'What the job had done has been undone, so it cannot go on.',
     hint: 'Clone it: a new job does the work again.',
   },
+  NOTHING_TO_REDO: {
+    status: 409,
+    means: 'All tasks of the job have succeeded, so a clone would have nothing to do.',
+    hint: 'Submit the job anew, to do all of it again.',
+  },
   SPAWN_REFUSED: {
     status: 409,
     means: 'A task cannot be made there.',
