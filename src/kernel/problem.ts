@@ -157,7 +157,11 @@ export const problems = {
     means: 'A server without keys answers only to programs on its own machine.',
     hint: 'Call it as localhost or 127.0.0.1 and not from a web page, or make a key.',
   },
-  ROUTE_NOT_FOUND: { status: 404, means: 'There is nothing at this address.', hint: 'See /docs or /openapi.json.' },
+  ROUTE_NOT_FOUND: {
+    status: 404,
+    means: 'There is nothing at this address.',
+    hint: 'The pages `docs` and `openapi.json`, beside `v1`, list what there is.',
+  },
   METHOD_REFUSED: {
     status: 405,
     means: 'This address does not know this method.',

@@ -1,9 +1,9 @@
 /** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, Dialect, DialectRoute } from '../dialects/dialect.ts'
+import type { Answer, Dialect, DialectRoute, Fault } from '../dialects/dialect.ts'
 import type { Log } from '../engine/context.ts'
-import type { Problem } from '../kernel/problem.ts'
+import { type Problem, problems } from '../kernel/problem.ts'
 import { admit, demand, refusePages } from './admit.ts'
 import { callOf, type Served } from './bind.ts'
 import { missing } from './not-found.ts'
@@ -77,4 +77,9 @@ function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answe
 
 const bug = { status: 500, code: 'BUG', message: 'A fault in Pawl; the server’s log has it.', details: {} }
 
-const faultOf = ({ status, code, message, details }: Problem) => ({ status, code, message, details })
+/** A hint that points to the details, or to pages of ours, is left out: a dialect's client sees neither. */
+function faultOf({ status, code, message, details }: Problem): Fault {
+  const { hint } = problems[code]
+  const isSeen = !/\bdetails\b|`docs`/.test(hint)
+  return { status, code, message: isSeen ? message : message.slice(0, -hint.length).trimEnd(), details }
+}

@@ -156,8 +156,8 @@ test('marie: a job that is not terminal cannot be deleted, one of a DAG goes wit
   await rig.work('extract')
   const { http, code, message } = await rig.marie.remove(stage)
   assert.deepEqual([http, code], [409, 'CONFLICT'])
-  const [, route] = /DELETE (\S+)/.exec(message)!
-  assert.equal((await rig.request(route!, { method: 'DELETE' })).status, 204)
+  const [, dag] = /Pawl’s job (\S+)$/.exec(message)!
+  assert.equal((await rig.request(`/v1/jobs/${dag}`, { method: 'DELETE' })).status, 204)
   assert.equal((await rig.marie.job(stage)).code, 'NOT_FOUND')
 })
 

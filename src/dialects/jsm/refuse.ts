@@ -24,8 +24,17 @@ const codes: Readonly<Record<string, string>> = {
   MOVE_REFUSED: 'INVALID_TRANSITION',
   IDEMPOTENCY_MISMATCH: 'IDEMPOTENCY_CONFLICT',
   OPTION_INVALID: 'INVALID_REQUEST',
+  KEY_MISSING: 'UNAUTHORIZED',
   BODY_INVALID: 'INVALID_REQUEST',
 }
+
+/** What the engine calls otherwise than it was asked. */
+const called: Readonly<Record<string, string>> = {
+  deadLetter: 'dead_letter',
+  redrive: 'retry',
+  reasonCode: 'reason_code',
+}
+const wordOf = (name: unknown) => called[String(name)] ?? name
 
 export function refuse(fault: Fault): Answer {
   const state = stateIn(fault.details.state)
@@ -54,9 +63,9 @@ function messageOf({ code, message, details }: Fault, state: State | null): stri
     case 'LEASE_LOST':
       return 'The lease is not held any more: stop working on the job, nothing was done.'
     case 'MOVE_REFUSED':
-      return `A job that is ${state} does not take ${details.move}.`
+      return `A job that is ${state} does not take ${wordOf(details.move)}.`
     case 'OPTION_INVALID':
-      return `"${details.option}" must ${details.must}.`
+      return `"${wordOf(details.option)}" must ${details.must}.`
     case 'PAYLOAD_INVALID':
       return `What was sent cannot be kept: ${details.why}.`
     case 'PAYLOAD_TOO_LARGE':
