@@ -89,6 +89,18 @@ test('jsm: what was asked is called as it was asked', async t => {
   assert.match(await message(jsm.deadLetters('?reason_code=boredom')), /^"reason_code" must/)
 })
 
+test('jsm: what is too large in a heartbeat is refused with how large it was', async t => {
+  const { server } = await served(t)
+  const jsm = jsmClient(() => server.url)
+  const { id } = await jsm.enqueue({ type: 'mail' })
+  await jsm.claim({ worker: 'w', types: ['mail'] })
+  const checkpoint = 'x'.repeat(3_000_000)
+  const { code, message } = await refusalOf(jsm.say(id, 'heartbeat', { worker: 'w', checkpoint }))
+  assert.equal(code, 'PAYLOAD_TOO_LARGE')
+  assert.match(message, /30000\d\d/)
+  assert.doesNotMatch(message, /undefined/)
+})
+
 test('jsm: without a key, or with one that is not known, it is not said which of the two it was', async t => {
   const { server } = await served(t, {
     server: { keysOnly: true },

@@ -55,6 +55,8 @@ function classOf({ status, code }: Fault): ErrorClass {
 }
 
 function messageOf({ code, message, details }: Fault, state: State | null): string {
+  // What the worker protocol refused comes with its own sentence.
+  const told = details.told as string | undefined
   switch (code) {
     case 'TASK_NOT_FOUND':
       return 'No job has this id.'
@@ -67,11 +69,11 @@ function messageOf({ code, message, details }: Fault, state: State | null): stri
     case 'OPTION_INVALID':
       return `"${wordOf(details.option)}" must ${details.must}.`
     case 'PAYLOAD_INVALID':
-      return `What was sent cannot be kept: ${details.why}.`
+      return told ?? `What was sent cannot be kept: ${details.why}.`
     case 'PAYLOAD_TOO_LARGE':
-      return `What was sent has ${details.bytes} bytes, and may have ${details.limit}.`
+      return told ?? `What was sent has ${details.bytes} bytes, and may have ${details.limit}.`
     default:
-      return message
+      return told ?? message
   }
 }
 
