@@ -25,7 +25,8 @@ same engine, under the same guarantees, and can be seen through any of them at o
 - \`GET /v1/…?vocabulary=jobnik\`, and \`--vocabulary jobnik\` in the CLI, show jobs, stages, tasks, artifacts and
   events in its words: the shape stays ours, the states and the names of events are its. What it has no word for is
   \`null\`.
-- Keys are those of Pawl. Each route says which permission its key must have.
+- Keys are those of Pawl. Each route says which permission its key must have. A server that wants no keys, and
+  has none, takes whatever a client sends as one.
 
 ## Words
 

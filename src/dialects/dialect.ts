@@ -19,6 +19,8 @@ export interface Dialect {
   secretIn?(authorization: string): string | undefined
   /** A header of its clients that holds nothing but the key, in small letters. */
   readonly keyHeader?: string
+  /** Its answers hold addresses of its own, which begin with its root. */
+  readonly links?: true
   /** What it cannot say, and what of the original is done otherwise; for docs/dialects.md. */
   readonly limits: readonly string[]
 }

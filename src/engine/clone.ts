@@ -49,6 +49,9 @@ async function makeClone(
   const taken = new Set(stages.flatMap(sourcesOf))
   const whole = stages.filter(stage => taken.has(stage.name) || isFoundAnew(stage)).map(({ id }) => id)
   const made = clonesOf(stages, await tasksToClone(sql, jobId, job.compensated, whole))
+  if (stages.every(isDone) && made.every(({ tasks }) => tasks.length === 0)) {
+    throw new Problem('NOTHING_TO_REDO', { job: jobId, state: job.state })
+  }
   const plan: JobPlan = {
     ...job.plan,
     ...(name !== undefined && { name }),
@@ -61,6 +64,9 @@ async function makeClone(
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))
 
+/** It has done all that it had to do; a stage without tasks may come to have some in the clone. */
+const isDone = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !isFoundAnew(stage)
+
 /** Inputs that had not all been found, and what other stages put out: they may put out more in the clone. */
 function isFoundAnew(stage: StageRow): boolean {
   return Boolean(stage.plan.files?.inputs) && (stage.listing !== 'done' || sourcesOf(stage).length > 0)
@@ -72,7 +78,7 @@ function clonesOf(stages: readonly StageRow[], tasks: readonly Redo[]): StageToW
   for (const task of tasks) byStage.get(task.stageId)!.push(task)
   const growing = growingOf(stages, byStage)
   // A folder that another stage fills is not the same any more when more comes into it.
-  const isDone = ({ doneBy, payload }: Redo) => doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
+  const isKept = ({ doneBy, payload }: Redo) => doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
   return stages.map(stage => {
     const mine = byStage.get(stage.id)!
     const sources = sourcesOf(stage).map(name => stages.find(each => each.name === name)!.id)
@@ -81,8 +87,8 @@ function clonesOf(stages: readonly StageRow[], tasks: readonly Redo[]): StageToW
     return {
       id: ids.get(stage.id)!,
       plan: planOf(stage),
-      tasks: mine.flatMap(task => (isDone(task) ? [] : [{ ...again(task), payload: moved(task.payload) }])),
-      carried: mine.flatMap(task => (isDone(task) ? [{ payload: moved(task.payload), doneBy: task.doneBy! }] : [])),
+      tasks: mine.flatMap(task => (isKept(task) ? [] : [{ ...again(task), payload: moved(task.payload) }])),
+      carried: mine.flatMap(task => (isKept(task) ? [{ payload: moved(task.payload), doneBy: task.doneBy! }] : [])),
     }
   })
 }

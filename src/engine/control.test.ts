@@ -177,7 +177,7 @@ test('an operator who sets a task aside says why, and it is kept', async t => {
     reasonCode: 'dependency_unavailable',
     step: 'fetch',
     lastError: { message: 'the shop is shut', step: 'fetch' },
-    attempts: 0,
+    attempts: 1,
     lastOwner: 'w',
     correlationId: 'c-1',
   })

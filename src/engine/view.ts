@@ -8,7 +8,7 @@ export const iso = (date: Date | null) => date?.toISOString() ?? null
 export const momentOf = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
 
 export function toTaskView(row: TaskRow): TaskView {
-  const { id, queue, type, state, priority, round, epoch, seq, failures, losses, owner, jobId, stageId } = row
+  const { id, queue, type, state, priority, round, epoch, seq, failures, losses, tries, owner, jobId, stageId } = row
   const { dedupeKey, correlationId, traceparent, payload, progress, checkpoint, output, partial, error } = row
   return {
     id,
@@ -21,6 +21,7 @@ export function toTaskView(row: TaskRow): TaskView {
     seq,
     failures,
     losses,
+    tries,
     runAt: row.runAt.toISOString(),
     createdAt: row.createdAt.toISOString(),
     changedAt: row.changedAt.toISOString(),

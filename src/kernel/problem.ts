@@ -37,6 +37,11 @@ export const problems = {
     means: 'What the job had done has been undone, so it cannot go on.',
     hint: 'Clone it: a new job does the work again.',
   },
+  NOTHING_TO_REDO: {
+    status: 409,
+    means: 'All tasks of the job have succeeded, so a clone would have nothing to do.',
+    hint: 'Submit the job anew, to do all of it again.',
+  },
   SPAWN_REFUSED: {
     status: 409,
     means: 'A task cannot be made there.',
@@ -152,7 +157,11 @@ export const problems = {
     means: 'A server without keys answers only to programs on its own machine.',
     hint: 'Call it as localhost or 127.0.0.1 and not from a web page, or make a key.',
   },
-  ROUTE_NOT_FOUND: { status: 404, means: 'There is nothing at this address.', hint: 'See /docs or /openapi.json.' },
+  ROUTE_NOT_FOUND: {
+    status: 404,
+    means: 'There is nothing at this address.',
+    hint: 'The pages `docs` and `openapi.json`, beside `v1`, list what there is.',
+  },
   METHOD_REFUSED: {
     status: 405,
     means: 'This address does not know this method.',

@@ -94,6 +94,8 @@ export interface TaskView {
   readonly seq: number
   readonly failures: number
   readonly losses: number
+  /** How often it was claimed in this round. */
+  readonly tries: number
   readonly runAt: string
   readonly createdAt: string
   readonly changedAt: string
@@ -125,6 +127,7 @@ export interface DeadLetterView {
   readonly reasonCode: ReasonCode
   readonly step?: Step
   readonly lastError: TaskError
+  /** How often it was claimed in the round that led here. */
   readonly attempts: number
   readonly lastOwner: string | null
   readonly lastLeaseExpiresAt: string | null

@@ -132,6 +132,7 @@ export const views = {
     seq: whole,
     failures: whole,
     losses: whole,
+    tries: whole,
     runAt: at,
     createdAt: at,
     changedAt: at,

@@ -1,11 +1,12 @@
 /** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, Dialect, DialectRoute } from '../dialects/dialect.ts'
+import type { Answer, Dialect, DialectRoute, Fault } from '../dialects/dialect.ts'
 import type { Log } from '../engine/context.ts'
-import { Problem } from '../kernel/problem.ts'
+import { type Problem, problems } from '../kernel/problem.ts'
 import { admit, demand, refusePages } from './admit.ts'
 import { callOf, type Served } from './bind.ts'
+import { missing } from './not-found.ts'
 import { problemIn, tellBug } from './problems.ts'
 import type { Came } from './read-request.ts'
 
@@ -18,14 +19,19 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
         if (problem === undefined) tellBug(log, error, request)
         return send(reply, dialect.refuse(problem === undefined ? bug : faultOf(problem)))
       })
-      scope.setNotFoundHandler((request, reply) => {
-        const path = request.url.split('?')[0]
-        return refuseIn(dialect, reply, new Problem('ROUTE_NOT_FOUND', { path }))
-      })
-      for (const route of dialect.routes) bindRoute(scope, served, dialect, route, root)
+      const routes = routesOf(dialect, root)
+      const why = missing(routes, root)
+      scope.setNotFoundHandler((request, reply) => refuseIn(dialect, reply, why(request, reply)))
+      for (const route of routes) bindRoute(scope, served, dialect, route, root)
     },
     { prefix: root },
   )
+}
+
+/** What links to itself is found, too, by clients that put its root before a link that begins with it. */
+function routesOf({ routes, links }: Dialect, root: string): readonly DialectRoute[] {
+  if (links !== true || root === '') return routes
+  return [...routes, ...routes.map(route => ({ ...route, path: `${root}${route.path}` }))]
 }
 
 /** A problem that is found before a route is, in the words of whoever is spoken to there. */
@@ -71,4 +77,9 @@ function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answe
 
 const bug = { status: 500, code: 'BUG', message: 'A fault in Pawl; the server’s log has it.', details: {} }
 
-const faultOf = ({ status, code, message, details }: Problem) => ({ status, code, message, details })
+/** A hint that points to the details, or to pages of ours, is left out: a dialect's client sees neither. */
+function faultOf({ status, code, message, details }: Problem): Fault {
+  const { hint } = problems[code]
+  const isSeen = !/\bdetails\b|`docs`/.test(hint)
+  return { status, code, message: isSeen ? message : message.slice(0, -hint.length).trimEnd(), details }
+}

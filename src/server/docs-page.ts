@@ -31,7 +31,7 @@ export function docsPage(): string {
 <title>Pawl: the HTTP API</title>
 <style>${style}</style>
 <h1>The HTTP API</h1>
-<p>For machines: <a href="/openapi.json">openapi.json</a>. Bodies and answers are JSON; what goes wrong is a problem
+<p>For machines: <a href="openapi.json">openapi.json</a>. Bodies and answers are JSON; what goes wrong is a problem
 (RFC 9457) with one of the <a href="#problems">codes</a> below. Lists are <code>{ items, next }</code>: send
 <code>next</code> as <code>cursor</code> to go on. A request whose row names the <code>Idempotency-Key</code> may carry one:
 sent again within 24 hours it has its first answer and no second effect. A claim has the same tasks again, as far as they

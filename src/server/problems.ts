@@ -8,12 +8,13 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply
     .status(problem.status)
     .type('application/problem+json')
-    .send(JSON.stringify(bodyOf(problem)))
+    .send(JSON.stringify(bodyOf(problem, reply.server.prefix)))
 }
 
-export function bodyOf({ code, details, status }: Problem) {
+/** `root`: where Pawl's own routes are. */
+export function bodyOf({ code, details, status }: Problem, root = '') {
   const { means, hint } = problems[code]
-  return { type: `/docs#${code}`, title: means, status, detail: hint, code, hint, details }
+  return { type: `${root}/docs#${code}`, title: means, status, detail: hint, code, hint, details }
 }
 
 export function problemHandler(log: Log) {

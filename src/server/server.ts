@@ -36,7 +36,7 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot
-  const door = { keyOf: (secret: string) => engine.keyOf(secret), keysOnly }
+  const door = { keyOf: (secret: string) => engine.keyOf(secret), anyKeys: () => engine.anyKeys(), keysOnly }
   const served = { engine, door, calls, sync: engine.merging(), heartbeatSeconds }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root), { prefix: root })

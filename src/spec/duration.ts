@@ -13,6 +13,8 @@ const units: Readonly<Record<string, number>> = {
   ...named(hour, 'h', 'hr', 'hrs', 'hour', 'hours'),
   ...named(day, 'd', 'day', 'days'),
   ...named(7 * day, 'w', 'wk', 'wks', 'week', 'weeks'),
+  ...named(30.44 * day, 'M', 'month', 'months'),
+  ...named(365.25 * day, 'y', 'yr', 'yrs', 'year', 'years'),
 }
 
 function named(seconds: number, ...names: readonly string[]) {
@@ -21,7 +23,7 @@ function named(seconds: number, ...names: readonly string[]) {
 
 /** In seconds; undefined: it is not a time. */
 export function readDuration(text: string): number | undefined {
-  const parts = [...text.matchAll(/\s*(\d+)\s*([a-z]+)\s*/gy)]
+  const parts = [...text.matchAll(/\s*(\d+)\s*([a-zA-Z]+)\s*/gy)]
   const isWhole = parts.length > 0 && parts.map(([part]) => part).join('') === text
   if (!isWhole || parts.some(([, , unit]) => units[unit!] === undefined)) return undefined
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit!]!, 0)

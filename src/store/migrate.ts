@@ -14,6 +14,7 @@ import { files } from './migrations/0009-files.ts'
 import { chosen } from './migrations/0010-chosen.ts'
 import { dashboard } from './migrations/0011-dashboard.ts'
 import { alike } from './migrations/0012-alike.ts'
+import { tries } from './migrations/0013-tries.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
@@ -31,6 +32,7 @@ export const migrations: readonly string[] = [
   chosen,
   dashboard,
   alike,
+  tries,
 ]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */

@@ -16,6 +16,7 @@ export interface TaskRow {
   readonly epoch: number
   readonly failures: number
   readonly losses: number
+  readonly tries: number
   readonly careful: boolean
   readonly runAt: Date
   readonly createdAt: Date

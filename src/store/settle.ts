@@ -110,7 +110,8 @@ const shown: Shown = {
            (moved.history[moved.seq]).ts as changed_at, moved.started_at, moved.ended_at, moved.lease_until,
            moved.cancel_at, moved.expire_at, moved.keep_until, moved.owner, moved.job_id, moved.stage_id,
            moved.dedupe_key, moved.correlation_id, moved.traceparent, moved.payload, moved.settings, moved.metadata,
-           moved.progress, moved.checkpoint, moved.output, moved.error, null as dead_letter`),
+           moved.progress, moved.checkpoint, moved.output, moved.error, null as dead_letter,
+           pawl.tries(moved.epoch, moved.history) as tries`),
   from: literal('left join pawl.lane l on l.id = moved.lane_id'),
 }
 

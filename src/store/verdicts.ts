@@ -133,7 +133,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
         from ruled r
        where t.id = any(array[r.id]) and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
-                t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, r.p, r.steps
+                t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
     ), waiting as (
       insert into pawl.due (lane_id, run_at, id, ids, careful, type)
       select lane_id, run_at, id, array[id], careful, type
@@ -151,7 +151,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     ), seen as (
       insert into pawl.trouble (task_id, state, reason_code, evidence, type, lane_id, job_id, stage_id, gist, ended_at)
       select id, state, p->'deadLetter'->>'reasonCode', p->'deadLetter' || jsonb_build_object(
-               'lastError', p->'error', 'attempts', failures + losses, 'lastOwner', owner,
+               'lastError', p->'error', 'attempts', pawl.tries(epoch, history), 'lastOwner', owner,
                'lastLeaseExpiresAt', p->'leaseUntil', 'correlationId', correlation_id),
              type, lane_id, job_id, stage_id, pawl.gist(error->>'message'), ended_at
         from moved where state in (${badStates}) and not p ? 'edit'

@@ -154,6 +154,8 @@ test('a lease is as long as the job may take, else a day, and never beats', asyn
     ['2h', 7200],
     ['1s', 5],
     ['30days', 7 * 86_400],
+    ['1month', 7 * 86_400],
+    ['2years', 7 * 86_400],
   ]
   for (const [timeout, expected] of rows) {
     const found = await seconds(timeout)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
-import { dialectNames } from '../../src/protocol/dialects.ts'
+import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import { served } from '../harness/served.ts'
 
 /** As much of an answer as is looked at here. */
@@ -26,6 +26,37 @@ test('an address that a dialect does not know is refused in its own words, not i
     assert.equal(response.status, 404)
     assert.notEqual(response.headers.get('content-type'), 'application/problem+json', name)
   }
+})
+
+/** A method that an address does not know, those that it does, and how that is said. */
+const wrong: Readonly<Record<DialectName, readonly [method: string, path: string, allow: string, body: RegExp]>> = {
+  marie: ['PUT', '/api/jobs/1', 'GET, HEAD, DELETE', /^{"status":"error",.*"code":"METHOD_NOT_ALLOWED"}$/],
+  jobnik: ['PATCH', '/v1/jobs', 'GET, HEAD, POST', /^{"message":".*","code":"METHOD_REFUSED"}$/],
+  falconeri: ['DELETE', '/jobs', 'POST, GET, HEAD', /^This address does not know this method/],
+  pipeline: ['GET', '/v1/pipeline/scheduled-run-async', 'POST', /^{"detail":"Method Not Allowed"}$/],
+  jsm: ['GET', '/jobs/1/start/', 'POST', /^{"error_class":"PermanentError","code":"METHOD_REFUSED",/],
+}
+
+test('a method that an address of a dialect does not know is refused in its words, with those it does', async t => {
+  const { server } = await served(t)
+  for (const name of dialectNames) {
+    const [method, path, allow, body] = wrong[name]
+    for (const asked of [method, 'OPTIONS']) {
+      const response = await fetch(`${server.url}/dialects/${name}${path}`, { method: asked })
+      assert.deepEqual([response.status, response.headers.get('allow')], [405, allow], `${name} ${asked}`)
+      assert.match(await response.text(), body)
+    }
+  }
+  const head = await fetch(`${server.url}/dialects/jobnik/v1/jobs`, { method: 'HEAD' })
+  assert.deepEqual([head.status, await head.text()], [200, ''])
+})
+
+test('it is so too where a dialect is served at the root', async t => {
+  const { server } = await served(t, { server: { rootDialect: 'jobnik' } })
+  const response = await fetch(new URL('/v1/jobs', server.url), { method: 'PUT' })
+  assert.deepEqual([response.status, response.headers.get('allow')], [405, 'GET, HEAD, POST'])
+  const own = await fetch(`${server.url}/v1/jobs`, { method: 'PUT' })
+  assert.deepEqual([own.status, own.headers.get('allow')], [405, 'POST, GET, HEAD'])
 })
 
 test('a dialect that is switched off is not there', async t => {

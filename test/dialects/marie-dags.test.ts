@@ -164,3 +164,18 @@ test('marie: what cannot be part of a DAG is refused, and nothing of it is kept'
   await refused(job, 409, 'DUPLICATE', /used already/)
   assert.deepEqual([(await rig.engine.jobs()).items.length, (await rig.engine.tasks()).items.length], [1, 1])
 })
+
+test('marie: a list is narrowed down by a state, in either case of letters and beside a queue', async t => {
+  const rig = await marieRig(t)
+  const active = await rig.submit({ name: 'extract', data: {}, queue: 'gpu' })
+  await rig.dispatch('gpu')
+  const waiting = await rig.submit({ name: 'extract', data: {}, queue: 'gpu' })
+  const other = await rig.submit({ name: 'extract', data: {}, queue: 'cpu' })
+  const ids = async (query: string) => (await rig.marie.jobs(query)).result.map(({ id }) => id)
+  assert.deepEqual(await ids('?state=ACTIVE'), [active])
+  assert.deepEqual(await ids('?state=active&queue=cpu'), [])
+  assert.deepEqual(await ids('?state=CREATED'), [other, waiting])
+  assert.deepEqual(await ids('?state=CREATED&queue=gpu'), [waiting])
+  assert.deepEqual(await ids('?state=COMPLETED'), [])
+  assert.equal((await ids('?state=')).length, 3)
+})

@@ -116,6 +116,12 @@ test('marie: each route tells in the envelope what it cannot do', async t => {
       'INVALID_STATE',
       new RegExp(`^'${state}' is not a state`),
     )
+    await refused(
+      marie.ask('GET', `/api/jobs?state=${state}`),
+      400,
+      'INVALID_STATE',
+      new RegExp(`^'${state}' is not a state`),
+    )
   }
   for (const limit of ['0', '1001', 'all']) {
     await refused(marie.ask('GET', `/api/jobs?limit=${limit}`), 400, 'BAD_REQUEST', /^limit must be/)
@@ -123,7 +129,7 @@ test('marie: each route tells in the envelope what it cannot do', async t => {
   await refused(marie.ask('GET', '/api/jobs/%zz'), 400, 'BAD_REQUEST', /not a request that HTTP allows/)
   await refused(marie.ask('GET', `/api/jobs/${'x'.repeat(400)}`), 400, 'BAD_REQUEST', /max param length/)
   await refused(marie.ask('GET', '/api/nothing'), 404, 'NOT_FOUND', /nothing at this address/)
-  await refused(marie.ask('PUT', '/api/jobs'), 404, 'NOT_FOUND', /nothing at this address/)
+  await refused(marie.ask('PUT', '/api/jobs'), 405, 'METHOD_NOT_ALLOWED', /does not know this method/)
   await refused(
     marie.ask('POST', '/api/v1/invoke', `{"name":"a","data":{"x":"${'x'.repeat(1_100_000)}"}}`),
     413,
@@ -150,8 +156,8 @@ test('marie: a job that is not terminal cannot be deleted, one of a DAG goes wit
   await rig.work('extract')
   const { http, code, message } = await rig.marie.remove(stage)
   assert.deepEqual([http, code], [409, 'CONFLICT'])
-  const [, route] = /DELETE (\S+)/.exec(message)!
-  assert.equal((await rig.request(route!, { method: 'DELETE' })).status, 204)
+  const [, dag] = /Pawl’s job (\S+)$/.exec(message)!
+  assert.equal((await rig.request(`/v1/jobs/${dag}`, { method: 'DELETE' })).status, 204)
   assert.equal((await rig.marie.job(stage)).code, 'NOT_FOUND')
 })
 

@@ -208,6 +208,22 @@ test('served at the root, the addresses it answers with are fetched there', boun
   assert.equal((await api.status(body.status_url)).body.status, 'pending')
 })
 
+test(
+  'a client that puts the root before the addresses of an answer, which begin with it, is answered too',
+  bounded,
+  async t => {
+    const r = await rig(t)
+    const { body } = await r.api.start()
+    const joined = `/dialects/pipeline${body.status_url}`
+    const { status, body: job } = await r.api.status(joined)
+    assert.deepEqual([status, job.id], [200, body.job_id])
+    assert.equal((await r.request(`${joined}/cancel`, { method: 'POST' })).status, 200)
+    const stream = await r.request(`/dialects/pipeline${body.stream_url}`)
+    assert.deepEqual([stream.status, stream.headers.get('content-type')], [200, 'text/event-stream'])
+    assert.match(await stream.text(), /event: job_complete/)
+  },
+)
+
 test('the pipeline of the example is the one that runs where a request names none', () => {
   const written = parse(readFileSync(join(root, 'examples/async-pipeline/pipeline.yaml'), 'utf8'))
   const inOneLine = (text: string) => text.replaceAll(/\s+/g, ' ')

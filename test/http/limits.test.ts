@@ -87,6 +87,8 @@ test('a method that an address does not know is refused with those it does', lim
     ['GET', '/v1/jobs/1/cancel', 'POST'],
     ['POST', '/openapi.json', 'GET, HEAD'],
     ['OPTIONS', '/v1/queues', 'GET, HEAD'],
+    ['PUT', '/v1/me', 'GET, HEAD'],
+    ['POST', '/metrics', 'GET, HEAD'],
   ] as const) {
     const response = await run.request(path, { method })
     assert.deepEqual([response.status, response.headers.get('allow')], [405, allow], `${method} ${path}`)

@@ -5,10 +5,12 @@ import type { SaidArtifact } from '../../protocol/artifacts.ts'
 import { list, view } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { type Ask, type DialectRoute, good } from '../dialect.ts'
+import { wordFor } from '../words.ts'
 import { demandCommands } from './job-routes.ts'
 import { attemptOf, openAttemptOf, podName } from './pods.ts'
 import { ending, list as items, kept, object, read, text, textOrNull } from './read.ts'
 import { datumShape, inputFileShape, outputFileShape, toDatum, toInputFiles, toOutputFile } from './shapes.ts'
+import { words } from './words.ts'
 
 /** A task of a job: another is no datum. */
 async function datumOf({ engine, params }: Ask): Promise<TaskView & { jobId: string }> {
@@ -93,9 +95,10 @@ async function update(ask: Ask) {
   const artifacts = said.map(({ id: file, status }): SaidArtifact => {
     const known = files.get(file.toLowerCase())
     if (known === undefined) throw new Problem('ARTIFACT_UNKNOWN', { id, file })
-    const { name, uri, state } = known
+    const { name, uri } = known
+    const was = wordFor(words.artifact, known, 0)
+    if (was !== 'running' && was !== status) throw new Problem('MOVE_REFUSED', { file, status: was, move: status })
     if (status === 'error') return { name, uri, state: 'error', error: 'The worker could not upload it.' }
-    if (state === 'error') throw new Problem('MOVE_REFUSED', { file, status: 'error', move: 'done' })
     return { name, uri, state: 'uploaded' }
   })
   if (artifacts.length > 0) await engine.reportArtifacts(id, epoch, { artifacts })

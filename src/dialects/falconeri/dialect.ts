@@ -18,6 +18,7 @@ function refuse({ status, code, message, details }: Fault): Answer {
     return { status, headers: { 'www-authenticate': `Basic realm="${user}"` }, body: 'missing or invalid credentials' }
   }
   if (code === 'LEASE_LOST') return { status: 403, body: 'This pod does not hold the datum, or not any more.' }
+  if (code === 'TASK_NOT_FOUND') return { status, body: 'No datum has this id.' }
   if (code === 'SPEC_INVALID') {
     const issues = (details.issues ?? []) as readonly Issue[]
     return { status, body: issues.map(({ at, why }) => `${at}: ${why}`).join('\n') }

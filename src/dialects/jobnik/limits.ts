@@ -16,7 +16,8 @@ export const limits: readonly string[] = [
   'A job that had begun before it was PAUSED is IN_PROGRESS again when it is resumed, and not PENDING.',
   'An abort ends the stages and the open tasks of a job too; in the original they stay as they are. What is COMPLETED stays so.',
   'Two reports of one task at once: the second is 200 if it says the same, else 409 TASK_STATUS_UPDATE_FAILED.',
-  'Of tasks whose jobs have the same priority the one whose stage is older goes first.',
+  'Of tasks whose jobs have the same priority the one whose stage is older goes first. Within a stage a task that is ' +
+    'RETRIED goes behind those that have not been tried.',
   'Lists are arrays, and `{total, items}` where `page` or `page_size` is given, of tasks and of a job’s stages too. One that ' +
     'would hold more than 10,000 is refused without a page.',
   'At most 10,000 tasks are added at once, with at most 1,000 attempts each; metadata is replaced by at most 64 KiB. A ' +

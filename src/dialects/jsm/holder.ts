@@ -68,7 +68,7 @@ function refused({ id, state }: TaskView, move: Request): Problem {
 /** One part of the worker protocol; what it refuses is thrown. */
 export async function say(ask: Ask, worker: string, part: Omit<SyncRequest, 'worker'>): Promise<void> {
   const { refused } = await ask.engine.sync({ ...part, worker })
-  for (const { code, message } of refused) throw new Problem(code, { why: message })
+  for (const { code, message } of refused) throw new Problem(code, { told: message })
 }
 
 export function demandQueues(allowed: readonly string[] | null, named: readonly string[]): void {

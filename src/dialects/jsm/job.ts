@@ -25,7 +25,7 @@ export interface Job {
   readonly state: State
   readonly priority: number
   readonly payload: unknown
-  /** Failed and lost ones of this round, and the one under way. */
+  /** Those of this round, one for each claim. */
   readonly attempts: number
   readonly correlation_id: string | null
   readonly trace_id: string | null
@@ -72,7 +72,7 @@ export function jobOf(task: TaskView): Job {
     state: stateOf(task.state),
     priority: task.priority,
     payload: task.payload,
-    attempts: task.failures + task.losses + (isHeld ? 1 : 0),
+    attempts: task.tries,
     correlation_id: task.correlationId,
     trace_id: traceIdOf(task),
     lease: isHeld ? { owner: task.owner!, epoch: task.epoch, expires_at: task.leaseUntil } : null,
@@ -96,7 +96,7 @@ export function claimedJobOf(task: TaskView, claimed: ClaimedTask, owner: string
 }
 
 export function deadLetterOf(task: TaskView): DeadLetter {
-  const { reasonCode, step = null, lastError, attempts, lastOwner, lastLeaseExpiresAt } = task.deadLetter!
+  const { reasonCode, step = null, lastError, lastOwner, lastLeaseExpiresAt } = task.deadLetter!
   return {
     job_id: task.id,
     type: task.type,
@@ -104,7 +104,7 @@ export function deadLetterOf(task: TaskView): DeadLetter {
     reason_code: reasonCode,
     stage: step,
     last_error: errorOf(lastError),
-    attempts,
+    attempts: task.tries,
     last_owner: lastOwner,
     last_lease_expires_at: lastLeaseExpiresAt,
     correlation_id: task.correlationId,

@@ -24,8 +24,17 @@ const codes: Readonly<Record<string, string>> = {
   MOVE_REFUSED: 'INVALID_TRANSITION',
   IDEMPOTENCY_MISMATCH: 'IDEMPOTENCY_CONFLICT',
   OPTION_INVALID: 'INVALID_REQUEST',
+  KEY_MISSING: 'UNAUTHORIZED',
   BODY_INVALID: 'INVALID_REQUEST',
 }
+
+/** What the engine calls otherwise than it was asked. */
+const called: Readonly<Record<string, string>> = {
+  deadLetter: 'dead_letter',
+  redrive: 'retry',
+  reasonCode: 'reason_code',
+}
+const wordOf = (name: unknown) => called[String(name)] ?? name
 
 export function refuse(fault: Fault): Answer {
   const state = stateIn(fault.details.state)
@@ -46,6 +55,8 @@ function classOf({ status, code }: Fault): ErrorClass {
 }
 
 function messageOf({ code, message, details }: Fault, state: State | null): string {
+  // What the worker protocol refused comes with its own sentence.
+  const told = details.told as string | undefined
   switch (code) {
     case 'TASK_NOT_FOUND':
       return 'No job has this id.'
@@ -54,15 +65,15 @@ function messageOf({ code, message, details }: Fault, state: State | null): stri
     case 'LEASE_LOST':
       return 'The lease is not held any more: stop working on the job, nothing was done.'
     case 'MOVE_REFUSED':
-      return `A job that is ${state} does not take ${details.move}.`
+      return `A job that is ${state} does not take ${wordOf(details.move)}.`
     case 'OPTION_INVALID':
-      return `"${details.option}" must ${details.must}.`
+      return `"${wordOf(details.option)}" must ${details.must}.`
     case 'PAYLOAD_INVALID':
-      return `What was sent cannot be kept: ${details.why}.`
+      return told ?? `What was sent cannot be kept: ${details.why}.`
     case 'PAYLOAD_TOO_LARGE':
-      return `What was sent has ${details.bytes} bytes, and may have ${details.limit}.`
+      return told ?? `What was sent has ${details.bytes} bytes, and may have ${details.limit}.`
     default:
-      return message
+      return told ?? message
   }
 }
 

@@ -44,7 +44,7 @@ export const marie: Dialect = {
       method: 'GET',
       path: '/api/jobs',
       needs: 'read',
-      says: 'Jobs, newest first; `?dag_id=`, `?queue=` and `?limit=` narrow it down.',
+      says: 'Jobs, newest first; `?state=`, `?dag_id=`, `?queue=` and `?limit=` narrow it down.',
       answers: goodSchema(jobs),
       handle: listJobs,
     },

@@ -28,6 +28,7 @@ const codes: Readonly<Record<number, string>> = {
   500: 'INTERNAL_ERROR',
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
+  405: 'METHOD_NOT_ALLOWED',
   409: 'CONFLICT',
   413: 'PAYLOAD_TOO_LARGE',
 }
@@ -38,7 +39,7 @@ export function refuse(fault: Fault): Answer {
   if (code === 'ID_TAKEN') return refusal(409, 'DUPLICATE', 'This id is used already, or was')
   if (code === 'IDEMPOTENCY_MISMATCH') return refusal(409, 'DUPLICATE', 'This id, or this key, is that of another job')
   if (code === 'TASK_OF_JOB') {
-    return refusal(409, 'CONFLICT', `Job belongs to a DAG and goes with it: DELETE /v1/jobs/${details.job}`)
+    return refusal(409, 'CONFLICT', `Job belongs to a DAG and is deleted with it, as Pawl’s job ${details.job}`)
   }
   if (code === 'TASK_NOT_FOUND') return refusal(404, 'NOT_FOUND', 'Job not found')
   if (code === 'BODY_INVALID') return refusal(400, 'BAD_REQUEST', `Invalid JSON payload${why(details)}`)

@@ -14,21 +14,32 @@ import { workInfo } from './work-info.ts'
 const most = 1000
 const limitField = number({ from: 1, to: most, whole: true })
 
-export const listJobs = (ask: Ask) => list(ask, [])
+export async function listJobs(ask: Ask): Promise<Answer> {
+  const name = textIn(ask.query, 'state')
+  if (name === undefined) return list(ask, [])
+  const states = statesNamed(name)
+  return states.length > 0 ? list(ask, states) : refusal(400, 'INVALID_STATE', noState(name))
+}
+
+const statesNamed = (name: string) => statesCalled(words.task!, name.toUpperCase())
+
+function noState(name: string): string {
+  const known = new Set(statesOf(taskLifecycle).map(state => words.task![state]))
+  return `'${name}' is not a state (${[...known].join(', ')})`
+}
 
 /** The address of one job is also that of all in a state: a name of a state is a state. */
 export async function stateOrJob(ask: Ask): Promise<Answer> {
   const { engine, params } = ask
   const name = params.id!
-  const states = statesCalled(words.task!, name.toUpperCase())
+  const states = statesNamed(name)
   if (states.length > 0) return list(ask, states)
   try {
     return good(workInfo(await engine.task(idOf('job', name))))
   } catch (error) {
     const mayBeState = /^[a-z_]+$/i.test(name)
     if (!mayBeState || !(error instanceof Problem) || error.code !== 'TASK_NOT_FOUND') throw error
-    const known = [...new Set(statesOf(taskLifecycle).map(state => words.task![state]))]
-    return refusal(400, 'INVALID_STATE', `'${name}' is not a state (${known.join(', ')}), and no job has this id`)
+    return refusal(400, 'INVALID_STATE', `${noState(name)}, and no job has this id`)
   }
 }
 

@@ -1,7 +1,8 @@
 /** What Marie's words cannot say here, and what is done otherwise than in the original: a paragraph for each. */
 const text = `
 Executors are Pawl’s workers: what they claim, renew and report goes over the worker protocol, with leases and
-heartbeats. Etcd, gRPC, query planners and the stream of events are not spoken.
+heartbeats. Etcd, gRPC, query planners and the stream of events are not spoken; \`/api/debug\` and
+\`/api/debug/reset-dags\` are not there.
 
 A job is submitted as the fields of a WorkInfo, as a command with its parameters, or as an \`invoke_action\` of command
 \`job\` and action \`submit\`; the answer holds the envelope and the original’s \`parameters.job_id\`. \`policy\` and
@@ -34,6 +35,9 @@ apart from failures: at the third time the job has FAILED.
 
 A job without an SLA has none, where Marie’s gateway gives it one of four hours. The record of a job without a
 \`keep_until\` is kept for two days after its end.
+
+An SLA raises what waits within about five seconds. The priority that is shown stays what was sent, and a
+\`start_after\` in the past is shown as the moment of the submission.
 
 There are no pages: at most 1,000 jobs are listed, newest first. Where there are more, jobs with ids that are no UUIDs
 come before others.

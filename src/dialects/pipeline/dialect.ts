@@ -21,6 +21,7 @@ export const pipeline: Dialect = {
   of: 'the async pipeline',
   words,
   keyHeader: 'x-api-key',
+  links: true,
   routes: [
     {
       method: 'POST',

@@ -48,8 +48,7 @@ names the stage, its times and the trace. Every event has an id: with \`Last-Eve
 after \`job_complete\` the answer is 204. A job that is not there is a \`200\` with an \`error\` event, as in the
 original.
 
-A key goes in \`X-API-Key\` or as a bearer; to start needs \`produce\`, to cancel \`operate\`. A server that wants no
-keys takes whatever is in \`X-API-Key\`.
+A key goes in \`X-API-Key\` or as a bearer; to start needs \`produce\`, to cancel \`operate\`.
 `
   .trim()
   .split('\n\n')

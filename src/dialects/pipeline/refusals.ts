@@ -2,6 +2,7 @@
 import type { Schema } from '../../kernel/check.ts'
 import { list, text } from '../../protocol/shapes.ts'
 import { type Answer, type Fault, good } from '../dialect.ts'
+import { defaultName } from './default-pipeline.ts'
 import type { Detail } from './reading.ts'
 
 const detail: Schema = {
@@ -22,6 +23,7 @@ export const invalid = (details: readonly Detail[]): Answer => good({ detail: de
 
 const plain: Readonly<Record<string, string>> = {
   ROUTE_NOT_FOUND: 'Not Found',
+  METHOD_REFUSED: 'Method Not Allowed',
   KEY_MISSING: 'Invalid or missing API key',
   BUG: 'Internal Server Error',
 }
@@ -35,11 +37,18 @@ const ofBody: Readonly<Record<string, string[]>> = {
   PAYLOAD_INVALID: [],
 }
 
+/** The default one is there also where the settings name none. */
+function noPipeline({ pipeline, known }: Fault['details']): string {
+  const names = new Set([defaultName, ...(known as readonly string[])])
+  return `No pipeline is called ${JSON.stringify(pipeline)}. Known: ${[...names].join(', ')}.`
+}
+
 export function refuse({ status, code, message, details }: Fault): Answer {
   const part = ofBody[code]
   if (part !== undefined) {
     const type = code === 'BODY_INVALID' ? 'json_invalid' : 'value_error'
-    return invalid([{ type, loc: ['body', ...part], msg: message, input: null }])
+    const msg = code === 'PIPELINE_UNKNOWN' ? noPipeline(details) : message
+    return invalid([{ type, loc: ['body', ...part], msg, input: null }])
   }
   return good({ detail: plain[code] ?? (code === 'JOB_NOT_FOUND' ? `Job ${details.id} not found` : message) }, status)
 }
