@@ -233,7 +233,7 @@ for (const database of bothKinds) {
       const [row, other] = await placeRows(sql, table, statesOf(table).slice(-2))
       await sql.script(`
         insert into pawl.change (entity, ids, seqs)
-        select '${table.entity}', array_agg(id), array_agg(n) from pawl.${table.entity}, generate_series(1, seq) as n`)
+        select '${table.entity}', array_agg(id), array_agg(nth) from pawl.${table.entity}, generate_series(1, seq) as nth`)
       assert.deepEqual(await brokenRules(sql), [], table.entity)
       const broken = (fields: string) => `update pawl.${table.entity} set ${fields} where id = '${row!.id}'`
       for (const [fault, rule] of [
