@@ -8,6 +8,9 @@ import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Program, startProcess } from './program.ts'
+import { neverReuse } from './schemas.ts'
+
+neverReuse()
 
 const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 

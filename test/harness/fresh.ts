@@ -7,6 +7,7 @@ import type { SyncAnswer, SyncRequest } from '../../src/protocol/sync.ts'
 import { openEmbedded } from '../../src/store/embedded.ts'
 import { makeSql, type Sql } from '../../src/store/sql.ts'
 import { type DatabaseName, serverUrl } from './databases.ts'
+import { leaveSchema, portrayed, takeSchema } from './schemas.ts'
 
 export interface Fresh {
   readonly engine: Pawl
@@ -32,16 +33,22 @@ export async function fresh(
   options: PawlOptions & { rules?: 'broken on purpose' } = {},
 ): Promise<Fresh> {
   const { rules, ...rest } = options
-  const schema = `t_${randomBytes(6).toString('hex')}`
   const url = database === 'embedded' ? undefined : await serverUrl(database === 'postgres 15' ? 15 : 18)
+  const used = url === undefined ? undefined : await takeSchema(url)
+  const schema = used?.name ?? `t_${randomBytes(6).toString('hex')}`
   const engine = url === undefined ? await sharedEmbedded(schema, rest) : await pawl({ ...rest, database: url, schema })
   const { sql } = engine.context
+  const mayStay = url !== undefined && rules === undefined && options.migrate !== false
+  const known = used ?? (mayStay ? await portrayed(url, schema) : undefined)
   let moved = 0
   t.after(async () => {
+    let isSound = false
     try {
       if (rules === undefined) assert.deepEqual(await engine.brokenRules(), [])
+      isSound = true
     } finally {
-      await sql.script(`drop schema "${schema}" cascade`)
+      if (known !== undefined && mayStay && isSound) leaveSchema(url, known)
+      else await sql.script(`drop schema "${schema}" cascade`)
       await engine.close()
     }
   })

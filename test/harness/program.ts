@@ -5,6 +5,9 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { eventually } from './eventually.ts'
+import { neverReuse } from './schemas.ts'
+
+neverReuse()
 
 export interface Program<Line> {
   readonly process: ChildProcess
