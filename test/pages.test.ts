@@ -29,7 +29,7 @@ const pages = [
   ...readdirSync(join(root, 'docs'))
     .filter(name => name.endsWith('.md') && !generated.includes(name) && !seenToElsewhere.includes(name))
     .map(name => `docs/${name}`),
-].filter((page, index) => first.includes(page) || isTurn(index, 2))
+].filter((page, index) => first.includes(page) || isTurn(index, 3))
 
 interface Block {
   readonly language: string

@@ -20,7 +20,7 @@ import { type Operation, operations, type Place } from './operations.ts'
 
 const bounded = { timeout: 300_000 }
 const mostStatements = 40
-const stride = strideOf(2)
+const stride = strideOf(4)
 /** Whoever asked may ask again, or be dead. On the embedded store they live in one process and die together. */
 const sequelsOn = (database: DatabaseName) => (database === 'embedded' ? ['asked again'] : ['asked again', 'given up'])
 const ends = new Set<string>(statesOf(taskLifecycle, 'final'))

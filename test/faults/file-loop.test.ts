@@ -123,7 +123,7 @@ async function assertEnd({ f, jobId, outbox }: Scene, told: string): Promise<voi
   assert.deepEqual(await f.engine.brokenRules(), [], told)
 }
 
-const stride = strideOf(5)
+const stride = strideOf(8)
 
 for (const what of ['store', 'files'] as const) {
   for (const of of ['statement', 'answer'] as const) {

@@ -2,7 +2,7 @@
  * How often what is left to chance is tried. A run on somebody's machine tries a part of it, each time with other throws;
  * PAWL_TEST_EFFORT=1 tries all of it, more than that more.
  */
-const effort = Number(process.env.PAWL_TEST_EFFORT ?? 0.3)
+const effort = Number(process.env.PAWL_TEST_EFFORT ?? 0.2)
 
 /** Of what is tried one after the other, every so manieth is, beginning anywhere; with all effort, each. */
 export const strideOf = (most: number): number => (effort >= 1 ? 1 : most)
