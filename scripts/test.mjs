@@ -39,8 +39,8 @@ let failed = 0
 const seconds = new Map()
 const tests = run({
   files: files.map(file => join(root, file)),
-  // Many tests wait for something, so one more than there are cores.
-  concurrency: availableParallelism() + 1,
+  // Many tests wait for something, so two more than there are cores.
+  concurrency: availableParallelism() + 2,
   timeout: 600_000,
 })
 tests.on('test:pass', ({ details, nesting, file }) => {
