@@ -11,7 +11,7 @@ import { cancel } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { queueOfStage } from '../kernel/plan.ts'
-import { Problem } from '../kernel/problem.ts'
+import { unless } from '../kernel/problem.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
 import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs.ts'
@@ -104,13 +104,9 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
   context.wake.tell(driven.flatMap(({ queues }) => queues))
   if (driven.some(({ lists }) => lists)) context.fileBell.ring()
   for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) {
-    await driveJob(context, jobId, 'engine').catch(unlessGone)
+    // One that was deleted since needs no driving: what was settled before that stands.
+    await driveJob(context, jobId, 'engine').catch(unless('JOB_NOT_FOUND'))
   }
-}
-
-/** A job that was deleted since needs no driving: what was settled before that stands. */
-function unlessGone(error: unknown): void {
-  if (!(error instanceof Problem && error.code === 'JOB_NOT_FOUND')) throw error
 }
 
 async function driveFree(tx: Sql, asks: readonly Ask[]) {

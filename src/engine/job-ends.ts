@@ -1,7 +1,7 @@
 /** What is done with a job that has ended: it is tried again as a new one, or deleted. */
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
-import { Problem } from '../kernel/problem.ts'
+import { Problem, unless } from '../kernel/problem.ts'
 import { controlFields, retryJobFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
 import { removeJob } from '../store/job-ends.ts'
@@ -34,7 +34,8 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   const found = await getJob(sql, jobId)
   if (found !== undefined) demandState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
-    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unlessRefused)
+    // It may have ended by itself since it was looked at.
+    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))
   }
   await once(sql, call, ['delete', jobId], async outer => {
     const job = await readJob({ sql: outer }, jobId)
@@ -42,11 +43,6 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
     if ((await removeJob(outer, jobId)) === 'not ended') throw notEnded(await readJob({ sql: outer }, jobId))
     return null
   })
-}
-
-/** It may have ended by itself since it was looked at. */
-function unlessRefused(error: unknown): void {
-  if (!(error instanceof Problem && error.code === 'MOVE_REFUSED')) throw error
 }
 
 function notEnded({ id, state }: JobView): Problem {

@@ -286,3 +286,10 @@ function said(details: Record<string, unknown>): string {
   const parts = Object.entries(details).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
+
+/** For `catch`: a problem of this code is none to whoever says so; all else is thrown on. */
+export function unless(code: ProblemCode): (error: unknown) => void {
+  return error => {
+    if (!(error instanceof Problem && error.code === code)) throw error
+  }
+}
