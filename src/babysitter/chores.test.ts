@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
+import { needsServer } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../test/harness/task-in.ts'
 import { pawl } from '../engine/engine.ts'
@@ -19,101 +19,99 @@ function makeUnruly({ sql }: Fresh, id: string): Promise<void> {
       execute function pawl.raise()`)
 }
 
-for (const database of bothKinds) {
-  test(`what is not done in its time expires, waiting or held, and its worker is fenced off (${database})`, async t => {
-    const run = await fresh(t, database)
-    const options = { expireInSeconds: 1000 }
-    const mortal = [
-      await taskIn(run, 'queued', options),
-      await taskIn(run, 'queued', { ...options, runInSeconds: 50_000 }),
-      await taskIn(run, 'retrying', options),
-      await taskIn(run, 'assigned', options),
-      await taskIn(run, 'running', options),
-    ]
-    const others = [
-      await taskIn(run, 'queued'),
-      await taskIn(run, 'queued', { expireInSeconds: 5000 }),
-      await taskIn(run, 'succeeded', options),
-    ]
-    await run.advance(900)
-    assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
-    await run.advance(200)
-    assert.equal((await expireTasks.run(run.engine.context)).expired, 5)
-    assert.deepEqual(new Set(await states(run, mortal)), new Set(['expired']))
-    assert.deepEqual(await states(run, others), ['queued', 'queued', 'succeeded'])
-    const { id, epoch } = mortal[4]!
-    const { refused } = await run.sync({ settled: [{ id, epoch, outcome: 'succeeded' }] })
-    assert.equal(refused[0]!.code, 'LEASE_LOST')
-    assert.deepEqual((await run.sync({ queues: mortal.map(({ queue }) => queue), claim: 10 })).claimed, [])
-    assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
-  })
+test('what is not done in its time expires, waiting or held, and its worker is fenced off', async t => {
+  const run = await fresh(t)
+  const options = { expireInSeconds: 1000 }
+  const mortal = [
+    await taskIn(run, 'queued', options),
+    await taskIn(run, 'queued', { ...options, runInSeconds: 50_000 }),
+    await taskIn(run, 'retrying', options),
+    await taskIn(run, 'assigned', options),
+    await taskIn(run, 'running', options),
+  ]
+  const others = [
+    await taskIn(run, 'queued'),
+    await taskIn(run, 'queued', { expireInSeconds: 5000 }),
+    await taskIn(run, 'succeeded', options),
+  ]
+  await run.advance(900)
+  assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
+  await run.advance(200)
+  assert.equal((await expireTasks.run(run.engine.context)).expired, 5)
+  assert.deepEqual(new Set(await states(run, mortal)), new Set(['expired']))
+  assert.deepEqual(await states(run, others), ['queued', 'queued', 'succeeded'])
+  const { id, epoch } = mortal[4]!
+  const { refused } = await run.sync({ settled: [{ id, epoch, outcome: 'succeeded' }] })
+  assert.equal(refused[0]!.code, 'LEASE_LOST')
+  assert.deepEqual((await run.sync({ queues: mortal.map(({ queue }) => queue), claim: 10 })).claimed, [])
+  assert.equal((await expireTasks.run(run.engine.context)).expired, 0)
+})
 
-  test(`a soft cancel becomes hard when its grace has passed, not before (${database})`, async t => {
-    const run = await fresh(t, database)
-    const [slow, quick, silent] = [
-      await taskIn(run, 'running', { graceSeconds: 3000 }),
-      await taskIn(run, 'running', { graceSeconds: 500 }),
-      await taskIn(run, 'assigned', { graceSeconds: 500 }),
-    ]
-    for (const { id } of [slow, quick, silent]) await run.engine.cancel(id)
-    await run.advance(400)
-    assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
-    await run.sync({ settled: [{ id: silent.id, epoch: 1, outcome: 'succeeded' }] })
-    await run.advance(200)
-    assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
-    assert.deepEqual(await states(run, [slow, quick, silent]), ['running', 'cancelled', 'succeeded'])
-    assert.equal((await storyOf(run, quick.id)).at(-1), 'cancelled by babysitter: cancel_grace_passed')
-    await run.advance(2500)
-    assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
-    assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
-  })
+test('a soft cancel becomes hard when its grace has passed, not before', async t => {
+  const run = await fresh(t)
+  const [slow, quick, silent] = [
+    await taskIn(run, 'running', { graceSeconds: 3000 }),
+    await taskIn(run, 'running', { graceSeconds: 500 }),
+    await taskIn(run, 'assigned', { graceSeconds: 500 }),
+  ]
+  for (const { id } of [slow, quick, silent]) await run.engine.cancel(id)
+  await run.advance(400)
+  assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
+  await run.sync({ settled: [{ id: silent.id, epoch: 1, outcome: 'succeeded' }] })
+  await run.advance(200)
+  assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
+  assert.deepEqual(await states(run, [slow, quick, silent]), ['running', 'cancelled', 'succeeded'])
+  assert.equal((await storyOf(run, quick.id)).at(-1), 'cancelled by babysitter: cancel_grace_passed')
+  await run.advance(2500)
+  assert.equal((await endGraces.run(run.engine.context)).cancelled, 1)
+  assert.equal((await endGraces.run(run.engine.context)).cancelled, 0)
+})
 
-  test(`ended tasks go when they have been kept for long enough, others never (${database})`, async t => {
-    const run = await fresh(t, database)
-    await run.engine.putTaskType('brief', { keepSeconds: 5000 })
-    const until = new Date(Date.now() + 40_000_000)
-    const tasks = {
-      plain: await taskIn(run, 'succeeded'),
-      own: await taskIn(run, 'succeeded', { keepSeconds: 10_000 }),
-      typed: await taskIn(run, 'failed', { type: 'brief' }),
-      dated: await taskIn(run, 'dead_lettered', { keepSeconds: 1, keepUntil: until }),
-      open: await taskIn(run, 'queued', { keepSeconds: 1 }),
-      held: await taskIn(run, 'running', { keepSeconds: 1, keepUntil: new Date(1e12) }),
-    }
-    const chore = retention()
-    const left = async () => {
-      await chore.run(run.engine.context)
-      const { items } = await run.engine.tasks()
-      return Object.entries(tasks).flatMap(([name, { id }]) => (items.some(task => task.id === id) ? [name] : []))
-    }
-    assert.deepEqual(await left(), ['plain', 'own', 'typed', 'dated', 'open', 'held'])
-    await run.advance(6000)
-    assert.deepEqual(await left(), ['plain', 'own', 'dated', 'open', 'held'])
-    await run.advance(5000)
-    assert.deepEqual(await left(), ['plain', 'dated', 'open', 'held'])
-    await run.advance(30_000)
-    assert.deepEqual(await left(), ['plain', 'open', 'held'])
-    await run.advance(14 * 86_400)
-    assert.deepEqual(await left(), ['open', 'held'])
-    await assert.rejects(run.engine.task(tasks.plain.id), { code: 'TASK_NOT_FOUND' })
-  })
+test('ended tasks go when they have been kept for long enough, others never', async t => {
+  const run = await fresh(t)
+  await run.engine.putTaskType('brief', { keepSeconds: 5000 })
+  const until = new Date(Date.now() + 40_000_000)
+  const tasks = {
+    plain: await taskIn(run, 'succeeded'),
+    own: await taskIn(run, 'succeeded', { keepSeconds: 10_000 }),
+    typed: await taskIn(run, 'failed', { type: 'brief' }),
+    dated: await taskIn(run, 'dead_lettered', { keepSeconds: 1, keepUntil: until }),
+    open: await taskIn(run, 'queued', { keepSeconds: 1 }),
+    held: await taskIn(run, 'running', { keepSeconds: 1, keepUntil: new Date(1e12) }),
+  }
+  const chore = retention()
+  const left = async () => {
+    await chore.run(run.engine.context)
+    const { items } = await run.engine.tasks()
+    return Object.entries(tasks).flatMap(([name, { id }]) => (items.some(task => task.id === id) ? [name] : []))
+  }
+  assert.deepEqual(await left(), ['plain', 'own', 'typed', 'dated', 'open', 'held'])
+  await run.advance(6000)
+  assert.deepEqual(await left(), ['plain', 'own', 'dated', 'open', 'held'])
+  await run.advance(5000)
+  assert.deepEqual(await left(), ['plain', 'dated', 'open', 'held'])
+  await run.advance(30_000)
+  assert.deepEqual(await left(), ['plain', 'open', 'held'])
+  await run.advance(14 * 86_400)
+  assert.deepEqual(await left(), ['open', 'held'])
+  await assert.rejects(run.engine.task(tasks.plain.id), { code: 'TASK_NOT_FOUND' })
+})
 
-  test(`what is of use only for a while is forgotten (${database})`, async t => {
-    const run = await fresh(t, database)
-    const task = await taskIn(run, 'running', { keepSeconds: 1000 })
-    await run.sync({ beats: [{ id: task.id, epoch: 1, progress: 1 }] })
-    await run.sync({ session: randomUUID(), queues: ['a'], claim: 1, syncId: '1' })
-    await run.engine.enqueue('a', null, { idempotencyKey: 'k', queue: 'b' })
-    await run.sync({ settled: [{ id: task.id, epoch: 1, outcome: 'succeeded' }] })
-    const forgotten = async () => {
-      const { removed, pulses, keys, sessions } = await retention().run(run.engine.context)
-      return { removed, pulses, keys, sessions }
-    }
-    assert.deepEqual(await forgotten(), { removed: 0, pulses: 0, keys: 0, sessions: 0 })
-    await run.advance(86_410)
-    assert.deepEqual(await forgotten(), { removed: 1, pulses: 1, keys: 1, sessions: 1 })
-  })
-}
+test('what is of use only for a while is forgotten', async t => {
+  const run = await fresh(t)
+  const task = await taskIn(run, 'running', { keepSeconds: 1000 })
+  await run.sync({ beats: [{ id: task.id, epoch: 1, progress: 1 }] })
+  await run.sync({ session: randomUUID(), queues: ['a'], claim: 1, syncId: '1' })
+  await run.engine.enqueue('a', null, { idempotencyKey: 'k', queue: 'b' })
+  await run.sync({ settled: [{ id: task.id, epoch: 1, outcome: 'succeeded' }] })
+  const forgotten = async () => {
+    const { removed, pulses, keys, sessions } = await retention().run(run.engine.context)
+    return { removed, pulses, keys, sessions }
+  }
+  assert.deepEqual(await forgotten(), { removed: 0, pulses: 0, keys: 0, sessions: 0 })
+  await run.advance(86_410)
+  assert.deepEqual(await forgotten(), { removed: 1, pulses: 1, keys: 1, sessions: 1 })
+})
 
 test('retention walks through a long table, stretch by stretch', async t => {
   const run = await fresh(t)
@@ -173,7 +171,7 @@ test('times to live of tasks that have ended do not keep others waiting', async 
   )
 })
 
-test('times to live that nobody can act on are looked at again, but not at once', async t => {
+test('times to live that nobody can act on are looked at again, but not at once', needsServer(), async t => {
   const run = await fresh(t)
   const ids = await run.engine.enqueueMany(Array.from({ length: 500 }, () => ({ type: 'a', expireInSeconds: 10 })))
   await run.advance(60)
@@ -187,7 +185,7 @@ test('times to live that nobody can act on are looked at again, but not at once'
 
 test('one task that cannot be written never stops a chore', async t => {
   const told: unknown[] = []
-  const run = await fresh(t, 'postgres 18', { log: (word, facts) => told.push([word, facts.id]) })
+  const run = await fresh(t, { log: (word, facts) => told.push([word, facts.id]) })
   const mortal = []
   const stopping = []
   for (let n = 0; n < 5; n++) mortal.push(await taskIn(run, 'queued', { expireInSeconds: 5 }))
@@ -224,7 +222,7 @@ test('one task that cannot be removed never stops the retention', async t => {
 test('the alarm names a queue whose work nobody does', async t => {
   const told: Record<string, unknown>[] = []
   const log = (word: string, facts: Record<string, unknown>) => void (word === 'queue.stale' && told.push(facts))
-  const run = await fresh(t, 'postgres 18', { log })
+  const run = await fresh(t, { log })
   await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'b' }, { type: 'c', runInSeconds: 100 }])
   const serve = () => run.sync({ worker: 'w', session: randomUUID(), queues: ['b', 'd'], claim: 1, syncId: '1' })
   assert.equal((await watchQueues.run(run.engine.context)).stale, 0)
@@ -243,7 +241,7 @@ test('the alarm names a queue whose work nobody does', async t => {
 test('the alarm names what breaks a rule', async t => {
   const told: unknown[] = []
   const log = (word: string, facts: Record<string, unknown>) => void told.push([word, facts.entityId])
-  const run = await fresh(t, 'postgres 18', { log, rules: 'broken on purpose' })
+  const run = await fresh(t, { log, rules: 'broken on purpose' })
   const { id } = await taskIn(run, 'queued')
   const healthy = await watchIntegrity.run(run.engine.context)
   assert.deepEqual([healthy.broken, told], [0, []])
@@ -256,7 +254,7 @@ test('what is said of a task that cannot be written names its correlation', asyn
   const told: unknown[] = []
   const log = (word: string, { id, correlationId }: Record<string, unknown>) =>
     void told.push([word, id, correlationId])
-  const run = await fresh(t, 'postgres 18', { log })
+  const run = await fresh(t, { log })
   const { id } = await taskIn(run, 'queued', { expireInSeconds: 10, correlationId: 'order-7' })
   await makeUnruly(run, id)
   await run.advance(20)
@@ -266,7 +264,7 @@ test('what is said of a task that cannot be written names its correlation', asyn
 
 test('a look that fails is told, and the next one comes', async t => {
   const told: unknown[] = []
-  const run = await fresh(t, 'postgres 18', { log: (word, { chore, error }) => told.push([word, chore, error]) })
+  const run = await fresh(t, { log: (word, { chore, error }) => told.push([word, chore, error]) })
   const stop = new AbortController()
   let looks = 0
   const odd = {

@@ -82,7 +82,7 @@ test('a gate that nobody passes in time fails its stage', async t => {
 })
 
 test('a job that has come to a halt fails in the words of seed 003', async t => {
-  const f = await fresh(t, 'postgres 18', { rules: 'broken on purpose' })
+  const f = await fresh(t, { rules: 'broken on purpose' })
   const { id } = await f.engine.submit({ ...two, staleSeconds: 7200 })
   const { id: patient } = await f.engine.submit({ ...two, staleSeconds: 7200 })
   await workOff(f, 'a')

@@ -1,6 +1,7 @@
 /** What somebody else holds locked holds up no chore: it is passed over, and found again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { lockTask, whileLocked } from '../../test/harness/open-transaction.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
@@ -57,18 +58,22 @@ const cases: Record<string, Case> = {
 }
 
 for (const [what, { chore, taken, make, lock }] of Object.entries(cases)) {
-  test(`${what}, while somebody holds it locked, is passed over and not waited for; the others are not`, async t => {
-    const run = await fresh(t)
-    const [held, free] = [await make(run), await make(run)]
-    await run.advance(60)
-    const look = async () => (await chore.run(run.engine.context))[taken]
-    assert.equal(await whileLocked(run.sql, lock(held.id), look), 1)
-    const seqOf = async (id: string) => (await run.engine.tasks()).items.find(task => task.id === id)?.seq
-    const before = await seqOf(held.id)
-    assert.ok(before !== undefined, 'it is as it was')
-    assert.notEqual(await seqOf(free.id), before)
-    await run.advance(62)
-    assert.equal(await look(), 1)
-    assert.notEqual(await seqOf(held.id), before)
-  })
+  test(
+    `${what}, while somebody holds it locked, is passed over and not waited for; the others are not`,
+    needsServer(),
+    async t => {
+      const run = await fresh(t)
+      const [held, free] = [await make(run), await make(run)]
+      await run.advance(60)
+      const look = async () => (await chore.run(run.engine.context))[taken]
+      assert.equal(await whileLocked(run.sql, lock(held.id), look), 1)
+      const seqOf = async (id: string) => (await run.engine.tasks()).items.find(task => task.id === id)?.seq
+      const before = await seqOf(held.id)
+      assert.ok(before !== undefined, 'it is as it was')
+      assert.notEqual(await seqOf(free.id), before)
+      await run.advance(62)
+      assert.equal(await look(), 1)
+      assert.notEqual(await seqOf(held.id), before)
+    },
+  )
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../test/harness/task-in.ts'
 import { pawl } from '../engine/engine.ts'
@@ -12,87 +11,85 @@ function watchful({ engine }: Pick<Fresh, 'engine'>) {
   return () => chore.run(engine.context)
 }
 
-for (const database of bothKinds) {
-  test(`a task whose worker died is retried, and the loss is charged to it (${database})`, async t => {
-    const run = await fresh(t, database)
-    const look = watchful(run)
-    const { id, queue } = await taskIn(run, 'running', { heartbeatSeconds: 500, leaseSeconds: 5000 })
-    await run.advance(900)
-    assert.equal((await look()).rescued, 0)
-    await run.advance(101)
+test('a task whose worker died is retried, and the loss is charged to it', async t => {
+  const run = await fresh(t)
+  const look = watchful(run)
+  const { id, queue } = await taskIn(run, 'running', { heartbeatSeconds: 500, leaseSeconds: 5000 })
+  await run.advance(900)
+  assert.equal((await look()).rescued, 0)
+  await run.advance(101)
+  assert.equal((await look()).rescued, 1)
+  const { state, failures, losses, owner } = await run.engine.task(id)
+  assert.deepEqual([state, failures, losses, owner], ['retrying', 0, 1, 'w'])
+  assert.equal((await storyOf(run, id)).at(-1), 'retrying by babysitter: lease_lost')
+  const { claimed } = await run.sync({ queues: [queue], claim: 1 })
+  assert.deepEqual([claimed[0]!.epoch, claimed[0]!.attempt, claimed[0]!.careful], [2, 2, false])
+})
+
+test('a task lost before its start is charged nothing, and comes back to be handled with care', async t => {
+  const run = await fresh(t)
+  const look = watchful(run)
+  const { id, queue } = await taskIn(run, 'assigned')
+  for (const epoch of [2, 3, 4, 5]) {
+    await run.advance(21)
     assert.equal((await look()).rescued, 1)
-    const { state, failures, losses, owner } = await run.engine.task(id)
-    assert.deepEqual([state, failures, losses, owner], ['retrying', 0, 1, 'w'])
-    assert.equal((await storyOf(run, id)).at(-1), 'retrying by babysitter: lease_lost')
     const { claimed } = await run.sync({ queues: [queue], claim: 1 })
-    assert.deepEqual([claimed[0]!.epoch, claimed[0]!.attempt, claimed[0]!.careful], [2, 2, false])
-  })
+    assert.deepEqual([claimed[0]!.epoch, claimed[0]!.attempt, claimed[0]!.careful], [epoch, 1, true])
+  }
+  assert.deepEqual([(await run.engine.task(id)).losses, (await run.engine.task(id)).state], [0, 'assigned'])
+})
 
-  test(`a task lost before its start is charged nothing, and comes back to be handled with care (${database})`, async t => {
-    const run = await fresh(t, database)
-    const look = watchful(run)
-    const { id, queue } = await taskIn(run, 'assigned')
-    for (const epoch of [2, 3, 4, 5]) {
-      await run.advance(21)
-      assert.equal((await look()).rescued, 1)
-      const { claimed } = await run.sync({ queues: [queue], claim: 1 })
-      assert.deepEqual([claimed[0]!.epoch, claimed[0]!.attempt, claimed[0]!.careful], [epoch, 1, true])
-    }
-    assert.deepEqual([(await run.engine.task(id)).losses, (await run.engine.task(id)).state], [0, 'assigned'])
+test('a payload that kills every worker ends as a dead letter, its neighbours pay nothing', async t => {
+  const run = await fresh(t)
+  const look = watchful(run)
+  const killer = await taskIn(run, 'queued', { queue: 'q', correlationId: 'c' })
+  const neighbour = await taskIn(run, 'queued', { queue: 'q' })
+  for (const losses of [1, 2, 3]) {
+    const { claimed } = await run.sync({ queues: ['q'], claim: 5 })
+    const { id, epoch } = claimed.find(task => task.id === killer.id)!
+    await run.sync({ started: [{ id, epoch }] })
+    await run.advance(21)
+    assert.equal((await look()).rescued, claimed.length)
+    assert.equal((await run.engine.task(killer.id)).losses, losses)
+  }
+  const task = await run.engine.task(killer.id)
+  assert.equal(task.state, 'dead_lettered')
+  const { lastLeaseExpiresAt, ...letter } = task.deadLetter!
+  assert.deepEqual(letter, {
+    reasonCode: 'infrastructure_failure',
+    lastError: { message: 'The worker stopped renewing its lease.' },
+    attempts: 3,
+    lastOwner: 'w',
+    correlationId: 'c',
   })
+  assert.ok(lastLeaseExpiresAt !== null)
+  const { losses, failures } = await run.engine.task(neighbour.id)
+  assert.deepEqual([losses, failures], [0, 0])
+})
 
-  test(`a payload that kills every worker ends as a dead letter, its neighbours pay nothing (${database})`, async t => {
-    const run = await fresh(t, database)
-    const look = watchful(run)
-    const killer = await taskIn(run, 'queued', { queue: 'q', correlationId: 'c' })
-    const neighbour = await taskIn(run, 'queued', { queue: 'q' })
-    for (const losses of [1, 2, 3]) {
-      const { claimed } = await run.sync({ queues: ['q'], claim: 5 })
-      const { id, epoch } = claimed.find(task => task.id === killer.id)!
-      await run.sync({ started: [{ id, epoch }] })
-      await run.advance(21)
-      assert.equal((await look()).rescued, claimed.length)
-      assert.equal((await run.engine.task(killer.id)).losses, losses)
-    }
-    const task = await run.engine.task(killer.id)
-    assert.equal(task.state, 'dead_lettered')
-    const { lastLeaseExpiresAt, ...letter } = task.deadLetter!
-    assert.deepEqual(letter, {
-      reasonCode: 'infrastructure_failure',
-      lastError: { message: 'The worker stopped renewing its lease.' },
-      attempts: 3,
-      lastOwner: 'w',
-      correlationId: 'c',
-    })
-    assert.ok(lastLeaseExpiresAt !== null)
-    const { losses, failures } = await run.engine.task(neighbour.id)
-    assert.deepEqual([losses, failures], [0, 0])
-  })
-
-  test(`an attempt that runs for too long is a failure; the last one is a dead letter "timeout" (${database})`, async t => {
-    const run = await fresh(t, database)
-    const look = watchful(run)
-    const retry = { attempts: 2, delaySeconds: 0 }
-    const options = { timeoutSeconds: 1000, leaseSeconds: 9000, heartbeatSeconds: null, retry }
-    const { id, queue } = await taskIn(run, 'running', options)
-    await run.advance(900)
-    assert.equal((await look()).rescued, 0)
-    await run.advance(101)
-    assert.equal((await look()).rescued, 1)
-    const first = await run.engine.task(id)
-    assert.deepEqual([first.state, first.failures, first.losses], ['retrying', 1, 0])
-    assert.match(first.error!.message, /longer than 1000 s/)
-    const late = await run.sync({ settled: [{ id, epoch: 1, outcome: 'succeeded' }] })
-    assert.equal(late.refused[0]!.code, 'LEASE_LOST')
-    await run.sync({ queues: [queue], claim: 1 })
-    await run.sync({ started: [{ id, epoch: 2 }] })
-    await run.advance(1001)
-    assert.equal((await look()).rescued, 1)
-    const last = await run.engine.task(id)
-    assert.deepEqual([last.state, last.deadLetter?.reasonCode, last.failures], ['dead_lettered', 'timeout', 2])
-    assert.equal((await storyOf(run, id)).at(-1), 'dead_lettered by babysitter: timeout')
-  })
-}
+test('an attempt that runs for too long is a failure; the last one is a dead letter "timeout"', async t => {
+  const run = await fresh(t)
+  const look = watchful(run)
+  const retry = { attempts: 2, delaySeconds: 0 }
+  const options = { timeoutSeconds: 1000, leaseSeconds: 9000, heartbeatSeconds: null, retry }
+  const { id, queue } = await taskIn(run, 'running', options)
+  await run.advance(900)
+  assert.equal((await look()).rescued, 0)
+  await run.advance(101)
+  assert.equal((await look()).rescued, 1)
+  const first = await run.engine.task(id)
+  assert.deepEqual([first.state, first.failures, first.losses], ['retrying', 1, 0])
+  assert.match(first.error!.message, /longer than 1000 s/)
+  const late = await run.sync({ settled: [{ id, epoch: 1, outcome: 'succeeded' }] })
+  assert.equal(late.refused[0]!.code, 'LEASE_LOST')
+  await run.sync({ queues: [queue], claim: 1 })
+  await run.sync({ started: [{ id, epoch: 2 }] })
+  await run.advance(1001)
+  assert.equal((await look()).rescued, 1)
+  const last = await run.engine.task(id)
+  assert.deepEqual([last.state, last.deadLetter?.reasonCode, last.failures], ['dead_lettered', 'timeout', 2])
+  assert.equal((await storyOf(run, id)).at(-1), 'dead_lettered by babysitter: timeout')
+})
 
 test("a task's own timeout is kept though its lease is long", async t => {
   const run = await fresh(t)
@@ -233,7 +230,7 @@ test('two babysitters at once take each task back once', async t => {
 
 test('a task that cannot be written is counted and told, and holds nobody up', async t => {
   const told: unknown[] = []
-  const run = await fresh(t, 'postgres 18', { log: (word, facts) => told.push([word, facts.id]) })
+  const run = await fresh(t, { log: (word, facts) => told.push([word, facts.id]) })
   const look = watchful(run)
   await run.engine.enqueueMany(Array.from({ length: 9 }, () => ({ type: 'a' })))
   const { claimed } = await run.sync({ queues: ['a'], claim: 9 })

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
 import * as z from 'zod'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
@@ -58,31 +57,29 @@ const badPayloads: [what: string, payload: unknown, code: ProblemCode, says: Reg
   ['more bytes than the limit', 'ä'.repeat(600), 'PAYLOAD_TOO_LARGE', /limit: 1000/],
 ]
 
-for (const database of bothKinds) {
-  test(`a payload that cannot be kept is refused, and its neighbours with it (${database})`, async t => {
-    const run = await fresh(t, database, { maxPayloadBytes: 1000 })
-    for (const [what, payload, code, says] of badPayloads) {
-      const items = [
-        { type: 'a', payload: 'fine' },
-        { type: 'a', payload },
-      ]
-      await t.test(what, async () => {
-        await refuses(run, () => run.engine.enqueueMany(items), code, says)
-        await refuses(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
-      })
-    }
-  })
+test('a payload that cannot be kept is refused, and its neighbours with it', async t => {
+  const run = await fresh(t, { maxPayloadBytes: 1000 })
+  for (const [what, payload, code, says] of badPayloads) {
+    const items = [
+      { type: 'a', payload: 'fine' },
+      { type: 'a', payload },
+    ]
+    await t.test(what, async () => {
+      await refuses(run, () => run.engine.enqueueMany(items), code, says)
+      await refuses(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
+    })
+  }
+})
 
-  test(`a payload that only looks odd is kept as it came (${database})`, async t => {
-    const { engine, sync } = await fresh(t, database)
-    const payload = { text: '\\u0000 \\ud800 "\\" \u0001 😀 \u2028', deep: nested(99), '': [1e21, -0.5, null] }
-    const { id } = await engine.enqueue('a', payload)
-    assert.deepEqual((await engine.task(id)).payload, payload)
-    const { claimed } = await sync({ queues: ['a'], claim: 1 })
-    await sync({ settled: [{ id, epoch: claimed[0]!.epoch, outcome: 'succeeded', output: payload }] })
-    assert.deepEqual((await engine.task(id)).output, payload)
-  })
-}
+test('a payload that only looks odd is kept as it came', async t => {
+  const { engine, sync } = await fresh(t)
+  const payload = { text: '\\u0000 \\ud800 "\\" \u0001 😀 \u2028', deep: nested(99), '': [1e21, -0.5, null] }
+  const { id } = await engine.enqueue('a', payload)
+  assert.deepEqual((await engine.task(id)).payload, payload)
+  const { claimed } = await sync({ queues: ['a'], claim: 1 })
+  await sync({ settled: [{ id, epoch: claimed[0]!.epoch, outcome: 'succeeded', output: payload }] })
+  assert.deepEqual((await engine.task(id)).output, payload)
+})
 
 test('an option that does not exist is refused with the one that was meant', async t => {
   const run = await fresh(t)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { openTransaction } from '../../test/harness/open-transaction.ts'
@@ -30,12 +31,16 @@ async function cancelBeside<T>(
   return { found, state: (await cancelling).state }
 }
 
-test('who calls off a stage waits for the claim that has its lane before it locks tasks: neither waits for ever', async t => {
-  const run = await fresh(t)
-  const stages = ['a', 'b'].map(name => ({ name, task: name, needs: [], payloads: [1, 2, 3], parallelism: 2 }))
-  const { id } = await run.engine.submit({ name: 'many', stages })
-  const claim = (tx: Sql) => tx`select from pawl.lane where job_id = ${id}::uuid and queue = 'b' for update`
-  const tasks = (tx: Sql) => tx`select id from pawl.task where job_id = ${id}::uuid for update skip locked`
-  const { found, state } = await cancelBeside(run, id, claim, tasks)
-  assert.deepEqual([found.length, state], [6, 'cancelled'])
-})
+test(
+  'who calls off a stage waits for the claim that has its lane before it locks tasks: neither waits for ever',
+  needsServer(),
+  async t => {
+    const run = await fresh(t)
+    const stages = ['a', 'b'].map(name => ({ name, task: name, needs: [], payloads: [1, 2, 3], parallelism: 2 }))
+    const { id } = await run.engine.submit({ name: 'many', stages })
+    const claim = (tx: Sql) => tx`select from pawl.lane where job_id = ${id}::uuid and queue = 'b' for update`
+    const tasks = (tx: Sql) => tx`select id from pawl.task where job_id = ${id}::uuid for update skip locked`
+    const { found, state } = await cancelBeside(run, id, claim, tasks)
+    assert.deepEqual([found.length, state], [6, 'cancelled'])
+  },
+)

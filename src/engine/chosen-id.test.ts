@@ -1,54 +1,51 @@
 /** Ids that callers choose, and requests that are known again though what they lead to depends on the time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { statesOf, workOff } from '../../test/harness/jobs.ts'
 
 const id = '0198C0DE-0000-4000-8000-00000000000A'
 const kept = id.toLowerCase()
 
-for (const database of bothKinds) {
-  test(`a task is queued under the id that was chosen for it, and no second one is (${database})`, async t => {
-    const f = await fresh(t, database)
-    assert.equal((await f.engine.enqueue('mail', 1, { id })).id, kept)
-    assert.deepEqual((await f.engine.task(id)).payload, 1)
-    const taken = { code: 'ID_TAKEN', status: 409, details: { id: kept } }
-    await assert.rejects(f.engine.enqueueMany([{ type: 'mail' }, { type: 'mail', id: kept }]), taken)
-    await assert.rejects(f.engine.enqueue('mail', 2, { id, dedupeKey: 'k' }), taken)
-    const other = '0198c0de-0000-4000-8000-00000000000b'
-    await assert.rejects(
-      f.engine.enqueueMany([
-        { type: 'mail', id: other },
-        { type: 'mail', id: other },
-      ]),
-      { code: 'ID_TAKEN' },
-    )
-    assert.equal((await f.engine.tasks()).items.length, 1)
-    assert.equal(await workOff(f, 'mail'), 1)
-  })
+test('a task is queued under the id that was chosen for it, and no second one is', async t => {
+  const f = await fresh(t)
+  assert.equal((await f.engine.enqueue('mail', 1, { id })).id, kept)
+  assert.deepEqual((await f.engine.task(id)).payload, 1)
+  const taken = { code: 'ID_TAKEN', status: 409, details: { id: kept } }
+  await assert.rejects(f.engine.enqueueMany([{ type: 'mail' }, { type: 'mail', id: kept }]), taken)
+  await assert.rejects(f.engine.enqueue('mail', 2, { id, dedupeKey: 'k' }), taken)
+  const other = '0198c0de-0000-4000-8000-00000000000b'
+  await assert.rejects(
+    f.engine.enqueueMany([
+      { type: 'mail', id: other },
+      { type: 'mail', id: other },
+    ]),
+    { code: 'ID_TAKEN' },
+  )
+  assert.equal((await f.engine.tasks()).items.length, 1)
+  assert.equal(await workOff(f, 'mail'), 1)
+})
 
-  test(`of many who queue the same id at once one does, and the others are told (${database})`, async t => {
-    const { engine } = await fresh(t, database)
-    const tries = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => engine.enqueue('mail', n, { id })))
-    const refused = tries.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
-    assert.deepEqual(refused, Array(7).fill('ID_TAKEN'))
-    assert.equal((await engine.tasks()).items.length, 1)
-  })
+test('of many who queue the same id at once one does, and the others are told', async t => {
+  const { engine } = await fresh(t)
+  const tries = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => engine.enqueue('mail', n, { id })))
+  const refused = tries.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
+  assert.deepEqual(refused, Array(7).fill('ID_TAKEN'))
+  assert.equal((await engine.tasks()).items.length, 1)
+})
 
-  test(`a job is submitted under the id that was chosen for it, and a clone of it has another (${database})`, async t => {
-    const f = await fresh(t, database)
-    const spec = { id, name: 'j', stages: [{ name: 'a', task: 'a' }] }
-    assert.equal((await f.engine.submit(spec)).id, kept)
-    await assert.rejects(f.engine.submit(spec), { code: 'ID_TAKEN', details: { id: kept } })
-    assert.equal((await f.engine.tasks()).items.length, 1)
-    await workOff(f, 'a', 'failed')
-    const clone = await f.engine.retryJob(id, { clone: true })
-    assert.notEqual(clone.id, kept)
-    assert.equal(await workOff(f, 'a'), 1)
-    assert.equal(await statesOf(f, clone.id), 'succeeded: a succeeded')
-  })
-}
+test('a job is submitted under the id that was chosen for it, and a clone of it has another', async t => {
+  const f = await fresh(t)
+  const spec = { id, name: 'j', stages: [{ name: 'a', task: 'a' }] }
+  assert.equal((await f.engine.submit(spec)).id, kept)
+  await assert.rejects(f.engine.submit(spec), { code: 'ID_TAKEN', details: { id: kept } })
+  assert.equal((await f.engine.tasks()).items.length, 1)
+  await workOff(f, 'a', 'failed')
+  const clone = await f.engine.retryJob(id, { clone: true })
+  assert.notEqual(clone.id, kept)
+  assert.equal(await workOff(f, 'a'), 1)
+  assert.equal(await statesOf(f, clone.id), 'succeeded: a succeeded')
+})
 
 test('what is no UUID is refused as an id, and nothing is written', async t => {
   const { engine } = await fresh(t)

@@ -1,6 +1,7 @@
 /** A job is deleted in batches, and while others settle, cancel and bring back. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { claim } from '../../test/harness/jobs.ts'
@@ -80,7 +81,7 @@ async function whileHeld<T>(run: Fresh, id: string, act: (tx: Sql) => Promise<()
   return rest()
 }
 
-test('a settle whose job is deleted at that moment is answered: it was written down', async t => {
+test('a settle whose job is deleted at that moment is answered: it was written down', needsServer(), async t => {
   const run = await fresh(t)
   const { id } = await run.engine.submit(one)
   const [task] = await claim(run, ['a'])
@@ -101,7 +102,7 @@ test('a settle whose job is deleted at that moment is answered: it was written d
   assert.equal(await rowsLeft(run), 0, 'nor are its counts left to be added up')
 })
 
-test('a job that ends by itself while it is deleted is deleted', async t => {
+test('a job that ends by itself while it is deleted is deleted', needsServer(), async t => {
   const run = await fresh(t)
   const { id } = await run.engine.submit(one)
   const [task] = await claim(run, ['a'])

@@ -1,7 +1,6 @@
 /** Stages without tasks that give something: what earlier ones came to, for later ones and for people. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { claim, stageOf, statesOf, workOff } from '../../test/harness/jobs.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
@@ -9,23 +8,21 @@ import type { StageSpec } from '../spec/job-spec.ts'
 const work = (name: string): StageSpec => ({ name, task: name, onFailure: 'continue' })
 const sum: StageSpec = { name: 'sum', gives: '{"state": stages.a.state, "made": stages.a.output, "asked": input}' }
 
-for (const database of bothKinds) {
-  test(`what a stage gives is read by the stages behind it, at once, and by people (${database})`, async t => {
-    const f = await fresh(t, database)
-    const b = { name: 'b', task: 'b', when: 'stages.sum.output.made == 7', forEach: '[stages.sum.output]' }
-    const { id } = await f.engine.submit({ name: 'j', input: 'x', stages: [work('a'), sum, b] })
-    assert.equal((await stageOf(f, id, 'sum')).output, null)
-    await workOff(f, 'a', { outcome: 'succeeded', output: 7 })
-    const given = { state: 'succeeded', made: 7, asked: 'x' }
-    assert.deepEqual((await stageOf(f, id, 'sum')).output, given)
-    const [held] = await claim(f, ['b'])
-    assert.deepEqual(held?.payload, given)
-    assert.deepEqual(
-      (await f.engine.job(id)).stages.map(({ output }) => output),
-      [null, given, null],
-    )
-  })
-}
+test('what a stage gives is read by the stages behind it, at once, and by people', async t => {
+  const f = await fresh(t)
+  const b = { name: 'b', task: 'b', when: 'stages.sum.output.made == 7', forEach: '[stages.sum.output]' }
+  const { id } = await f.engine.submit({ name: 'j', input: 'x', stages: [work('a'), sum, b] })
+  assert.equal((await stageOf(f, id, 'sum')).output, null)
+  await workOff(f, 'a', { outcome: 'succeeded', output: 7 })
+  const given = { state: 'succeeded', made: 7, asked: 'x' }
+  assert.deepEqual((await stageOf(f, id, 'sum')).output, given)
+  const [held] = await claim(f, ['b'])
+  assert.deepEqual(held?.payload, given)
+  assert.deepEqual(
+    (await f.engine.job(id)).stages.map(({ output }) => output),
+    [null, given, null],
+  )
+})
 
 test('a later stage reads what was given long before, by another process', async t => {
   const f = await fresh(t)

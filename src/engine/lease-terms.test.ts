@@ -1,7 +1,6 @@
 /** A claimer may say itself how long its leases last. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import type { ClaimsRequest } from '../protocol/sync.ts'
 
@@ -13,53 +12,51 @@ async function leftOf({ engine }: Fresh, id: string): Promise<number | null> {
 
 const ask = (said: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...said })
 
-for (const database of bothKinds) {
-  test(`a lease is as long as its claimer says, and every beat renews it for as long (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const { id } = await engine.enqueue('a', null, { leaseSeconds: 600, heartbeatSeconds: 200 })
-    const [claimed] = await engine.claims(ask({ leaseSeconds: 45 }))
-    assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds, await leftOf(run, id)], [45, 200, 45])
-    for (const _ of [1, 2]) {
-      await run.advance(30)
-      await engine.heartbeat(id, 1)
-      assert.equal(await leftOf(run, id), 45)
-    }
-    const { items } = await engine.taskEvents(id)
-    assert.deepEqual(items[1]!.payload, { leaseSeconds: 45 }, 'the event of the claim tells it')
-  })
+test('a lease is as long as its claimer says, and every beat renews it for as long', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await engine.enqueue('a', null, { leaseSeconds: 600, heartbeatSeconds: 200 })
+  const [claimed] = await engine.claims(ask({ leaseSeconds: 45 }))
+  assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds, await leftOf(run, id)], [45, 200, 45])
+  for (const _ of [1, 2]) {
+    await run.advance(30)
+    await engine.heartbeat(id, 1)
+    assert.equal(await leftOf(run, id), 45)
+  }
+  const { items } = await engine.taskEvents(id)
+  assert.deepEqual(items[1]!.payload, { leaseSeconds: 45 }, 'the event of the claim tells it')
+})
 
-  test(`two missed heartbeats end a lease earlier; a claimer may say how far apart they are, or that it has none (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const lengths: [Partial<ClaimsRequest>, lease: number, heartbeat: number | null][] = [
-      [{}, 20, 10],
-      [{ leaseSeconds: 90 }, 20, 10],
-      [{ leaseSeconds: 90, heartbeatSeconds: 30 }, 60, 30],
-      [{ leaseSeconds: 90, heartbeatSeconds: null }, 90, null],
-      [{ heartbeatSeconds: null }, 60, null],
-    ]
-    for (const [said, lease, heartbeat] of lengths) {
-      const { id } = await engine.enqueue('a', null)
-      const [claimed] = await engine.claims(ask(said))
-      assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], JSON.stringify(said))
-      await engine.heartbeat(id, 1)
-      assert.equal(await leftOf(run, id), lease)
-    }
-  })
+test('two missed heartbeats end a lease earlier; a claimer may say how far apart they are, or that it has none', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const lengths: [Partial<ClaimsRequest>, lease: number, heartbeat: number | null][] = [
+    [{}, 20, 10],
+    [{ leaseSeconds: 90 }, 20, 10],
+    [{ leaseSeconds: 90, heartbeatSeconds: 30 }, 60, 30],
+    [{ leaseSeconds: 90, heartbeatSeconds: null }, 90, null],
+    [{ heartbeatSeconds: null }, 60, null],
+  ]
+  for (const [said, lease, heartbeat] of lengths) {
+    const { id } = await engine.enqueue('a', null)
+    const [claimed] = await engine.claims(ask(said))
+    assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], JSON.stringify(said))
+    await engine.heartbeat(id, 1)
+    assert.equal(await leftOf(run, id), lease)
+  }
+})
 
-  test(`what a claimer said of its lease is forgotten with the lease (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const { id } = await engine.enqueue('a', null, { retry: { delaySeconds: 0 } })
-    await engine.claims(ask({ leaseSeconds: 500, heartbeatSeconds: null }))
-    await engine.release(id, 1)
-    const [again] = await engine.claims(ask({}))
-    assert.deepEqual([again!.epoch, again!.leaseSeconds, again!.heartbeatSeconds], [2, 20, 10])
-    await engine.heartbeat(id, 2)
-    assert.equal(await leftOf(run, id), 20)
-  })
-}
+test('what a claimer said of its lease is forgotten with the lease', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await engine.enqueue('a', null, { retry: { delaySeconds: 0 } })
+  await engine.claims(ask({ leaseSeconds: 500, heartbeatSeconds: null }))
+  await engine.release(id, 1)
+  const [again] = await engine.claims(ask({}))
+  assert.deepEqual([again!.epoch, again!.leaseSeconds, again!.heartbeatSeconds], [2, 20, 10])
+  await engine.heartbeat(id, 2)
+  assert.equal(await leftOf(run, id), 20)
+})
 
 test('a claim that is sent again under its key is told of the heartbeat that it asked for', async t => {
   const { engine } = await fresh(t)

@@ -1,7 +1,6 @@
 /** Jobs, stages and tasks found by when they were made and how urgent they are, and pages turned by their number. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { served } from '../../test/harness/served.ts'
 import type { JobOrder, JobQuery } from '../protocol/jobs.ts'
@@ -13,65 +12,63 @@ const stages = [
   { name: 'b', task: 'b', queue: 'slow' },
 ]
 
-for (const database of bothKinds) {
-  test(`jobs are found by when they were submitted and by priority, in either order (${database})`, async t => {
-    const { engine, advance } = await fresh(t, database)
-    const ids: string[] = []
-    const times: string[] = []
-    for (const [index, priority] of [-5, 0, 5].entries()) {
-      await advance(minute)
-      const { id, createdAt } = await engine.submit({ name: `j${index}`, priority, stages })
-      ids.push(id)
-      times.push(createdAt)
-    }
-    const found = async (query: JobQuery) => (await engine.jobs(query)).items.map(({ id }) => ids.indexOf(id))
-    assert.deepEqual(await found({}), [2, 1, 0])
-    assert.deepEqual(await found({ order: 'oldest' }), [0, 1, 2])
-    assert.deepEqual(await found({ createdFrom: times[1]! }), [2, 1])
-    assert.deepEqual(await found({ createdTo: new Date(times[1]!) }), [1, 0])
-    assert.deepEqual(await found({ createdFrom: times[1]!, createdTo: times[1]! }), [1])
-    assert.deepEqual(await found({ priorityFrom: 0 }), [2, 1])
-    assert.deepEqual(await found({ priorityFrom: -5, priorityTo: 0, order: 'oldest' }), [0, 1])
-    assert.deepEqual(await found({ priorityTo: -6 }), [])
-  })
+test('jobs are found by when they were submitted and by priority, in either order', async t => {
+  const { engine, advance } = await fresh(t)
+  const ids: string[] = []
+  const times: string[] = []
+  for (const [index, priority] of [-5, 0, 5].entries()) {
+    await advance(minute)
+    const { id, createdAt } = await engine.submit({ name: `j${index}`, priority, stages })
+    ids.push(id)
+    times.push(createdAt)
+  }
+  const found = async (query: JobQuery) => (await engine.jobs(query)).items.map(({ id }) => ids.indexOf(id))
+  assert.deepEqual(await found({}), [2, 1, 0])
+  assert.deepEqual(await found({ order: 'oldest' }), [0, 1, 2])
+  assert.deepEqual(await found({ createdFrom: times[1]! }), [2, 1])
+  assert.deepEqual(await found({ createdTo: new Date(times[1]!) }), [1, 0])
+  assert.deepEqual(await found({ createdFrom: times[1]!, createdTo: times[1]! }), [1])
+  assert.deepEqual(await found({ priorityFrom: 0 }), [2, 1])
+  assert.deepEqual(await found({ priorityFrom: -5, priorityTo: 0, order: 'oldest' }), [0, 1])
+  assert.deepEqual(await found({ priorityTo: -6 }), [])
+})
 
-  test(`pages may be turned by their number, and say how many there are in all (${database})`, async t => {
-    const { engine } = await fresh(t, database)
-    const ids: string[] = []
-    for (let n = 0; n < 5; n++) ids.push((await engine.submit({ name: 'j', stages })).id)
-    const jobs = { order: 'oldest' as const, limit: 2, total: true }
-    const middle = await engine.jobs({ ...jobs, offset: 2 })
-    assert.deepEqual([middle.items.map(({ id }) => id), middle.total], [ids.slice(2, 4), 5])
-    const beyond = await engine.jobs({ ...jobs, offset: 6 })
-    assert.deepEqual([beyond.items, beyond.total, beyond.next], [[], 5, null])
-    assert.equal('total' in (await engine.jobs()), false)
+test('pages may be turned by their number, and say how many there are in all', async t => {
+  const { engine } = await fresh(t)
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) ids.push((await engine.submit({ name: 'j', stages })).id)
+  const jobs = { order: 'oldest' as const, limit: 2, total: true }
+  const middle = await engine.jobs({ ...jobs, offset: 2 })
+  assert.deepEqual([middle.items.map(({ id }) => id), middle.total], [ids.slice(2, 4), 5])
+  const beyond = await engine.jobs({ ...jobs, offset: 6 })
+  assert.deepEqual([beyond.items, beyond.total, beyond.next], [[], 5, null])
+  assert.equal('total' in (await engine.jobs()), false)
 
-    const tasks = await engine.tasks({ jobId: ids[0]!, total: true, limit: 1, offset: 1, order: 'oldest' })
-    assert.deepEqual([tasks.items.map(({ type }) => type), tasks.total], [['b'], 2])
-    const all = await engine.stages({ jobId: ids[1]!, total: true })
-    assert.deepEqual([all.items.map(({ name }) => name), all.total], [['a', 'b'], 2])
-    const slow = await engine.stages({ queue: 'slow', limit: 2, offset: 4, total: true })
-    assert.deepEqual([slow.items.map(({ jobId }) => jobId), slow.total], [ids.slice(4), 5])
-    assert.equal((await engine.stages({ queue: 'slow', state: 'pending', total: true })).total, 0)
-  })
+  const tasks = await engine.tasks({ jobId: ids[0]!, total: true, limit: 1, offset: 1, order: 'oldest' })
+  assert.deepEqual([tasks.items.map(({ type }) => type), tasks.total], [['b'], 2])
+  const all = await engine.stages({ jobId: ids[1]!, total: true })
+  assert.deepEqual([all.items.map(({ name }) => name), all.total], [['a', 'b'], 2])
+  const slow = await engine.stages({ queue: 'slow', limit: 2, offset: 4, total: true })
+  assert.deepEqual([slow.items.map(({ jobId }) => jobId), slow.total], [ids.slice(4), 5])
+  assert.equal((await engine.stages({ queue: 'slow', state: 'pending', total: true })).total, 0)
+})
 
-  test(`tasks are found by their ids and by when they were made, in either order (${database})`, async t => {
-    const { engine, advance } = await fresh(t, database)
-    const ids: string[] = []
-    for (let n = 0; n < 4; n++) {
-      await advance(minute)
-      ids.push((await engine.enqueue('a', n)).id)
-    }
-    const [, second, third] = await Promise.all(ids.map(async id => (await engine.task(id)).createdAt))
-    const found = async (query: TaskQuery) => (await engine.tasks(query)).items.map(({ payload }) => payload)
-    assert.deepEqual(await found({ createdFrom: second!, createdTo: third! }), [2, 1])
-    assert.deepEqual(await found({ order: 'oldest' }), [0, 1, 2, 3])
-    assert.deepEqual(await found({ ids: [ids[3]!, ids[0]!] }), [3, 0])
-    assert.deepEqual(await found({ ids: [] }), [])
-    const first = await engine.tasks({ order: 'oldest', limit: 3 })
-    assert.deepEqual(await found({ order: 'oldest', limit: 3, cursor: first.next! }), [3])
-  })
-}
+test('tasks are found by their ids and by when they were made, in either order', async t => {
+  const { engine, advance } = await fresh(t)
+  const ids: string[] = []
+  for (let n = 0; n < 4; n++) {
+    await advance(minute)
+    ids.push((await engine.enqueue('a', n)).id)
+  }
+  const [, second, third] = await Promise.all(ids.map(async id => (await engine.task(id)).createdAt))
+  const found = async (query: TaskQuery) => (await engine.tasks(query)).items.map(({ payload }) => payload)
+  assert.deepEqual(await found({ createdFrom: second!, createdTo: third! }), [2, 1])
+  assert.deepEqual(await found({ order: 'oldest' }), [0, 1, 2, 3])
+  assert.deepEqual(await found({ ids: [ids[3]!, ids[0]!] }), [3, 0])
+  assert.deepEqual(await found({ ids: [] }), [])
+  const first = await engine.tasks({ order: 'oldest', limit: 3 })
+  assert.deepEqual(await found({ order: 'oldest', limit: 3, cursor: first.next! }), [3])
+})
 
 test('a job is found by a part of its name in any case, by the beginning of its id, and by its correlation', async t => {
   const { engine } = await fresh(t)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
 import { retention } from '../babysitter/chores.ts'
@@ -11,81 +10,79 @@ const line = (n: number, message = `line ${n}`): LogLine => ({ n, message })
 const textsOf = async ({ engine }: Fresh, id: string) =>
   (await engine.logs(id)).items.map(({ epoch, n, message }) => `${epoch}.${n} ${message}`)
 
-for (const database of bothKinds) {
-  test(`what a handler logs is kept with its time, level and facts, and read in order (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { id, epoch } = await taskIn(run, 'running')
-    await run.advance(1000)
-    const logs: LogLine[] = [
-      { n: 1, agoMs: 500_000, level: 'debug', message: 'begun' },
-      { n: 2, message: 'fetched', facts: { rows: 12, of: 'é"\\' } },
-    ]
-    assert.deepEqual((await run.sync({ beats: [{ id, epoch, logs }] })).refused, [])
-    await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: [{ n: 3, level: 'warn', message: '' }] }] })
-    const { items, next } = await run.engine.logs(id)
-    assert.equal(next, null)
-    assert.deepEqual(
-      items.map(({ at: _, ...rest }) => rest),
-      [
-        { epoch: 1, n: 1, level: 'debug', message: 'begun', facts: null },
-        { epoch: 1, n: 2, level: 'info', message: 'fetched', facts: { rows: 12, of: 'é"\\' } },
-        { epoch: 1, n: 3, level: 'warn', message: '', facts: null },
-      ],
-    )
-    const apart = (Date.parse(items[1]!.at) - Date.parse(items[0]!.at)) / 1000
-    assert.ok(apart >= 499 && apart < 600, `${apart}`)
-    assert.equal((await run.engine.task(id)).state, 'succeeded')
-  })
+test('what a handler logs is kept with its time, level and facts, and read in order', async t => {
+  const run = await fresh(t)
+  const { id, epoch } = await taskIn(run, 'running')
+  await run.advance(1000)
+  const logs: LogLine[] = [
+    { n: 1, agoMs: 500_000, level: 'debug', message: 'begun' },
+    { n: 2, message: 'fetched', facts: { rows: 12, of: 'é"\\' } },
+  ]
+  assert.deepEqual((await run.sync({ beats: [{ id, epoch, logs }] })).refused, [])
+  await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: [{ n: 3, level: 'warn', message: '' }] }] })
+  const { items, next } = await run.engine.logs(id)
+  assert.equal(next, null)
+  assert.deepEqual(
+    items.map(({ at: _, ...rest }) => rest),
+    [
+      { epoch: 1, n: 1, level: 'debug', message: 'begun', facts: null },
+      { epoch: 1, n: 2, level: 'info', message: 'fetched', facts: { rows: 12, of: 'é"\\' } },
+      { epoch: 1, n: 3, level: 'warn', message: '', facts: null },
+    ],
+  )
+  const apart = (Date.parse(items[1]!.at) - Date.parse(items[0]!.at)) / 1000
+  assert.ok(apart >= 499 && apart < 600, `${apart}`)
+  assert.equal((await run.engine.task(id)).state, 'succeeded')
+})
 
-  test(`lines of a worker that lost its task are not kept, and never stand among the next one's (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { id, queue } = await taskIn(run, 'running', { retry: { delaySeconds: 0 } })
-    await run.sync({ beats: [{ id, epoch: 1, logs: [line(1, 'still mine')] }] })
-    await run.advance(1000)
-    await rescue({ beginsBlind: false }).run(run.engine.context)
-    await run.sync({ beats: [{ id, epoch: 1, logs: [line(2, 'nobody holds it now')] }] })
-    assert.equal((await run.sync({ queues: [queue], claim: 1 })).claimed[0]!.epoch, 2)
-    await run.sync({ beats: [{ id, epoch: 2, logs: [line(1, 'the next one')] }] })
-    const late = await run.sync({
-      beats: [{ id, epoch: 1, logs: [line(2, 'too late')] }],
-      settled: [{ id, epoch: 1, outcome: 'succeeded', logs: [line(3, 'far too late')] }],
-    })
-    assert.equal(late.refused[0]!.code, 'LEASE_LOST')
-    assert.deepEqual(await textsOf(run, id), ['1.1 still mine', '2.1 the next one'])
-    assert.deepEqual(
-      (await run.engine.logs(id, { epoch: 2 })).items.map(({ message }) => message),
-      ['the next one'],
-    )
+test("lines of a worker that lost its task are not kept, and never stand among the next one's", async t => {
+  const run = await fresh(t)
+  const { id, queue } = await taskIn(run, 'running', { retry: { delaySeconds: 0 } })
+  await run.sync({ beats: [{ id, epoch: 1, logs: [line(1, 'still mine')] }] })
+  await run.advance(1000)
+  await rescue({ beginsBlind: false }).run(run.engine.context)
+  await run.sync({ beats: [{ id, epoch: 1, logs: [line(2, 'nobody holds it now')] }] })
+  assert.equal((await run.sync({ queues: [queue], claim: 1 })).claimed[0]!.epoch, 2)
+  await run.sync({ beats: [{ id, epoch: 2, logs: [line(1, 'the next one')] }] })
+  const late = await run.sync({
+    beats: [{ id, epoch: 1, logs: [line(2, 'too late')] }],
+    settled: [{ id, epoch: 1, outcome: 'succeeded', logs: [line(3, 'far too late')] }],
   })
+  assert.equal(late.refused[0]!.code, 'LEASE_LOST')
+  assert.deepEqual(await textsOf(run, id), ['1.1 still mine', '2.1 the next one'])
+  assert.deepEqual(
+    (await run.engine.logs(id, { epoch: 2 })).items.map(({ message }) => message),
+    ['the next one'],
+  )
+})
 
-  test(`a report that is sent again, its answer lost, doubles no line (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { id, epoch } = await taskIn(run, 'assigned')
-    const settled = [{ id, epoch, outcome: 'succeeded' as const, logs: [line(1), line(2)] }]
-    await run.sync({ beats: [{ id, epoch, logs: [line(1)] }] })
-    for (const _ of [1, 2]) assert.deepEqual((await run.sync({ settled })).refused, [])
-    assert.deepEqual(await textsOf(run, id), ['1.1 line 1', '1.2 line 2'])
-  })
+test('a report that is sent again, its answer lost, doubles no line', async t => {
+  const run = await fresh(t)
+  const { id, epoch } = await taskIn(run, 'assigned')
+  const settled = [{ id, epoch, outcome: 'succeeded' as const, logs: [line(1), line(2)] }]
+  await run.sync({ beats: [{ id, epoch, logs: [line(1)] }] })
+  for (const _ of [1, 2]) assert.deepEqual((await run.sync({ settled })).refused, [])
+  assert.deepEqual(await textsOf(run, id), ['1.1 line 1', '1.2 line 2'])
+})
 
-  test(`lines go when they are old, and with their task at the latest (${database})`, async t => {
-    const run = await fresh(t, database)
-    const [kept, brief] = [await taskIn(run, 'running'), await taskIn(run, 'running', { keepSeconds: 100 })]
-    for (const { id, epoch } of [kept, brief]) {
-      await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: [line(1)] }] })
-    }
-    const chore = retention({ keepLogSeconds: 1000 })
-    const left = async () => {
-      await chore.run(run.engine.context)
-      return (await run.sql<{ taskId: string }>`select task_id from pawl.log`).map(({ taskId }) => taskId)
-    }
-    assert.equal((await left()).length, 2)
-    await run.advance(200)
-    assert.deepEqual(await left(), [kept.id])
-    await run.advance(1000)
-    assert.deepEqual(await left(), [])
-    assert.equal((await run.engine.task(kept.id)).state, 'succeeded')
-  })
-}
+test('lines go when they are old, and with their task at the latest', async t => {
+  const run = await fresh(t)
+  const [kept, brief] = [await taskIn(run, 'running'), await taskIn(run, 'running', { keepSeconds: 100 })]
+  for (const { id, epoch } of [kept, brief]) {
+    await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: [line(1)] }] })
+  }
+  const chore = retention({ keepLogSeconds: 1000 })
+  const left = async () => {
+    await chore.run(run.engine.context)
+    return (await run.sql<{ taskId: string }>`select task_id from pawl.log`).map(({ taskId }) => taskId)
+  }
+  assert.equal((await left()).length, 2)
+  await run.advance(200)
+  assert.deepEqual(await left(), [kept.id])
+  await run.advance(1000)
+  assert.deepEqual(await left(), [])
+  assert.equal((await run.engine.task(kept.id)).state, 'succeeded')
+})
 
 test('whoever reads on behind the last line gets what was logged since, and nothing twice', async t => {
   const run = await fresh(t)

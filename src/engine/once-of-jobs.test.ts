@@ -1,7 +1,6 @@
 /** What was asked of a job and its stages, and is asked again when they are not what they were. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { startWaiting } from '../../test/harness/waiting.ts'
@@ -68,29 +67,27 @@ for (const [what, { spec, before = async () => {}, ask }] of Object.entries(case
   })
 }
 
-for (const database of bothKinds) {
-  test(`a clone is made once per Idempotency-Key, though its original runs again (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const { id } = await engine.submit(once)
-    await workOff(run, 'a', 'failed')
-    const clone = () => engine.retryJob(id, { ...key, clone: true })
-    const first = await clone()
-    await engine.retryJob(id)
-    assert.deepEqual(await clone(), first)
-    assert.equal((await engine.jobs()).items.length, 2)
-  })
+test('a clone is made once per Idempotency-Key, though its original runs again', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const { id } = await engine.submit(once)
+  await workOff(run, 'a', 'failed')
+  const clone = () => engine.retryJob(id, { ...key, clone: true })
+  const first = await clone()
+  await engine.retryJob(id)
+  assert.deepEqual(await clone(), first)
+  assert.equal((await engine.jobs()).items.length, 2)
+})
 
-  test(`whoever waits for work hears of a clone that was asked for under a key (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { id } = await run.engine.submit(once)
-    await workOff(run, 'a', 'failed')
-    const { answer } = await startWaiting(t, run, { queues: ['a'] })
-    const clone = await run.engine.retryJob(id, { ...key, clone: true })
-    const [task] = (await answer).claimed
-    assert.equal((await run.engine.task(task!.id)).jobId, clone.id)
-  })
-}
+test('whoever waits for work hears of a clone that was asked for under a key', async t => {
+  const run = await fresh(t)
+  const { id } = await run.engine.submit(once)
+  await workOff(run, 'a', 'failed')
+  const { answer } = await startWaiting(t, run, { queues: ['a'] })
+  const clone = await run.engine.retryJob(id, { ...key, clone: true })
+  const [task] = (await answer).claimed
+  assert.equal((await run.engine.task(task!.id)).jobId, clone.id)
+})
 
 test('a clone that is refused leaves its Idempotency-Key free', async t => {
   const run = await fresh(t)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { stageOf, statesOf } from '../../test/harness/jobs.ts'
 import { storyOf, taskIn } from '../../test/harness/task-in.ts'
@@ -8,65 +7,63 @@ import { driveOn } from '../babysitter/job-chores.ts'
 
 const oops = new Error('the caller thinks better of it')
 
-for (const database of bothKinds) {
-  test(`a script claims one task, starts it, keeps it alive and ends it (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    await engine.enqueueMany([{ type: 'a', payload: 1 }, { type: 'a' }])
-    const [task, ...none] = await engine.claims({ worker: 'sh', queues: ['a'] })
-    assert.deepEqual([task!.payload, none.length], [1, 0])
-    const { id, epoch } = task!
-    assert.equal((await engine.start(id, epoch)).state, 'running')
-    await run.advance(15)
-    const { cancel, leaseUntil } = await engine.heartbeat(id, epoch, { progress: 0.5, checkpoint: { page: 3 } })
-    assert.equal(cancel, null)
-    const kept = await engine.task(id)
-    assert.deepEqual([kept.progress, kept.checkpoint, kept.leaseUntil], [0.5, { page: 3 }, leaseUntil])
-    assert.ok(Date.parse(leaseUntil) >= Date.parse(task!.leaseUntil) + 14_000, 'the lease was renewed')
-    const ended = await engine.succeed(id, epoch, { output: { pages: 7 } })
-    assert.deepEqual([ended.state, ended.output], ['succeeded', { pages: 7 }])
-    assert.deepEqual(await storyOf(run, id), [
-      'queued by producer: enqueued',
-      'claimed by worker:sh: claimed',
-      'started by worker:sh: reported_start',
-      'succeeded by worker:sh: reported_succeeded',
-    ])
-    assert.equal((await engine.succeed(id, epoch, { output: 'again' })).state, 'succeeded', 'its answer was lost')
-  })
+test('a script claims one task, starts it, keeps it alive and ends it', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  await engine.enqueueMany([{ type: 'a', payload: 1 }, { type: 'a' }])
+  const [task, ...none] = await engine.claims({ worker: 'sh', queues: ['a'] })
+  assert.deepEqual([task!.payload, none.length], [1, 0])
+  const { id, epoch } = task!
+  assert.equal((await engine.start(id, epoch)).state, 'running')
+  await run.advance(15)
+  const { cancel, leaseUntil } = await engine.heartbeat(id, epoch, { progress: 0.5, checkpoint: { page: 3 } })
+  assert.equal(cancel, null)
+  const kept = await engine.task(id)
+  assert.deepEqual([kept.progress, kept.checkpoint, kept.leaseUntil], [0.5, { page: 3 }, leaseUntil])
+  assert.ok(Date.parse(leaseUntil) >= Date.parse(task!.leaseUntil) + 14_000, 'the lease was renewed')
+  const ended = await engine.succeed(id, epoch, { output: { pages: 7 } })
+  assert.deepEqual([ended.state, ended.output], ['succeeded', { pages: 7 }])
+  assert.deepEqual(await storyOf(run, id), [
+    'queued by producer: enqueued',
+    'claimed by worker:sh: claimed',
+    'started by worker:sh: reported_start',
+    'succeeded by worker:sh: reported_succeeded',
+  ])
+  assert.equal((await engine.succeed(id, epoch, { output: 'again' })).state, 'succeeded', 'its answer was lost')
+})
 
-  test(`what an attempt had written before it failed is kept with its error (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { id, epoch } = await taskIn(run, 'running')
-    const error = { message: 'exit code 1', stack: 'at main.rs:7', output: 'reading a.txt\nno such word\n' }
-    assert.deepEqual((await run.engine.fail(id, epoch, { error })).error, error)
-    assert.deepEqual((await run.engine.attempts(id))[0]!.error, error)
-  })
+test('what an attempt had written before it failed is kept with its error', async t => {
+  const run = await fresh(t)
+  const { id, epoch } = await taskIn(run, 'running')
+  const error = { message: 'exit code 1', stack: 'at main.rs:7', output: 'reading a.txt\nno such word\n' }
+  assert.deepEqual((await run.engine.fail(id, epoch, { error })).error, error)
+  assert.deepEqual((await run.engine.attempts(id))[0]!.error, error)
+})
 
-  test(`a task and what its handler wrote are there together, or not at all (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine, sql } = run
-    await sql.script('create table pawl.orders (id integer primary key)')
-    const { id, epoch } = await taskIn(run, 'running')
-    const bill = (number: number, andThen: () => void) =>
-      engine.transaction(async tx => {
-        await tx`insert into pawl.orders values (${number})`
-        const inside = await engine.succeed(id, epoch, { output: number, tx })
-        assert.equal(inside.state, 'succeeded')
-        await engine.succeed(id, epoch, { output: number, tx })
-        andThen()
-      })
-    const failing = () => {
-      throw oops
-    }
-    await assert.rejects(bill(1, failing), oops)
-    assert.deepEqual([(await engine.task(id)).state, await sql`select * from pawl.orders`], ['running', []])
-    await bill(2, () => {})
-    const { state, output } = await engine.task(id)
-    assert.deepEqual([state, output, await sql`select id from pawl.orders`], ['succeeded', 2, [{ id: 2 }]])
-    const { refused } = await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', output: 2 }] })
-    assert.deepEqual(refused, [], 'the report that follows is answered as the first was')
-  })
-}
+test('a task and what its handler wrote are there together, or not at all', async t => {
+  const run = await fresh(t)
+  const { engine, sql } = run
+  await sql.script('create table pawl.orders (id integer primary key)')
+  const { id, epoch } = await taskIn(run, 'running')
+  const bill = (number: number, andThen: () => void) =>
+    engine.transaction(async tx => {
+      await tx`insert into pawl.orders values (${number})`
+      const inside = await engine.succeed(id, epoch, { output: number, tx })
+      assert.equal(inside.state, 'succeeded')
+      await engine.succeed(id, epoch, { output: number, tx })
+      andThen()
+    })
+  const failing = () => {
+    throw oops
+  }
+  await assert.rejects(bill(1, failing), oops)
+  assert.deepEqual([(await engine.task(id)).state, await sql`select * from pawl.orders`], ['running', []])
+  await bill(2, () => {})
+  const { state, output } = await engine.task(id)
+  assert.deepEqual([state, output, await sql`select id from pawl.orders`], ['succeeded', 2, [{ id: 2 }]])
+  const { refused } = await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', output: 2 }] })
+  assert.deepEqual(refused, [], 'the report that follows is answered as the first was')
+})
 
 test('the first heartbeat says that the task has begun', async t => {
   const run = await fresh(t)
@@ -233,28 +230,26 @@ test('of many who claim at once nobody goes away empty while something is due', 
   assert.deepEqual(await engine.claims({ worker: 'w', queues: ['a'] }), [])
 })
 
-for (const database of bothKinds) {
-  test(`a task that is taken is shown as it is read, running and with all that it has (${database})`, async t => {
-    const { engine } = await fresh(t, database)
-    const { stages } = await engine.submit({
-      name: 'j',
-      correlationId: 'c',
-      priority: 3,
-      stages: [{ name: 'a', task: 'a', open: true, leaseSeconds: 600 }],
-    })
-    await engine.addTasks(stages[0]!.id, [{ payload: { n: 1 }, metadata: { page: 7 }, retry: { attempts: 2 } }])
-    const alone = await engine.enqueue('a', 2, { runInSeconds: 0, dedupeKey: 'k', expireInSeconds: 60 })
-    const first = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
-    assert.deepEqual(first, [await engine.task(first[0]!.id)])
-    assert.deepEqual([first[0]!.state, first[0]!.metadata], ['running', { page: 7 }])
-    assert.equal((await engine.job(stages[0]!.jobId)).state, 'running')
-    const again = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
-    assert.deepEqual(again, first, 'asked for once more it is the same')
-    const [second] = await engine.take({ worker: 'w', queues: ['a'] })
-    assert.deepEqual([second!.id, second], [alone.id, await engine.task(alone.id)])
-    assert.deepEqual(await engine.take({ worker: 'w', queues: ['a'] }), [])
+test('a task that is taken is shown as it is read, running and with all that it has', async t => {
+  const { engine } = await fresh(t)
+  const { stages } = await engine.submit({
+    name: 'j',
+    correlationId: 'c',
+    priority: 3,
+    stages: [{ name: 'a', task: 'a', open: true, leaseSeconds: 600 }],
   })
-}
+  await engine.addTasks(stages[0]!.id, [{ payload: { n: 1 }, metadata: { page: 7 }, retry: { attempts: 2 } }])
+  const alone = await engine.enqueue('a', 2, { runInSeconds: 0, dedupeKey: 'k', expireInSeconds: 60 })
+  const first = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  assert.deepEqual(first, [await engine.task(first[0]!.id)])
+  assert.deepEqual([first[0]!.state, first[0]!.metadata], ['running', { page: 7 }])
+  assert.equal((await engine.job(stages[0]!.jobId)).state, 'running')
+  const again = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  assert.deepEqual(again, first, 'asked for once more it is the same')
+  const [second] = await engine.take({ worker: 'w', queues: ['a'] })
+  assert.deepEqual([second!.id, second], [alone.id, await engine.task(alone.id)])
+  assert.deepEqual(await engine.take({ worker: 'w', queues: ['a'] }), [])
+})
 
 test('what another has put back is found though a slow claim has gone past its place', async t => {
   const { engine } = await fresh(t)

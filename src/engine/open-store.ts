@@ -4,7 +4,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
-import { postgresPool } from '../store/postgres.ts'
+import { openPools, type Pools } from '../store/postgres.ts'
 import { type Driver, makeSql, type Sql } from '../store/sql.ts'
 import { timed } from '../store/timed.ts'
 import { number, object, oneOf, text } from './check.ts'
@@ -27,8 +27,8 @@ export interface PawlOptions {
   readonly maxPayloadBytes?: number
   /** Bring the schema up to date when opening. Default true. */
   readonly migrate?: boolean
-  /** A store that is open already, in place of `database` and `folder`. */
-  readonly store?: Pick<Store, 'sql' | 'close'>
+  /** A store that is open already, in place of `database` and `folder`. Without a messenger, it has one connection. */
+  readonly store?: Pick<Store, 'sql' | 'close'> & Partial<Store>
   /** Where files lie that are not on this machine. */
   readonly files?: FilesOptions
   /** Folders of this machine that jobs may name. Default: any. */
@@ -66,34 +66,46 @@ export interface Store {
 
 export async function openStore(options: PawlOptions): Promise<Store> {
   const schema = options.schema ?? 'pawl'
-  const statements = makeDurations()
-  const sqlOf = (driver: Driver) =>
-    makeSql(
-      timed(driver, seconds => observe(statements, seconds)),
-      schema,
-    )
-  const single = { statements, connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }) }
-  const silent = { messenger: undefined, tellOnCommit: async () => {} }
-  if (options.store !== undefined) return { ...options.store, ...single, ...silent }
+  if (options.store !== undefined) return { ...oneConnection, statements: makeDurations(), ...options.store }
   if (options.database === undefined) {
+    const statements = makeDurations()
     const { driver, close } = await openEmbedded(options.folder)
-    return { sql: sqlOf(driver), ...single, ...silent, close }
+    return { ...oneConnection, statements, sql: timedSql(driver, statements, schema), close }
   }
-  const { connections = 4, prepare = true } = options
-  const { pool, driver } = postgresPool(options.database, { connections, prepare })
-  const aside = postgresPool(options.database, { connections: 1, prepare: false })
+  const { database, connections = 4, prepare = true } = options
+  return serverStore(database, openPools(database, { connections, prepare }), schema)
+}
+
+/** The embedded store: nobody else can write to it, so nobody needs to be notified. */
+const oneConnection = {
+  messenger: undefined,
+  tellOnCommit: async () => {},
+  connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }),
+}
+
+/** A schema on a server that `pools` are connected to. */
+export function serverStore(url: string, pools: Pools, schema: string): Store {
+  const statements = makeDurations()
+  const { pool } = pools
   return {
-    sql: sqlOf(driver),
-    aside: sqlOf(aside.driver),
-    messenger: notifications(options.database, pool, schema),
+    sql: timedSql(pools.driver, statements, schema),
+    aside: timedSql(pools.aside, statements, schema),
+    messenger: notifications(url, pool, schema),
     statements,
     connections() {
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool
-      return { inUse: totalCount - idle, idle, waiting, most: connections }
+      return { inUse: totalCount - idle, idle, waiting, most: pool.options.max }
     },
     tellOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
-    close: async () => void (await Promise.all([pool.end(), aside.pool.end()])),
+    close: pools.close,
   }
+}
+
+function timedSql(driver: Driver, statements: Durations, schema: string): Sql {
+  return makeSql(
+    timed(driver, seconds => observe(statements, seconds)),
+    schema,
+  )
 }
 
 /** A caller's transaction as ours. */

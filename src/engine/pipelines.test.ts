@@ -27,7 +27,7 @@ const refusal = async (asked: Promise<unknown>) => {
 }
 
 test('a job submitted by the name of a pipeline is that of its spec, with what is said beside the name', async t => {
-  const f = await fresh(t, 'postgres 18', { pipelines })
+  const f = await fresh(t, { pipelines })
   const plain = await f.engine.submit({ pipeline: 'nightly' })
   assert.deepEqual([plain.name, plain.priority, plain.input], ['night', 5, { pages: 1 }])
   const said = await f.engine.submit({ pipeline: 'nightly', name: 'mine', input: { pages: 'two' }, priority: -1 })
@@ -39,7 +39,7 @@ test('a job submitted by the name of a pipeline is that of its spec, with what i
 })
 
 test('a pipeline that nobody named is refused with those there are, and with what was meant', async t => {
-  const { engine } = await fresh(t, 'postgres 18', { pipelines })
+  const { engine } = await fresh(t, { pipelines })
   const { code, status, details } = await refusal(engine.submit({ pipeline: 'nightyl' }))
   assert.deepEqual([code, status], ['PIPELINE_UNKNOWN', 404])
   assert.deepEqual(details, { pipeline: 'nightyl', known: ['nightly', 'written'], didYouMean: 'nightly' })
@@ -48,7 +48,7 @@ test('a pipeline that nobody named is refused with those there are, and with wha
 })
 
 test('what a pipeline says for itself cannot be said beside its name, and what no job has neither', async t => {
-  const { engine } = await fresh(t, 'postgres 18', { pipelines })
+  const { engine } = await fresh(t, { pipelines })
   for (const beside of [{ stages: [] }, { open: true }, { inptu: 1 }]) {
     const { code, details } = await refusal(engine.submit({ pipeline: 'nightly', ...beside } as never))
     assert.deepEqual([code, (details.issues as { at: string }[])[0]?.at], ['SPEC_INVALID', Object.keys(beside)[0]])

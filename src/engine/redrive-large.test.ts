@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
+import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
@@ -38,50 +38,52 @@ const done = (engine: Pawl, id: string) =>
     return progress.state === 'done' && progress
   })
 
-for (const database of bothKinds) {
-  test(`a large redrive goes on after its answer, and how far it has come can be read (${database})`, async t => {
-    const run = await fresh(t, database)
-    const ids = await letters(run, 2300)
-    const answer = await run.engine.redrive({ queue: 'a', reason: 'mended' }, { actor: 'user:ada' })
-    assert.deepEqual([answer.state, answer.total, answer.dryRun], ['running', 2300, false])
-    assert.deepEqual(answer.redriven, ids.slice(0, 1000), 'the oldest come first')
-    const progress = await done(run.engine, answer.id!)
-    const { createdAt: _, endedAt, ...said } = progress
-    const counts = { total: 2300, redriven: 2300, refused: 0, refusals: [] }
-    assert.deepEqual(said, { id: answer.id, state: 'done', actor: 'user:ada', reason: 'mended', ...counts })
-    assert.ok(endedAt)
-    assert.deepEqual(await rounds(run), { 2: 2300 })
-  })
-
-  test(`what a caller's transaction does not wait for is done once it has committed (${database})`, async t => {
-    const run = await fresh(t, database)
-    await letters(run, 1700)
-    const { engine } = run
-    const { id, state, redriven } = await engine.transaction(tx => engine.redrive({}, { tx }))
-    assert.deepEqual([state, redriven.length], ['running', 1000])
-    assert.deepEqual(await rounds(run), { 1: 700, 2: 1000 })
-    await run.advance(4)
-    await redriveOn().run(engine.context)
-    assert.equal((await engine.redriveProgress(id!)).state, 'done')
-    assert.deepEqual(await rounds(run), { 2: 1700 })
-  })
-}
-
-test('if the process dies in the middle of a redrive, babysitters go on with it, and take no letter twice', async t => {
+test('a large redrive goes on after its answer, and how far it has come can be read', async t => {
   const run = await fresh(t)
-  await letters(run, 4000)
-  const [dying, one, two] = await Promise.all([1, 2, 3].map(() => pawl({ database: run.url!, schema: run.schema })))
-  t.after(() => Promise.all([one!.close(), two!.close()]))
-  const { id } = await dying!.redrive({})
-  await dying!.close()
-  const left = await run.engine.redriveProgress(id!)
-  assert.equal(left.state, 'running', 'it died too late to show anything')
-  await run.advance(4)
-  await Promise.all([one, two].map(engine => redriveOn().run(engine!.context)))
-  const { state, redriven, refused } = await run.engine.redriveProgress(id!)
-  assert.deepEqual([state, redriven, refused], ['done', 4000, 0])
-  assert.deepEqual(await rounds(run), { 2: 4000 })
+  const ids = await letters(run, 2300)
+  const answer = await run.engine.redrive({ queue: 'a', reason: 'mended' }, { actor: 'user:ada' })
+  assert.deepEqual([answer.state, answer.total, answer.dryRun], ['running', 2300, false])
+  assert.deepEqual(answer.redriven, ids.slice(0, 1000), 'the oldest come first')
+  const progress = await done(run.engine, answer.id!)
+  const { createdAt: _, endedAt, ...said } = progress
+  const counts = { total: 2300, redriven: 2300, refused: 0, refusals: [] }
+  assert.deepEqual(said, { id: answer.id, state: 'done', actor: 'user:ada', reason: 'mended', ...counts })
+  assert.ok(endedAt)
+  assert.deepEqual(await rounds(run), { 2: 2300 })
 })
+
+test("what a caller's transaction does not wait for is done once it has committed", async t => {
+  const run = await fresh(t)
+  await letters(run, 1700)
+  const { engine } = run
+  const { id, state, redriven } = await engine.transaction(tx => engine.redrive({}, { tx }))
+  assert.deepEqual([state, redriven.length], ['running', 1000])
+  assert.deepEqual(await rounds(run), { 1: 700, 2: 1000 })
+  await run.advance(4)
+  await redriveOn().run(engine.context)
+  assert.equal((await engine.redriveProgress(id!)).state, 'done')
+  assert.deepEqual(await rounds(run), { 2: 1700 })
+})
+
+test(
+  'if the process dies in the middle of a redrive, babysitters go on with it, and take no letter twice',
+  needsServer(),
+  async t => {
+    const run = await fresh(t)
+    await letters(run, 4000)
+    const [dying, one, two] = await Promise.all([1, 2, 3].map(() => pawl({ database: run.url!, schema: run.schema })))
+    t.after(() => Promise.all([one!.close(), two!.close()]))
+    const { id } = await dying!.redrive({})
+    await dying!.close()
+    const left = await run.engine.redriveProgress(id!)
+    assert.equal(left.state, 'running', 'it died too late to show anything')
+    await run.advance(4)
+    await Promise.all([one, two].map(engine => redriveOn().run(engine!.context)))
+    const { state, redriven, refused } = await run.engine.redriveProgress(id!)
+    assert.deepEqual([state, redriven, refused], ['done', 4000, 0])
+    assert.deepEqual(await rounds(run), { 2: 4000 })
+  },
+)
 
 test('at a rate every letter has its moment, also those that somebody else goes on with later', async t => {
   const run = await fresh(t)

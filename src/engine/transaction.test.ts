@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import * as z from 'zod'
-import { bothKinds } from '../../test/harness/databases.ts'
+import { needsServer } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
 import { defineTask } from '../worker/define-task.ts'
@@ -12,78 +12,76 @@ const failing = async () => {
   throw oops
 }
 
-for (const database of bothKinds) {
-  test(`what is queued in a transaction is there when it commits, and never was if it does not (${database})`, async t => {
-    const { engine, sync } = await fresh(t, database)
-    const failed = engine.transaction(async tx => {
-      await engine.enqueue('a', 1, { tx })
-      await engine.enqueueMany([{ type: 'a', payload: 2, dedupeKey: 'k' }], { tx })
-      return failing()
+test('what is queued in a transaction is there when it commits, and never was if it does not', async t => {
+  const { engine, sync } = await fresh(t)
+  const failed = engine.transaction(async tx => {
+    await engine.enqueue('a', 1, { tx })
+    await engine.enqueueMany([{ type: 'a', payload: 2, dedupeKey: 'k' }], { tx })
+    return failing()
+  })
+  await assert.rejects(failed, oops)
+  assert.deepEqual((await engine.tasks()).items, [])
+  const kept = await engine.transaction(async tx => {
+    await engine.enqueue('a', 3, { tx, dedupeKey: 'k' })
+    return engine.enqueue('a', 4, { tx, idempotencyKey: 'i' })
+  })
+  assert.deepEqual(
+    (await engine.tasks()).items.map(({ payload }) => payload),
+    [4, 3],
+  )
+  assert.equal((await engine.enqueue('a', 4, { idempotencyKey: 'i' })).id, kept.id)
+  assert.equal((await sync({ queues: ['a'], claim: 5 })).claimed.length, 2)
+})
+
+test('a refusal inside a transaction leaves the rest of it whole', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const done = await taskIn(run, 'succeeded')
+  await engine.transaction(async tx => {
+    await engine.enqueue('a', 1, { tx, idempotencyKey: 'i' })
+    await assert.rejects(engine.enqueue('a', 2, { tx, idempotencyKey: 'i' }), { code: 'IDEMPOTENCY_MISMATCH' })
+    await assert.rejects(engine.retry(done.id, { tx }), { code: 'MOVE_REFUSED' })
+    await engine.enqueue('a', 3, { tx })
+  })
+  const { items } = await engine.tasks({ queue: 'a' })
+  assert.deepEqual(
+    items.map(({ payload }) => payload),
+    [3, 1],
+  )
+})
+
+test('a payload is checked in a transaction, too', async t => {
+  const { engine } = await fresh(t)
+  const mail = defineTask({ type: 'mail', payload: z.object({ to: z.string() }), handler: () => {} })
+  const wrong = engine.transaction(tx => engine.enqueue(mail, { to: 7 as unknown as string }, { tx }))
+  await assert.rejects(wrong, { code: 'PAYLOAD_REFUSED' })
+  await engine.transaction(tx => engine.enqueue(mail, { to: 'ada' }, { tx }))
+  assert.equal((await engine.tasks()).items.length, 1)
+})
+
+test("operators' calls take part in the caller's transaction", async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const [queued, cancelled, letter] = [
+    await taskIn(run, 'queued'),
+    await taskIn(run, 'cancelled'),
+    await taskIn(run, 'dead_lettered'),
+  ]
+  const all = (andThen: () => Promise<void>) =>
+    engine.transaction(async tx => {
+      assert.equal((await engine.cancel(queued.id, { tx })).state, 'cancelled')
+      assert.equal((await engine.resume(cancelled.id, { tx })).state, 'queued')
+      assert.deepEqual((await engine.redrive({ ids: [letter.id] }, { tx })).redriven, [letter.id])
+      await andThen()
     })
-    await assert.rejects(failed, oops)
-    assert.deepEqual((await engine.tasks()).items, [])
-    const kept = await engine.transaction(async tx => {
-      await engine.enqueue('a', 3, { tx, dedupeKey: 'k' })
-      return engine.enqueue('a', 4, { tx, idempotencyKey: 'i' })
-    })
-    assert.deepEqual(
-      (await engine.tasks()).items.map(({ payload }) => payload),
-      [4, 3],
-    )
-    assert.equal((await engine.enqueue('a', 4, { idempotencyKey: 'i' })).id, kept.id)
-    assert.equal((await sync({ queues: ['a'], claim: 5 })).claimed.length, 2)
-  })
+  const states = () => Promise.all([queued, cancelled, letter].map(async ({ id }) => (await engine.task(id)).state))
+  await assert.rejects(all(failing), oops)
+  assert.deepEqual(await states(), ['queued', 'cancelled', 'dead_lettered'])
+  await all(async () => {})
+  assert.deepEqual(await states(), ['cancelled', 'queued', 'queued'])
+})
 
-  test(`a refusal inside a transaction leaves the rest of it whole (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const done = await taskIn(run, 'succeeded')
-    await engine.transaction(async tx => {
-      await engine.enqueue('a', 1, { tx, idempotencyKey: 'i' })
-      await assert.rejects(engine.enqueue('a', 2, { tx, idempotencyKey: 'i' }), { code: 'IDEMPOTENCY_MISMATCH' })
-      await assert.rejects(engine.retry(done.id, { tx }), { code: 'MOVE_REFUSED' })
-      await engine.enqueue('a', 3, { tx })
-    })
-    const { items } = await engine.tasks({ queue: 'a' })
-    assert.deepEqual(
-      items.map(({ payload }) => payload),
-      [3, 1],
-    )
-  })
-
-  test(`a payload is checked in a transaction, too (${database})`, async t => {
-    const { engine } = await fresh(t, database)
-    const mail = defineTask({ type: 'mail', payload: z.object({ to: z.string() }), handler: () => {} })
-    const wrong = engine.transaction(tx => engine.enqueue(mail, { to: 7 as unknown as string }, { tx }))
-    await assert.rejects(wrong, { code: 'PAYLOAD_REFUSED' })
-    await engine.transaction(tx => engine.enqueue(mail, { to: 'ada' }, { tx }))
-    assert.equal((await engine.tasks()).items.length, 1)
-  })
-
-  test(`operators' calls take part in the caller's transaction (${database})`, async t => {
-    const run = await fresh(t, database)
-    const { engine } = run
-    const [queued, cancelled, letter] = [
-      await taskIn(run, 'queued'),
-      await taskIn(run, 'cancelled'),
-      await taskIn(run, 'dead_lettered'),
-    ]
-    const all = (andThen: () => Promise<void>) =>
-      engine.transaction(async tx => {
-        assert.equal((await engine.cancel(queued.id, { tx })).state, 'cancelled')
-        assert.equal((await engine.resume(cancelled.id, { tx })).state, 'queued')
-        assert.deepEqual((await engine.redrive({ ids: [letter.id] }, { tx })).redriven, [letter.id])
-        await andThen()
-      })
-    const states = () => Promise.all([queued, cancelled, letter].map(async ({ id }) => (await engine.task(id)).state))
-    await assert.rejects(all(failing), oops)
-    assert.deepEqual(await states(), ['queued', 'cancelled', 'dead_lettered'])
-    await all(async () => {})
-    assert.deepEqual(await states(), ['cancelled', 'queued', 'queued'])
-  })
-}
-
-test('a client of pg takes tasks into its own transaction', async t => {
+test('a client of pg takes tasks into its own transaction', needsServer(), async t => {
   const { engine, url, sql, schema } = await fresh(t)
   await sql.script('create table pawl.orders (id integer primary key)')
   const client = new pg.Client({ connectionString: url })
@@ -113,7 +111,7 @@ test('a client of pg takes tasks into its own transaction', async t => {
   assert.equal((await sql`select * from pawl.orders`).length, 2)
 })
 
-test('a client of pg that queues and fails can go on with its transaction', async t => {
+test('a client of pg that queues and fails can go on with its transaction', needsServer(), async t => {
   const run = await fresh(t)
   const done = await taskIn(run, 'succeeded')
   const client = new pg.Client({ connectionString: run.url })
@@ -129,8 +127,9 @@ test('a client of pg that queues and fails can go on with its transaction', asyn
 
 test('as many transactions as there are connections can each queue the first task of a queue', {
   timeout: 30_000,
+  ...needsServer(),
 }, async t => {
-  const { engine } = await fresh(t, 'postgres 18', { connections: 2 })
+  const { engine } = await fresh(t, { connections: 2 })
   let arrived = 0
   let open = () => {}
   const everybody = new Promise<void>(resolve => {
@@ -149,7 +148,7 @@ test('as many transactions as there are connections can each queue the first tas
 test('a call inside an open transaction of the embedded store without its handle is refused, and does not hang', {
   timeout: 60_000,
 }, async t => {
-  const run = await fresh(t, 'embedded')
+  const run = await fresh(t, { database: 'embedded' })
   const { engine } = run
   const { id } = await taskIn(run, 'queued')
   await engine.transaction(async tx => {
@@ -171,7 +170,7 @@ test('a call inside an open transaction of the embedded store without its handle
 })
 
 test('what a transaction of the embedded store sets going may call the engine once it has ended', async t => {
-  const { engine } = await fresh(t, 'embedded')
+  const { engine } = await fresh(t, { database: 'embedded' })
   let commit = () => {}
   const committed = new Promise<void>(resolve => {
     commit = resolve

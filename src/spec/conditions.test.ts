@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withinProcessorSecond } from './cel.ts'
 import { checkCondition, evaluate, evaluateForEach, evaluateWhen, type Scope, stagesNamedIn } from './conditions.ts'
 
 const scope: Scope = {
@@ -136,6 +137,17 @@ test('an expression that would run for hours is stopped, and the next one runs',
     `[[1]]${'.map(a, [a, a])'.repeat(60)}`,
   ]
   for (const text of endless)
-    assert.throws(() => evaluate(text, long), { message: 'it takes longer than 1000 ms' }, text)
+    assert.throws(() => evaluate(text, long), { message: 'it takes more than 1000 ms of processor time' }, text)
   assert.equal(evaluate('size(input.list)', long), 3000)
+})
+
+test('an expression is not failed for time in which the process was paused', () => {
+  let tries = 0
+  const pausedOnce = () => {
+    tries += 1
+    // Sleeps without using the processor, as a process does that is stopped.
+    if (tries === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100)
+    return 'done'
+  }
+  assert.equal(withinProcessorSecond(pausedOnce), 'done')
 })

@@ -1,9 +1,9 @@
 /**
- * Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. They are bounded in length and
- * in time, not in memory: one that doubles lists until it is stopped can take some 100 MB meanwhile.
+ * Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. They are bounded in length and in
+ * processor time, not in memory: one that doubles lists until it is stopped can take some 100 MB meanwhile.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { cel, inTime, wordsFor } from './cel.ts'
+import { cel, withinProcessorSecond, wordsFor } from './cel.ts'
 import { plainJson } from './plain-json.ts'
 
 export const longestCondition = 2000
@@ -51,7 +51,7 @@ export function evaluate(text: string, scope: Scope): unknown {
   if (fault !== undefined) throw new Error(fault)
   try {
     const run = cel.parse(text)
-    return inTime(() => plainJson(run({ input: scope.input, stages: scope.stages })))
+    return withinProcessorSecond(() => plainJson(run({ input: scope.input, stages: scope.stages })))
   } catch (error) {
     throw new Error(wordsFor(error), { cause: error })
   }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../test/harness/databases.ts'
+import { dice, seed } from '../../test/harness/dice.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { type OpenTransaction, openTransaction } from '../../test/harness/open-transaction.ts'
@@ -11,15 +13,6 @@ import type { Sql } from './sql.ts'
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
 
 /** Mulberry32: small, and the same for the same seed. */
-function seeded(seed: number): (below: number) => number {
-  let state = seed
-  return below => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
 
 /** Every event there is, by the rows themselves. */
 async function allEvents(sql: Sql): Promise<string[]> {
@@ -116,11 +109,10 @@ function writers(engine: Pawl, random: (below: number) => number) {
   return { acts, commitAll: async () => void (await Promise.all(open.map(writer => writer.commit()))) }
 }
 
-test('the feed skips and doubles nothing, however late and out of order its writers commit', async t => {
-  const seed = Number(process.env.PAWL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
-  const why = `PAWL_TEST_SEED=${seed} repeats this`
-  const random = seeded(seed)
-  const { engine, sql } = await fresh(t, 'postgres 18', { connections: 8 })
+test('the feed skips and doubles nothing, however late and out of order its writers commit', needsServer(), async t => {
+  const why = `seed ${seed}`
+  const random = dice(seed).below
+  const { engine, sql } = await fresh(t, { connections: 8 })
   const { acts, commitAll } = writers(engine, random)
   const [reader, naive] = [follower(engine, random, why), naiveFollower(sql)]
   // Where it reads to the end, it stands right before what is still to be committed.
@@ -159,8 +151,8 @@ test('the feed skips and doubles nothing, however late and out of order its writ
   assert.ok(missed.length > 0, `reading "beyond the last position" must miss something here; ${why}`)
 })
 
-test('what a transaction does late to a task comes after what others did to it before', async t => {
-  const { engine, sync } = await fresh(t, 'postgres 18')
+test('what a transaction does late to a task comes after what others did to it before', needsServer(), async t => {
+  const { engine, sync } = await fresh(t)
   const { id } = await engine.enqueue('work', {})
   const early = await openTransaction(engine.context.sql)
   try {
@@ -178,7 +170,7 @@ test('what a transaction does late to a task comes after what others did to it b
 })
 
 test('the feed of the embedded store reads through, in pages of any size, and by type', async t => {
-  const { engine, sync, sql } = await fresh(t, 'embedded')
+  const { engine, sync, sql } = await fresh(t, { database: 'embedded' })
   await engine.enqueueMany(Array.from({ length: 7 }, (_, n) => ({ type: 'work', payload: n })))
   const { claimed } = await sync({ queues: ['work'], claim: 5 })
   await sync({ settled: claimed.slice(0, 3).map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const })) })
@@ -210,7 +202,7 @@ test('the feed of the embedded store reads through, in pages of any size, and by
 })
 
 test('a cursor of an earlier generation is gone, and the feed can be read from its start', async t => {
-  const { engine, sql } = await fresh(t, 'embedded')
+  const { engine, sql } = await fresh(t, { database: 'embedded' })
   await engine.enqueue('work', {})
   const { next } = await engine.events()
   await sql`update pawl.meta set system = 'the server that it was moved from'`
@@ -220,7 +212,7 @@ test('a cursor of an earlier generation is gone, and the feed can be read from i
 })
 
 test('a cursor that no feed gave out is refused, and nothing is read', async t => {
-  const { engine } = await fresh(t, 'embedded')
+  const { engine } = await fresh(t, { database: 'embedded' })
   const { next } = await engine.events()
   const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const own = JSON.parse(Buffer.from(next, 'base64url').toString())

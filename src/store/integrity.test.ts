@@ -1,7 +1,6 @@
 /** Every rule finds the fault that it is there for, once the guards that would have refused it are lifted. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { placeRows } from '../../test/harness/row-in.ts'
 import { everyState, taskIn } from '../../test/harness/task-in.ts'
@@ -204,57 +203,55 @@ function withoutGuards({ entity }: Lifecycle): string {
   return `alter table pawl.${entity} disable trigger all; alter table pawl.${entity} ${drops.join(', ')};`
 }
 
-for (const database of bothKinds) {
-  test(`a healthy store breaks no rule, whatever states its tasks are in (${database})`, async t => {
-    const store = await fresh(t, database)
-    for (const state of everyState) await taskIn(store, state)
-    const { id } = await taskIn(store, 'dead_lettered')
-    await store.engine.redrive({ ids: [id], payload: 'mended' })
-    await store.engine.cancel((await taskIn(store, 'running')).id)
-    assert.deepEqual(await brokenRules(store.sql), [])
-  })
+test('a healthy store breaks no rule, whatever states its tasks are in', async t => {
+  const store = await fresh(t)
+  for (const state of everyState) await taskIn(store, state)
+  const { id } = await taskIn(store, 'dead_lettered')
+  await store.engine.redrive({ ids: [id], payload: 'mended' })
+  await store.engine.cancel((await taskIn(store, 'running')).id)
+  assert.deepEqual(await brokenRules(store.sql), [])
+})
 
-  test(`a fault in a task is found, and by the rule that is there for it (${database})`, async t => {
-    const store = await fresh(t, database)
-    const ids = new Map<string, string>()
-    for (const state of everyState) ids.set(state, (await taskIn(store, state)).id)
-    for (const fault of faults) {
-      const id = ids.get(fault.in)!
-      const found = await foundAfter(store.sql, fault.sql.replaceAll(':id', `'${id}'::uuid`))
-      const rules = [...new Set(found.map(({ rule }) => rule))]
-      assert.deepEqual(rules.sort(), [...fault.breaks].sort(), `${fault.name}: ${JSON.stringify(found)}`)
-      assert.deepEqual([...new Set(found.map(({ entityId }) => entityId))], [id], fault.name)
-    }
-  })
+test('a fault in a task is found, and by the rule that is there for it', async t => {
+  const store = await fresh(t)
+  const ids = new Map<string, string>()
+  for (const state of everyState) ids.set(state, (await taskIn(store, state)).id)
+  for (const fault of faults) {
+    const id = ids.get(fault.in)!
+    const found = await foundAfter(store.sql, fault.sql.replaceAll(':id', `'${id}'::uuid`))
+    const rules = [...new Set(found.map(({ rule }) => rule))]
+    assert.deepEqual(rules.sort(), [...fault.breaks].sort(), `${fault.name}: ${JSON.stringify(found)}`)
+    assert.deepEqual([...new Set(found.map(({ entityId }) => entityId))], [id], fault.name)
+  }
+})
 
-  test(`a fault in any entity is found, and nothing is found in sound ones (${database})`, async t => {
-    const { sql } = await fresh(t, database, { rules: 'broken on purpose' })
-    for (const table of lifecycles.filter(({ entity }) => entity !== 'task')) {
-      const [row, other] = await placeRows(sql, table, statesOf(table).slice(-2))
-      await sql.script(`
+test('a fault in any entity is found, and nothing is found in sound ones', async t => {
+  const { sql } = await fresh(t, { rules: 'broken on purpose' })
+  for (const table of lifecycles.filter(({ entity }) => entity !== 'task')) {
+    const [row, other] = await placeRows(sql, table, statesOf(table).slice(-2))
+    await sql.script(`
         insert into pawl.change (entity, ids, seqs)
         select '${table.entity}', array_agg(id), array_agg(nth) from pawl.${table.entity}, generate_series(1, seq) as nth`)
-      assert.deepEqual(await brokenRules(sql), [], table.entity)
-      const broken = (fields: string) => `update pawl.${table.entity} set ${fields} where id = '${row!.id}'`
-      for (const [fault, rule] of [
-        [broken('round = round + 1'), replay],
-        [broken(`state = '${table.initial[0]}'`), replay],
-        [broken('history[1].epoch = 3'), moves],
-        [broken(`history[2].state = '${other!.state}', history[1].state = '${other!.state}'`), moves],
-      ] as const) {
-        const found = await foundAfter(sql, fault)
-        assert.ok(
-          found.some(one => one.rule === rule && one.entityId === row!.id),
-          `${fault}: ${JSON.stringify(found)}`,
-        )
-        assert.ok(found.every(one => one.entityId === row!.id))
-      }
+    assert.deepEqual(await brokenRules(sql), [], table.entity)
+    const broken = (fields: string) => `update pawl.${table.entity} set ${fields} where id = '${row!.id}'`
+    for (const [fault, rule] of [
+      [broken('round = round + 1'), replay],
+      [broken(`state = '${table.initial[0]}'`), replay],
+      [broken('history[1].epoch = 3'), moves],
+      [broken(`history[2].state = '${other!.state}', history[1].state = '${other!.state}'`), moves],
+    ] as const) {
+      const found = await foundAfter(sql, fault)
+      assert.ok(
+        found.some(one => one.rule === rule && one.entityId === row!.id),
+        `${fault}: ${JSON.stringify(found)}`,
+      )
+      assert.ok(found.every(one => one.entityId === row!.id))
     }
-  })
-}
+  }
+})
 
 test('the alarm looks only at what is new, and finds a fault there', async t => {
-  const store = await fresh(t, 'embedded')
+  const store = await fresh(t, { database: 'embedded' })
   const [old, recent] = [await taskIn(store, 'queued'), await taskIn(store, 'queued')]
   const unplaced = 'delete from pawl.due'
   const entities = async (from?: string) =>

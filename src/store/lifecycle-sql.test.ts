@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type DatabaseName, everyDatabase } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { insertText, isLeased, moveText, placeRow, placeRows, type Row, stepText } from '../../test/harness/row-in.ts'
 import { newId } from '../kernel/id.ts'
@@ -21,8 +20,8 @@ async function attempts(sql: Sql, texts: readonly string[]): Promise<string[]> {
   return rows.map(({ verdict }) => verdict)
 }
 
-async function freshDatabase(t: TestContext, database: DatabaseName): Promise<Sql> {
-  const { sql } = await fresh(t, database, { rules: 'broken on purpose' })
+async function freshDatabase(t: TestContext): Promise<Sql> {
+  const { sql } = await fresh(t, { rules: 'broken on purpose' })
   await sql.script(`
     create function pawl.attempt(statement text) returns text language plpgsql as $$
     declare
@@ -92,122 +91,120 @@ function isLegal(table: Lifecycle, { from, to, events }: Try): boolean {
   return isCompound && isStill && mayEndSo
 }
 
-for (const database of everyDatabase) {
-  for (const table of lifecycles) {
-    const { entity } = table
-    const an = entity === 'artifact' ? 'an artifact' : `a ${entity}`
-    const states = statesOf(table)
+for (const table of lifecycles) {
+  const { entity } = table
+  const an = entity === 'artifact' ? 'an artifact' : `a ${entity}`
+  const states = statesOf(table)
 
-    test(`the database allows ${an} the moves of its lifecycle, and no others (${database})`, async t => {
-      const sql = await freshDatabase(t, database)
-      const rows = await placeRows(sql, table, states)
-      const all = rows.flatMap(row => [...tries(table, row)])
-      const verdicts = await attempts(
-        sql,
-        all.map(({ to, events }) => {
-          const added = events.map(state => stepText({ state, epoch: to.epoch }))
-          return moveText(to, `history || array[${added.join(', ')}]::pawl.step[]`)
-        }),
-      )
-      const named = (isAllowed: (index: number) => boolean) =>
-        all.flatMap((one, index) => (isAllowed(index) ? [nameOf(one)] : []))
-      assert.deepEqual(
-        named(index => verdicts[index] === 'allowed'),
-        named(index => isLegal(table, all[index]!)),
-      )
-      const refusals = new Set(verdicts.filter(verdict => verdict !== 'allowed'))
-      for (const rule of refusals) assert.match(rule, new RegExp(`^${entity}_`), 'refused for another reason')
-    })
+  test(`the database allows ${an} the moves of its lifecycle, and no others`, async t => {
+    const sql = await freshDatabase(t)
+    const rows = await placeRows(sql, table, states)
+    const all = rows.flatMap(row => [...tries(table, row)])
+    const verdicts = await attempts(
+      sql,
+      all.map(({ to, events }) => {
+        const added = events.map(state => stepText({ state, epoch: to.epoch }))
+        return moveText(to, `history || array[${added.join(', ')}]::pawl.step[]`)
+      }),
+    )
+    const named = (isAllowed: (index: number) => boolean) =>
+      all.flatMap((one, index) => (isAllowed(index) ? [nameOf(one)] : []))
+    assert.deepEqual(
+      named(index => verdicts[index] === 'allowed'),
+      named(index => isLegal(table, all[index]!)),
+    )
+    const refusals = new Set(verdicts.filter(verdict => verdict !== 'allowed'))
+    for (const rule of refusals) assert.match(rule, new RegExp(`^${entity}_`), 'refused for another reason')
+  })
 
-    test(`${an} begins only as new, and goes only when it has ended (${database})`, async t => {
-      const sql = await freshDatabase(t, database)
-      const rows = await placeRows(sql, table, states)
-      const fresh = (state: string) => ({ table, id: newId(), state, seq: 1, round: 1, epoch: 0 })
-      const begun = await attempts(
-        sql,
-        states.map(state => insertText(fresh(state))),
-      )
-      const begins = states.filter((_, index) => begun[index] === 'allowed')
-      assert.deepEqual(begins.sort(), [...table.initial].sort())
-      const first = fresh(table.initial[0]!)
-      const twoEvents = `array[${stepText(first)}, ${stepText(first)}]`
-      const odd = [
-        insertText({ ...first, seq: 2 }, twoEvents),
-        insertText({ ...first, round: 2 }),
-        ...(isLeased(table) ? [insertText({ ...first, epoch: 1 })] : []),
-      ]
-      for (const verdict of await attempts(sql, odd)) assert.equal(verdict, `${entity}_begins_legally`)
-      const gone = await attempts(
-        sql,
-        rows.map(({ id }) => `delete from pawl.${entity} where id = '${id}'`),
-      )
-      const goes = states.filter((_, index) => gone[index] === 'allowed')
-      assert.deepEqual(goes, finalStates(table))
-    })
+  test(`${an} begins only as new, and goes only when it has ended`, async t => {
+    const sql = await freshDatabase(t)
+    const rows = await placeRows(sql, table, states)
+    const fresh = (state: string) => ({ table, id: newId(), state, seq: 1, round: 1, epoch: 0 })
+    const begun = await attempts(
+      sql,
+      states.map(state => insertText(fresh(state))),
+    )
+    const begins = states.filter((_, index) => begun[index] === 'allowed')
+    assert.deepEqual(begins.sort(), [...table.initial].sort())
+    const first = fresh(table.initial[0]!)
+    const twoEvents = `array[${stepText(first)}, ${stepText(first)}]`
+    const odd = [
+      insertText({ ...first, seq: 2 }, twoEvents),
+      insertText({ ...first, round: 2 }),
+      ...(isLeased(table) ? [insertText({ ...first, epoch: 1 })] : []),
+    ]
+    for (const verdict of await attempts(sql, odd)) assert.equal(verdict, `${entity}_begins_legally`)
+    const gone = await attempts(
+      sql,
+      rows.map(({ id }) => `delete from pawl.${entity} where id = '${id}'`),
+    )
+    const goes = states.filter((_, index) => gone[index] === 'allowed')
+    assert.deepEqual(goes, finalStates(table))
+  })
 
-    test(`what happened to ${an} is written down once and stays as it was (${database})`, async t => {
-      const sql = await freshDatabase(t, database)
-      const [first, second] = table.initial[0] === 'queued' ? ['assigned', 'running'] : middleOf(table)
-      const row = await placeRow(sql, table, first)
-      const next: Row = { ...row, state: second, seq: row.seq + 1 }
-      const step = stepText(next)
-      const altered = stepText({ state: table.initial[0]!, epoch: 0 }, `'{"by": "hand"}'`)
-      const changed = `array[${altered}] || history[2:]`
-      const refused = {
-        'a second event for a seq': moveText(next, `history || array[${step}, ${step}]`),
-        'a move without its event': moveText(next, 'history'),
-        'a move without a rise of seq': moveText({ ...next, seq: row.seq }, 'history'),
-        'an event without a rise of seq': moveText(row, `history || ${stepText(row)}`),
-        'an event that says something else': moveText(next, `history || ${stepText(row)}`),
-        'an event that says nothing': moveText(
-          next,
-          'history || row(null, null, null, null, null, null, null)::pawl.step',
-        ),
-        'a changed event, in a move': moveText(next, `${changed} || ${step}`),
-        'a changed event, in a request': moveText({ ...row, seq: next.seq }, `${changed} || ${stepText(row)}`),
-        'a changed event, by itself': moveText(row, changed),
-        'a removed event': moveText({ ...row, seq: row.seq - 1 }, 'history[2:]'),
-        'an event that is replaced': moveText(next, `history[2:] || array[${step}, ${step}]`),
-        'a change of id': `update pawl.${entity} set id = gen_random_uuid() where id = '${row.id}'`,
-        'a state that does not exist': moveText(next, `history || ${step}`).replaceAll(`'${second}'`, `'gone'`),
-      }
-      const verdicts = await attempts(sql, [moveText(next, `history || ${step}`), ...Object.values(refused)])
-      assert.equal(verdicts[0], 'allowed', 'the honest move')
-      for (const [index, name] of Object.keys(refused).entries()) {
-        assert.match(verdicts[index + 1]!, new RegExp(`^${entity}_`), `${name}: ${verdicts[index + 1]}`)
-      }
-    })
-  }
-
-  test(`a lease lasts exactly as long as a task is held, and an end as long as it has ended (${database})`, async t => {
-    const sql = await freshDatabase(t, database)
-    const rows = await placeRows(sql, taskLifecycle, statesOf(taskLifecycle))
-    for (const row of rows) {
-      const { kind } = taskLifecycle.states[row.state as 'queued']
-      const set = (column: string, value: string) => `update pawl.task set ${column} = ${value} where id = '${row.id}'`
-      const verdicts = await attempts(sql, [
-        set('lease_until', kind === 'held' ? 'null' : 'pawl.clock()'),
-        set('ended_at', isFinal(taskLifecycle, row.state as 'queued') ? 'null' : 'pawl.clock()'),
-      ])
-      assert.deepEqual(verdicts, ['task_lease_iff_held', 'task_ended_iff_final'], row.state)
+  test(`what happened to ${an} is written down once and stays as it was`, async t => {
+    const sql = await freshDatabase(t)
+    const [first, second] = table.initial[0] === 'queued' ? ['assigned', 'running'] : middleOf(table)
+    const row = await placeRow(sql, table, first)
+    const next: Row = { ...row, state: second, seq: row.seq + 1 }
+    const step = stepText(next)
+    const altered = stepText({ state: table.initial[0]!, epoch: 0 }, `'{"by": "hand"}'`)
+    const changed = `array[${altered}] || history[2:]`
+    const refused = {
+      'a second event for a seq': moveText(next, `history || array[${step}, ${step}]`),
+      'a move without its event': moveText(next, 'history'),
+      'a move without a rise of seq': moveText({ ...next, seq: row.seq }, 'history'),
+      'an event without a rise of seq': moveText(row, `history || ${stepText(row)}`),
+      'an event that says something else': moveText(next, `history || ${stepText(row)}`),
+      'an event that says nothing': moveText(
+        next,
+        'history || row(null, null, null, null, null, null, null)::pawl.step',
+      ),
+      'a changed event, in a move': moveText(next, `${changed} || ${step}`),
+      'a changed event, in a request': moveText({ ...row, seq: next.seq }, `${changed} || ${stepText(row)}`),
+      'a changed event, by itself': moveText(row, changed),
+      'a removed event': moveText({ ...row, seq: row.seq - 1 }, 'history[2:]'),
+      'an event that is replaced': moveText(next, `history[2:] || array[${step}, ${step}]`),
+      'a change of id': `update pawl.${entity} set id = gen_random_uuid() where id = '${row.id}'`,
+      'a state that does not exist': moveText(next, `history || ${step}`).replaceAll(`'${second}'`, `'gone'`),
+    }
+    const verdicts = await attempts(sql, [moveText(next, `history || ${step}`), ...Object.values(refused)])
+    assert.equal(verdicts[0], 'allowed', 'the honest move')
+    for (const [index, name] of Object.keys(refused).entries()) {
+      assert.match(verdicts[index + 1]!, new RegExp(`^${entity}_`), `${name}: ${verdicts[index + 1]}`)
     }
   })
-
-  test(`a start that is passed over must be told as what it was (${database})`, async t => {
-    const sql = await freshDatabase(t, database)
-    const row = await placeRow(sql, taskLifecycle, 'assigned')
-    const ended: Row = { ...row, state: 'succeeded', seq: row.seq + 2 }
-    const end = stepText(ended)
-    const say = (step: string) => moveText(ended, `history || array[${step}, ${end}]`)
-    const verdicts = await attempts(sql, [
-      say(stepText({ state: 'running', epoch: 1 })),
-      say(stepText({ state: 'queued', epoch: 1 })),
-      say('row(null, null, null, null, null, null, null)::pawl.step'),
-      say('null::pawl.step'),
-    ])
-    assert.deepEqual(verdicts, ['allowed', 'task_moves_legally', 'task_moves_legally', 'task_moves_legally'])
-  })
 }
+
+test('a lease lasts exactly as long as a task is held, and an end as long as it has ended', async t => {
+  const sql = await freshDatabase(t)
+  const rows = await placeRows(sql, taskLifecycle, statesOf(taskLifecycle))
+  for (const row of rows) {
+    const { kind } = taskLifecycle.states[row.state as 'queued']
+    const set = (column: string, value: string) => `update pawl.task set ${column} = ${value} where id = '${row.id}'`
+    const verdicts = await attempts(sql, [
+      set('lease_until', kind === 'held' ? 'null' : 'pawl.clock()'),
+      set('ended_at', isFinal(taskLifecycle, row.state as 'queued') ? 'null' : 'pawl.clock()'),
+    ])
+    assert.deepEqual(verdicts, ['task_lease_iff_held', 'task_ended_iff_final'], row.state)
+  }
+})
+
+test('a start that is passed over must be told as what it was', async t => {
+  const sql = await freshDatabase(t)
+  const row = await placeRow(sql, taskLifecycle, 'assigned')
+  const ended: Row = { ...row, state: 'succeeded', seq: row.seq + 2 }
+  const end = stepText(ended)
+  const say = (step: string) => moveText(ended, `history || array[${step}, ${end}]`)
+  const verdicts = await attempts(sql, [
+    say(stepText({ state: 'running', epoch: 1 })),
+    say(stepText({ state: 'queued', epoch: 1 })),
+    say('row(null, null, null, null, null, null, null)::pawl.step'),
+    say('null::pawl.step'),
+  ])
+  assert.deepEqual(verdicts, ['allowed', 'task_moves_legally', 'task_moves_legally', 'task_moves_legally'])
+})
 
 /** Two states of which one leads to the other without a round or an epoch, the first of them not the beginning. */
 function middleOf(table: Lifecycle): [string, string] {

@@ -21,7 +21,27 @@ const parsers: pg.CustomTypesConfig = {
     oid === builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
-export function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
+/** The connections of one engine. */
+export interface Pools {
+  readonly pool: pg.Pool
+  readonly driver: Driver
+  /** A connection of its own for work that must not wait for the others. */
+  readonly aside: Driver
+  close(): Promise<void>
+}
+
+export function openPools(url: string, options: PostgresOptions): Pools {
+  const { pool, driver } = postgresPool(url, options)
+  const aside = postgresPool(url, { connections: 1, prepare: false })
+  return {
+    pool,
+    driver,
+    aside: aside.driver,
+    close: async () => void (await Promise.all([pool.end(), aside.pool.end()])),
+  }
+}
+
+function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connections,

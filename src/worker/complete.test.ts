@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { bothKinds } from '../../test/harness/databases.ts'
+import { needsServer } from '../../test/harness/databases.ts'
 import { ended } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import type { ClaimedTask, SyncPort } from '../protocol/sync.ts'
@@ -13,34 +13,32 @@ import { inHand } from './held-task.ts'
 import { workerSettings } from './options.ts'
 import { startWorker } from './worker.ts'
 
-for (const database of bothKinds) {
-  test(`what a handler writes and the end of its task commit together (${database})`, async t => {
-    const { engine, sql } = await fresh(t, database)
-    await sql.script('create table pawl.orders (id integer primary key, attempt integer)')
-    const log: string[] = []
-    const bill = defineTask({
-      type: 'bill',
-      retry: { attempts: 3, delaySeconds: 0 },
-      async handler(order, ctx) {
-        await engine.transaction(async (tx: Sql) => {
-          await tx`insert into pawl.orders values (${order as number}, ${ctx.attempt})`
-          await ctx.complete(tx, { billed: order })
-          if (ctx.attempt === 1) throw new Error('the transaction fails at the last moment')
-        })
-      },
-    })
-    const worker = startWorker(engine, [bill], { log: word => log.push(word) })
-    t.after(() => worker.stop())
-    const { id } = await engine.enqueue(bill, 7)
-    const task = await ended(engine, id)
-    assert.deepEqual([task.state, task.output, task.failures], ['succeeded', { billed: 7 }, 1])
-    assert.deepEqual(await sql`select id, attempt from pawl.orders`, [{ id: 7, attempt: 2 }])
-    await worker.stop()
-    assert.ok(!log.includes('task.refused'), 'the report that follows is answered as the first was')
+test('what a handler writes and the end of its task commit together', async t => {
+  const { engine, sql } = await fresh(t)
+  await sql.script('create table pawl.orders (id integer primary key, attempt integer)')
+  const log: string[] = []
+  const bill = defineTask({
+    type: 'bill',
+    retry: { attempts: 3, delaySeconds: 0 },
+    async handler(order, ctx) {
+      await engine.transaction(async (tx: Sql) => {
+        await tx`insert into pawl.orders values (${order as number}, ${ctx.attempt})`
+        await ctx.complete(tx, { billed: order })
+        if (ctx.attempt === 1) throw new Error('the transaction fails at the last moment')
+      })
+    },
   })
-}
+  const worker = startWorker(engine, [bill], { log: word => log.push(word) })
+  t.after(() => worker.stop())
+  const { id } = await engine.enqueue(bill, 7)
+  const task = await ended(engine, id)
+  assert.deepEqual([task.state, task.output, task.failures], ['succeeded', { billed: 7 }, 1])
+  assert.deepEqual(await sql`select id, attempt from pawl.orders`, [{ id: 7, attempt: 2 }])
+  await worker.stop()
+  assert.ok(!log.includes('task.refused'), 'the report that follows is answered as the first was')
+})
 
-test('a job goes on as soon as the handler that completed its task returns', async t => {
+test('a job goes on as soon as the handler that completed its task returns', needsServer(), async t => {
   const { engine, url } = await fresh(t)
   const client = new pg.Client({ connectionString: url })
   await client.connect()

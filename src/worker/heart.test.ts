@@ -153,7 +153,7 @@ test('a checkpoint of a task that was taken away is rejected with LEASE_LOST', b
 })
 
 test('progress or a checkpoint that cannot be kept is refused, and costs the task nothing', bounded, async t => {
-  const { engine } = await fresh(t, 'postgres 18', { maxPayloadBytes: 1000 })
+  const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
   const refused: string[] = []
   const codes: unknown[] = []
   const work = defineTask({

@@ -117,7 +117,7 @@ test('a claim whose answer is lost while the worker stops is given back, uncharg
 })
 
 test('an output that cannot be kept is a failed attempt that says why, and not one done for ever', bounded, async t => {
-  const { engine } = await fresh(t, 'postgres 18', { maxPayloadBytes: 1000 })
+  const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
   const cycle: Record<string, unknown> = {}
   cycle.self = cycle
   const outputs = { 'too large': 'x'.repeat(2000), 'a cycle': cycle, 'a bigint': 1n, 'a NUL': '\0' }
@@ -140,7 +140,7 @@ test('an output that cannot be kept is a failed attempt that says why, and not o
 })
 
 test('what a worker says of a refused task names its correlation', bounded, async t => {
-  const { engine } = await fresh(t, 'postgres 18', { maxPayloadBytes: 1000 })
+  const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
   const told: unknown[] = []
   const large = defineTask({ type: 'work', retry: { attempts: 1 }, handler: () => 'x'.repeat(5000) })
   const log = (word: string, { id, correlationId }: Record<string, unknown>) =>

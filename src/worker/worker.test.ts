@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../../test/harness/databases.ts'
 import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort } from '../../test/harness/faulty-port.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
@@ -19,37 +18,31 @@ async function allIn({ engine }: Fresh, state: TaskState, count: number) {
   })
 }
 
-for (const database of bothKinds) {
-  test(
-    `never more handlers run at once than concurrency says, and each task runs once (${database})`,
-    bounded,
-    async t => {
-      const story = await fresh(t, database)
-      const { engine } = story
-      const runs = new Map<unknown, number>()
-      let running = 0
-      let most = 0
-      const allAtWork = latch()
-      const work = defineTask({
-        type: 'work',
-        handler: async (n: unknown) => {
-          runs.set(n, (runs.get(n) ?? 0) + 1)
-          running += 1
-          most = Math.max(most, running)
-          if (running === 4) allAtWork.open()
-          await allAtWork.opened
-          await new Promise(setImmediate)
-          running -= 1
-        },
-      })
-      await engine.enqueueMany(items(60))
-      await using _worker = startWorker(engine, [work], { concurrency: 4, buffer: 10, drainSeconds: 2 })
-      await allIn(story, 'succeeded', 60)
-      assert.equal(most, 4)
-      assert.deepEqual([runs.size, Math.max(...runs.values())], [60, 1])
+test('never more handlers run at once than concurrency says, and each task runs once', bounded, async t => {
+  const story = await fresh(t)
+  const { engine } = story
+  const runs = new Map<unknown, number>()
+  let running = 0
+  let most = 0
+  const allAtWork = latch()
+  const work = defineTask({
+    type: 'work',
+    handler: async (n: unknown) => {
+      runs.set(n, (runs.get(n) ?? 0) + 1)
+      running += 1
+      most = Math.max(most, running)
+      if (running === 4) allAtWork.open()
+      await allAtWork.opened
+      await new Promise(setImmediate)
+      running -= 1
     },
-  )
-}
+  })
+  await engine.enqueueMany(items(60))
+  await using _worker = startWorker(engine, [work], { concurrency: 4, buffer: 10, drainSeconds: 2 })
+  await allIn(story, 'succeeded', 60)
+  assert.equal(most, 4)
+  assert.deepEqual([runs.size, Math.max(...runs.values())], [60, 1])
+})
 
 test('a worker claims ahead of need what its buffer holds, and no more', bounded, async t => {
   const story = await fresh(t)

@@ -102,7 +102,10 @@ test('a spec may be a TypeScript module, and it may come from a pipe', bounded, 
     "import type { JobSpec } from 'pawl'\nexport const job: JobSpec = { name: 'typed', stages: [{ name: 'a', task: 'a' }] }\n",
   )
   assert.equal((await pawl.run(['job', 'run', 'spec.ts'])).code, 0)
-  assert.equal((await pawl.run(['job', 'run', '-'], { input: 'name: piped\nstages: [{ name: a, task: a }]' })).code, 0)
+  assert.equal(
+    (await pawl.runProcess(['job', 'run', '-'], { input: 'name: piped\nstages: [{ name: a, task: a }]' })).code,
+    0,
+  )
   assert.deepEqual(
     (await engine.jobs()).items.map(({ name }) => name),
     ['piped', 'typed'],
@@ -115,7 +118,7 @@ test(
   async t => {
     const { pawl, engine } = await place(t)
     const input = 'name: one\nstages: [{ name: a, task: a }]'
-    const submit = () => pawl.run(['job', 'run', '-', '--json', '--idempotency-key', 'k1'], { input })
+    const submit = () => pawl.runProcess(['job', 'run', '-', '--json', '--idempotency-key', 'k1'], { input })
     const [first, second] = [(await submit()).json() as JobView, (await submit()).json() as JobView]
     assert.equal(second.id, first.id)
     const add = () => pawl.run(['task', 'add', 'mail', '--json', '--idempotency-key', 'k2'])

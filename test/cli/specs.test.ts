@@ -54,7 +54,7 @@ test(
       [['job', 'run', '-'], '', JSON.stringify(spec)],
     ]
     for (const [words, from, input = ''] of ways) {
-      const { code, err, json } = await pawl.run([...words, '--json'], { input })
+      const { code, err, json } = await pawl.runProcess([...words, '--json'], { input })
       assert.deepEqual([code, err], [0, ''])
       await doFileChores({ engine })
       const { items } = await engine.tasks({ jobId: (json() as JobView).id })
@@ -118,7 +118,7 @@ test('what job convert prints can be kept and run: YAML, or JSON; nothing is sub
   const local = await pawl.run(['job', 'convert', 'pipeline.json', '--local'])
   assert.ok(stages[0].runner.kubernetes && !('runner' in parse(local.out).stages[0]))
   assert.deepEqual((await engine.jobs()).items, [])
-  assert.equal((await pawl.run(['job', 'run', '-'], { input: yaml.out })).code, 0)
+  assert.equal((await pawl.runProcess(['job', 'run', '-'], { input: yaml.out })).code, 0)
   assert.equal((await engine.jobs()).items[0]?.name, 'book-words')
 })
 

@@ -117,7 +117,7 @@ test('two servers on one PostgreSQL serve the same jobs', bounded, async t => {
   const store = await onPostgres(t)
   const [one, other] = [await up(pawl, store), await up(pawl, store)]
   const spec = JSON.stringify({ name: 'shared', stages: [{ name: 'a', task: 'a' }] })
-  const submitted = await pawl.run(['job', 'run', '-', '--json', '--server', one.url], { input: spec })
+  const submitted = await pawl.runProcess(['job', 'run', '-', '--json', '--server', one.url], { input: spec })
   assert.equal(submitted.code, 0, submitted.err)
   assert.deepEqual(
     (await jobsAt(pawl, other.url)).map(({ id }) => id),

@@ -40,7 +40,7 @@ const waits = [
 
 for (const { typed, outcome } of waits) {
   test(`pawl ${typed.join(' ')} goes on over a restart of the server, and says how it ended`, bounded, async t => {
-    const run = await fresh(t, 'postgres 18')
+    const run = await fresh(t)
     const { pawl, restart } = await place(t, run)
     await writeFile(join(pawl.folder, 'job.yaml'), 'name: one\nstages: [{ name: s, task: a }]\n')
     const program = pawl.start(typed)
@@ -54,7 +54,7 @@ for (const { typed, outcome } of waits) {
 }
 
 test('task logs -f reads each line once, and goes on over a restart of the server', bounded, async t => {
-  const run = await fresh(t, 'postgres 18')
+  const run = await fresh(t)
   const read: number[] = []
   const { logs } = run.engine
   t.mock.method(run.engine, 'logs', async (...ask: Parameters<typeof logs>) => {
@@ -83,7 +83,7 @@ test('task logs -f reads each line once, and goes on over a restart of the serve
 })
 
 test('events tail -n begins with so many of the latest, whatever lies before, and reads no more', bounded, async t => {
-  const run = await fresh(t, 'postgres 18')
+  const run = await fresh(t)
   const [old] = await run.engine.enqueueMany([{ type: 'old' }, { type: 'old' }])
   await run.engine.cancel(old!.id)
   const ids = (await run.engine.enqueueMany(Array.from({ length: 5 }, () => ({ type: 'a' })))).map(({ id }) => id)
@@ -110,7 +110,7 @@ test('events tail -n begins with so many of the latest, whatever lies before, an
 })
 
 test('events tail -n 0 -f shows what is committed from then on, and misses none of it', bounded, async t => {
-  const run = await fresh(t, 'postgres 18')
+  const run = await fresh(t)
   await run.engine.enqueue('before', null)
   const asked: unknown[] = []
   const { events } = run.engine

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { cli } from '../harness/cli.ts'
+import { needsServer } from '../harness/databases.ts'
 import { ended } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 
@@ -32,53 +33,44 @@ test('a worker without --commands takes no command tasks, and says so if it is a
   assert.deepEqual([code !== 0, /no folder can be made there/.test(err), /^ +at /m.test(err)], [true, true, false], err)
 })
 
-test(
-  'a worker with --commands needs no module: it fetches files, has secrets, and leaves nothing',
-  bounded,
-  async t => {
-    const { engine, url, schema } = await fresh(t)
-    const pawl = await cli(t, { NODE_NAME: 'node-1', POD_NAME: 'pod-2' })
-    mkdirSync(join(pawl.folder, 'data'))
-    writeFileSync(join(pawl.folder, 'data', 'näme x'), 'hello\n')
-    mkdirSync(join(pawl.folder, 'vault', 'db'), { recursive: true })
-    writeFileSync(join(pawl.folder, 'vault', 'db', 'key'), 'sesame-open')
-    const store = ['--database', url!, '--schema', schema]
-    const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
-    const worker = pawl.start(['worker', ...options, ...store])
-    await worker.said('what it is', line => line.startsWith('node-1/pod-2 works on special, command'))
-    assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
+test('a worker with --commands needs no module: it fetches files, has secrets, and leaves nothing', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
+  const { engine, url, schema } = await fresh(t)
+  const pawl = await cli(t, { NODE_NAME: 'node-1', POD_NAME: 'pod-2' })
+  mkdirSync(join(pawl.folder, 'data'))
+  writeFileSync(join(pawl.folder, 'data', 'näme x'), 'hello\n')
+  mkdirSync(join(pawl.folder, 'vault', 'db'), { recursive: true })
+  writeFileSync(join(pawl.folder, 'vault', 'db', 'key'), 'sesame-open')
+  const store = ['--database', url!, '--schema', schema]
+  const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
+  const worker = pawl.start(['worker', ...options, ...store])
+  await worker.said('what it is', line => line.startsWith('node-1/pod-2 works on special, command'))
+  assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
 
-    const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`
-    const run = {
-      command: ['sh', '-c', 'cat "$PAWL_IN"/d/*; echo "key: $KEY"'],
-      secrets: { KEY: { secret: 'db', key: 'key' } },
-    }
-    const { id } = await engine.enqueue(
-      'command',
-      { run, inputs: [{ name: 'd', uri, path: '' }] },
-      { queue: 'special' },
-    )
-    const task = await ended(engine, id)
-    assert.deepEqual(
-      [task.state, (task.output as { exitCode: number }).exitCode],
-      ['succeeded', 0],
-      task.error?.message,
-    )
-    const [event] = (await engine.taskEvents(id)).items.filter(({ type }) => type === 'task.claimed')
-    assert.equal(event!.actor, 'worker:node-1/pod-2')
-    assert.deepEqual(
-      (await engine.logs(id)).items.map(({ message }) => message),
-      ['hello', 'key: ***'],
-    )
+  const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`
+  const run = {
+    command: ['sh', '-c', 'cat "$PAWL_IN"/d/*; echo "key: $KEY"'],
+    secrets: { KEY: { secret: 'db', key: 'key' } },
+  }
+  const { id } = await engine.enqueue('command', { run, inputs: [{ name: 'd', uri, path: '' }] }, { queue: 'special' })
+  const task = await ended(engine, id)
+  assert.deepEqual([task.state, (task.output as { exitCode: number }).exitCode], ['succeeded', 0], task.error?.message)
+  const [event] = (await engine.taskEvents(id)).items.filter(({ type }) => type === 'task.claimed')
+  assert.equal(event!.actor, 'worker:node-1/pod-2')
+  assert.deepEqual(
+    (await engine.logs(id)).items.map(({ message }) => message),
+    ['hello', 'key: ***'],
+  )
 
-    worker.signal('SIGTERM')
-    await worker.ended
-    assert.deepEqual(
-      [readdirSync(join(pawl.folder, 'work')), existsSync(join(pawl.folder, 'data', 'näme x'))],
-      [[], true],
-    )
-  },
-)
+  worker.signal('SIGTERM')
+  await worker.ended
+  assert.deepEqual(
+    [readdirSync(join(pawl.folder, 'work')), existsSync(join(pawl.folder, 'data', 'näme x'))],
+    [[], true],
+  )
+})
 
 test('a worker that is called by its node and pod can speak to a server', bounded, async t => {
   const { served } = await import('../harness/served.ts')

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { commandTask } from '../../src/commands/command-task.ts'
 import { startWorker } from '../../src/worker/index.ts'
 import { isAlive, ownFolder } from '../harness/command-rig.ts'
+import { needsServer } from '../harness/databases.ts'
 import { ended, eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { startProgram } from '../harness/program.ts'
@@ -43,7 +44,10 @@ function startProcess(t: TestContext, { url, schema }: Fresh, folder: string) {
   return startProgram(t, 'commands/programs/worker.js', ask, line => line)
 }
 
-test('a worker that is killed takes its commands with it, and the next one sweeps what it left', bounded, async t => {
+test('a worker that is killed takes its commands with it, and the next one sweeps what it left', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
   const story = await fresh(t)
   const folder = join(ownFolder(t), 'attempts')
   const book = makeBook(t)

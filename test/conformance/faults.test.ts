@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runConformance } from '../../src/conformance/index.ts'
 import { serverUrl } from '../harness/databases.ts'
-import { isTurn } from '../harness/effort.ts'
 import { faults } from './programs/faults.ts'
 
 /** Each planted fault, and the checks that must find it. `output` runs beside each, to show that nothing else is wrong. */
@@ -45,10 +44,9 @@ test('every fault that is planted is looked for', () => {
 const names = Object.keys(foundBy)
 
 // In two halves, so that neither takes long.
-for (const [index, part] of [names.slice(0, 10), names.slice(10)].entries()) {
-  const skip = !isTurn(index, 2) && 'another day, or PAWL_TEST_EFFORT=1'
+for (const part of [names.slice(0, 10), names.slice(10)]) {
   const title = `the suite finds what is wrong with a worker that ${part[0]!.replaceAll('-', ' ')}, and nine other faults`
-  test(title, { concurrency: 3, skip }, async t => {
+  test(title, { concurrency: 3 }, async t => {
     await Promise.all(
       part.map(fault =>
         t.test(`a worker that ${fault.replaceAll('-', ' ')}`, async () => {

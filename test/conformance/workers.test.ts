@@ -7,22 +7,19 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { printReport, runConformance } from '../../src/conformance/index.ts'
 import { serverUrl } from '../harness/databases.ts'
-import { isTurn } from '../harness/effort.ts'
 
 const program = fileURLToPath(new URL('programs/worker.js', import.meta.url))
 const examples = join(rootOf(import.meta.dirname), 'examples/workers')
 
-test('the Python worker passes the conformance suite', { skip: without('python3') || another(0) }, async () => {
+test('the Python worker passes the conformance suite', { skip: without('python3') }, async () => {
   await conforms(`python3 "${examples}/worker.py"`, { database: await serverUrl(18) })
 })
 
-test('the worker in sh passes the conformance suite', { skip: without('curl', 'jq') || another(1) }, async () => {
+test('the worker in sh passes the conformance suite', { skip: without('curl', 'jq') }, async () => {
   await conforms(`sh "${examples}/worker.sh"`, { database: await serverUrl(15) })
 })
 
-test('the TypeScript worker passes the conformance suite, on the embedded store too', {
-  skip: another(2),
-}, async () => {
+test('the TypeScript worker passes the conformance suite, on the embedded store too', async () => {
   await conforms(`node "${program}"`)
 })
 
@@ -32,11 +29,6 @@ async function conforms(worker: string, where: { database?: string } = {}): Prom
     report.checks.every(({ passed }) => passed),
     printReport(report),
   )
-}
-
-/** Which of the three has its day; false: this one. */
-function another(index: number): string | false {
-  return !isTurn(index, 3) && 'another day, or PAWL_TEST_EFFORT=1'
 }
 
 /** Says which program this machine lacks; false: none. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { atProcessEnd } from '../harness/process-end.ts'
 import { type Served, type ServedOptions, served } from '../harness/served.ts'
 
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -15,6 +16,14 @@ if (program === undefined) {
 }
 
 let shared: Promise<Browser> | undefined
+
+function sharedBrowser(): Promise<Browser> {
+  if (shared !== undefined) return shared
+  const opening = chromium.launch({ executablePath: program!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  atProcessEnd(async () => (await opening).close())
+  shared = opening
+  return opening
+}
 
 export interface Shown extends Served {
   readonly page: Page
@@ -38,8 +47,7 @@ export function inBrowser(
   test(title, { timeout: 120_000, skip: program === undefined && 'no browser was found' }, async t => {
     const complaints: string[] = []
     const run = await served(t, options)
-    shared ??= chromium.launch({ executablePath: program!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
-    const browser = await shared
+    const browser = await sharedBrowser()
     const open = async (path = '/', context: BrowserContextOptions = {}) => {
       const opened = await browser.newContext({
         viewport: { width: 1280, height: 900 },
@@ -61,5 +69,3 @@ export function inBrowser(
     assert.deepEqual(complaints, [], 'the page complains')
   })
 }
-
-test.after(async () => (await shared)?.close())

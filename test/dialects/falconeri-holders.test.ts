@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import { pawl } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
+import { needsServer } from '../harness/databases.ts'
 import { type FalconeriRig, falconeriRig, type Pod, type Said, speaking } from '../harness/falconeri.ts'
 
 const day = 86_400
@@ -143,31 +144,35 @@ test('other files than were registered before are refused, and files of others t
   assert.equal((await one.done(first.id)).status, 200)
 })
 
-test('the same pod reserving again, also many times at once and of two servers, gets the datum that it holds', async t => {
-  const f = await falconeriRig(t)
-  await f.inbox.write(Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`file-${n}`, ''])))
-  const engine = await pawl({ database: f.url!, schema: f.schema })
-  const server = await startServer(engine, { port: 0 })
-  t.after(async () => {
-    await server.close()
-    await engine.close()
-  })
-  const elsewhere = speaking(`${server.url}/dialects/falconeri`, f.inbox, f.outbox)
-  const { id } = await f.run()
-  const taken: string[] = []
-  for (let left = 6; left > 0; left--) {
-    const asked = [f, elsewhere, f, elsewhere, f].map(each => each.pod('pod').take(id))
-    const got = await Promise.all(asked)
-    assert.equal(new Set(got.map(({ datum }) => datum.id)).size, 1)
-    const { datum, input_files } = got[0]!
-    assert.deepEqual([datum.status, datum.attempted_run_count], ['running', 1])
-    assert.deepEqual(got[1]!.input_files, input_files)
-    taken.push(datum.id)
-    await elsewhere.pod('pod').done(datum.id)
-  }
-  assert.equal(new Set(taken).size, 6)
-  assert.deepEqual([await f.pod('pod').reserve(id), (await f.job(id)).status], [null, 'done'])
-})
+test(
+  'the same pod reserving again, also many times at once and of two servers, gets the datum that it holds',
+  needsServer(),
+  async t => {
+    const f = await falconeriRig(t)
+    await f.inbox.write(Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`file-${n}`, ''])))
+    const engine = await pawl({ database: f.url!, schema: f.schema })
+    const server = await startServer(engine, { port: 0 })
+    t.after(async () => {
+      await server.close()
+      await engine.close()
+    })
+    const elsewhere = speaking(`${server.url}/dialects/falconeri`, f.inbox, f.outbox)
+    const { id } = await f.run()
+    const taken: string[] = []
+    for (let left = 6; left > 0; left--) {
+      const asked = [f, elsewhere, f, elsewhere, f].map(each => each.pod('pod').take(id))
+      const got = await Promise.all(asked)
+      assert.equal(new Set(got.map(({ datum }) => datum.id)).size, 1)
+      const { datum, input_files } = got[0]!
+      assert.deepEqual([datum.status, datum.attempted_run_count], ['running', 1])
+      assert.deepEqual(got[1]!.input_files, input_files)
+      taken.push(datum.id)
+      await elsewhere.pod('pod').done(datum.id)
+    }
+    assert.equal(new Set(taken).size, 6)
+    assert.deepEqual([await f.pod('pod').reserve(id), (await f.job(id)).status], [null, 'done'])
+  },
+)
 
 test('a pod of one name in two jobs holds a datum in each', async t => {
   const f = await falconeriRig(t)

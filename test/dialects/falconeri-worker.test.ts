@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ServerProgram } from '../faults/programs/server.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type FalconeriRig, falconeriRig, speaking } from '../harness/falconeri.ts'
 import { workAsPod } from '../harness/falconeri-worker.ts'
@@ -93,50 +94,50 @@ async function killable(t: TestContext) {
   return { ...f, ...speaking(root, inbox, outbox), root, inbox, outbox, start }
 }
 
-test(
-  'a server that is killed again and again in the middle of a job costs no datum and does none twice',
-  bounded,
-  async t => {
-    const f = await killable(t)
-    const files = texts(30)
-    await f.inbox.write(files)
-    let server = f.start()
-    await server.said('that it is there', () => true)
-    const job = await f.run({ transform, datum_tries: 1 })
-    // Each kind of request finds a server that is about to die.
-    const fatal = ['reserve', 'report files', 'report the datum', 'register files']
-    let asked = 0
-    let kills = 0
-    let restarting: Promise<unknown> = Promise.resolve()
-    const onStep = async (what: string) => {
-      asked += 1
-      if (asked < 15 * (kills + 1) || what !== fatal[kills]) return
-      kills += 1
-      server.signal('SIGKILL')
-      restarting = restarting
-        .then(() => server.ended)
-        .then(() => {
-          server = f.start()
-          return server.said('that it is there again', () => true)
-        })
-    }
-    const pods = ['pod-0', 'pod-1', 'pod-2', 'pod-3'].map(pod =>
-      workAsPod({ root: f.root, jobId: job.id, pod, onStep }),
-    )
-    const done = (await Promise.all(pods)).flat()
-    await restarting
-    assert.equal(kills, fatal.length)
-    assert.equal((await f.job(job.id)).status, 'done')
-    assert.deepEqual([done.length, new Set(done).size], [30, 30])
-    assert.deepEqual(await f.outbox.read(), inCapitals(files))
-    const { items } = await f.engine.jobTasks(job.id, { limit: 1000 })
-    assert.deepEqual(new Set(items.map(({ epoch, state }) => `${state} ${epoch}`)), new Set(['succeeded 1']))
-    const ledger = (await f.engine.jobArtifacts(job.id, { limit: 1000 })).items
-    assert.deepEqual([ledger.length, ledger.every(({ state }) => state === 'stored')], [30, true])
-  },
-)
+test('a server that is killed again and again in the middle of a job costs no datum and does none twice', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
+  const f = await killable(t)
+  const files = texts(30)
+  await f.inbox.write(files)
+  let server = f.start()
+  await server.said('that it is there', () => true)
+  const job = await f.run({ transform, datum_tries: 1 })
+  // Each kind of request finds a server that is about to die.
+  const fatal = ['reserve', 'report files', 'report the datum', 'register files']
+  let asked = 0
+  let kills = 0
+  let restarting: Promise<unknown> = Promise.resolve()
+  const onStep = async (what: string) => {
+    asked += 1
+    if (asked < 15 * (kills + 1) || what !== fatal[kills]) return
+    kills += 1
+    server.signal('SIGKILL')
+    restarting = restarting
+      .then(() => server.ended)
+      .then(() => {
+        server = f.start()
+        return server.said('that it is there again', () => true)
+      })
+  }
+  const pods = ['pod-0', 'pod-1', 'pod-2', 'pod-3'].map(pod => workAsPod({ root: f.root, jobId: job.id, pod, onStep }))
+  const done = (await Promise.all(pods)).flat()
+  await restarting
+  assert.equal(kills, fatal.length)
+  assert.equal((await f.job(job.id)).status, 'done')
+  assert.deepEqual([done.length, new Set(done).size], [30, 30])
+  assert.deepEqual(await f.outbox.read(), inCapitals(files))
+  const { items } = await f.engine.jobTasks(job.id, { limit: 1000 })
+  assert.deepEqual(new Set(items.map(({ epoch, state }) => `${state} ${epoch}`)), new Set(['succeeded 1']))
+  const ledger = (await f.engine.jobArtifacts(job.id, { limit: 1000 })).items
+  assert.deepEqual([ledger.length, ledger.every(({ state }) => state === 'stored')], [30, true])
+})
 
-test('a job that is submitted to a server that dies at once has its datums when it is back', bounded, async t => {
+test('a job that is submitted to a server that dies at once has its datums when it is back', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
   const f = await killable(t)
   await f.inbox.write(texts(3))
   const first = f.start()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { rescue } from '../../src/babysitter/rescue.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually, latch } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -74,7 +75,10 @@ test('a producer, a consumer and workers with concurrency do a whole job, stage 
   )
 })
 
-test('the server may be killed again and again in the middle: the same client ends the whole job', bounded, async t => {
+test('the server may be killed again and again in the middle: the same client ends the whole job', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
   const story = await fresh(t)
   const port = await freePort()
   let server = await serverOn(t, story, port)

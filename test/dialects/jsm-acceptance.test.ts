@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { often } from '../harness/effort.ts'
+import { type Dice, dice, seed } from '../harness/dice.ts'
 import { type Served, served } from '../harness/served.ts'
-import { type Dice, dice } from '../model/dice.ts'
 import { type Event, type Job, type JsmClient, jsmClient, refusalOf, transitionsIn } from './jsm-client.ts'
 
 const bounded = { timeout: 180_000 }
-const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
 
 async function rigFor(t: TestContext): Promise<Served & { jsm: JsmClient }> {
   const run = await served(t)
@@ -38,7 +36,7 @@ test('64 claimers at once never claim a job twice, and leave none', bounded, asy
   assert.deepEqual(won.sort(), ids.sort())
 })
 
-const many = often(1000)
+const many = 1000
 
 /** Asks for what the dice say; a refusal by whom it was taken from is fine. Answers how many transitions it made. */
 async function endSomehow({ jsm }: { jsm: JsmClient }, worker: string, { id, lease }: Job, chance: Dice) {
@@ -58,7 +56,6 @@ test(
   `${many} jobs: there is exactly one event for each transition, in the order of the transitions`,
   bounded,
   async t => {
-    t.diagnostic(`seed ${seed} (PAWL_MODEL_SEED)`)
     const run = await rigFor(t)
     const ids = await queued(run, many)
     // Each was queued; each claim is followed by a start and by one end, which may be the way back to the queue.
@@ -108,7 +105,6 @@ test(
   'under chaos no transition leads back, and every lease that expires returns its job to the queue or to the DLQ',
   bounded,
   async t => {
-    t.diagnostic(`seed ${seed} (PAWL_MODEL_SEED)`)
     const run = await rigFor(t)
     const { jsm } = run
     const ids = await queued(run, 150)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { checkAnswersOf } from '../harness/checked-answers.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -54,7 +55,7 @@ async function mortalServer(t: TestContext, { url, schema }: Fresh) {
     return program
   }
   let running = await start()
-  checkAnswersOf(`http://127.0.0.1:${port}`)
+  checkAnswersOf(t, `http://127.0.0.1:${port}`)
   return {
     url: `http://127.0.0.1:${port}`,
     async dieAndComeBack() {
@@ -65,75 +66,74 @@ async function mortalServer(t: TestContext, { url, schema }: Fresh) {
   }
 }
 
-test(
-  `${jobs} jobs with retries, errors for good and dead letters that are mended come to their ends, though the server is killed three times`,
-  bounded,
-  async t => {
-    const run = await fresh(t)
-    const server = await mortalServer(t, run)
-    const jsm = jsmClient(() => server.url)
-    const mended = new Set<string>()
-    const ids: string[] = []
-    let isOver = false
-    const endedNow = async () => {
-      const { items } = await run.engine.tasks({ limit: 1000, state: ['succeeded', 'failed', 'dead_lettered'] })
-      // One that is to be mended has not come to its end with its dead letter.
-      return items.filter(({ state, payload }) => state === (payload as Plan).ends)
+test(`${jobs} jobs with retries, errors for good and dead letters that are mended come to their ends, though the server is killed three times`, {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
+  const run = await fresh(t)
+  const server = await mortalServer(t, run)
+  const jsm = jsmClient(() => server.url)
+  const mended = new Set<string>()
+  const ids: string[] = []
+  let isOver = false
+  const endedNow = async () => {
+    const { items } = await run.engine.tasks({ limit: 1000, state: ['succeeded', 'failed', 'dead_lettered'] })
+    // One that is to be mended has not come to its end with its dead letter.
+    return items.filter(({ state, payload }) => state === (payload as Plan).ends)
+  }
+  const producing = async () => {
+    for (const payload of plans) {
+      const ask = { type: 'mail', payload, idempotency_key: `job ${payload.n}`, max_attempts: 2, backoff }
+      ids.push((await patiently(() => jsm.enqueue(ask))).id)
     }
-    const producing = async () => {
-      for (const payload of plans) {
-        const ask = { type: 'mail', payload, idempotency_key: `job ${payload.n}`, max_attempts: 2, backoff }
-        ids.push((await patiently(() => jsm.enqueue(ask))).id)
+  }
+  const mending = async () => {
+    while (!isOver) {
+      const letters = await patiently(() => jsm.deadLetters('?reason_code=exhausted_retries&limit=1000'))
+      for (const { job_id } of letters) {
+        mended.add(job_id)
+        await patiently(() => jsm.retry(job_id, { idempotency_key: `mend ${job_id}` }))
       }
+      await eventually(
+        'there is something to mend',
+        async () => isOver || (await run.engine.deadLetters()).items.length > 0,
+      )
     }
-    const mending = async () => {
-      while (!isOver) {
-        const letters = await patiently(() => jsm.deadLetters('?reason_code=exhausted_retries&limit=1000'))
-        for (const { job_id } of letters) {
-          mended.add(job_id)
-          await patiently(() => jsm.retry(job_id, { idempotency_key: `mend ${job_id}` }))
-        }
-        await eventually(
-          'there is something to mend',
-          async () => isOver || (await run.engine.deadLetters()).items.length > 0,
-        )
-      }
+  }
+  const killing = async () => {
+    for (const share of [0.2, 0.5, 0.8]) {
+      await eventually(`${share} of them have ended`, async () => (await endedNow()).length >= share * jobs, 90)
+      await server.dieAndComeBack()
     }
-    const killing = async () => {
-      for (const share of [0.2, 0.5, 0.8]) {
-        await eventually(`${share} of them have ended`, async () => (await endedNow()).length >= share * jobs, 90)
-        await server.dieAndComeBack()
-      }
-    }
-    const ending = eventually('all have ended', async () => (await endedNow()).length === jobs, 120).finally(() => {
-      isOver = true
-    })
-    const crew = Array.from({ length: workers }, (_, n) => `worker-${n}`)
-    const [worked] = await Promise.all([
-      Promise.all(crew.map(name => work(jsm, name, ['mail'], handlerWith(mended), () => isOver))),
-      producing(),
-      mending(),
-      killing(),
-      ending,
-    ])
+  }
+  const ending = eventually('all have ended', async () => (await endedNow()).length === jobs, 120).finally(() => {
+    isOver = true
+  })
+  const crew = Array.from({ length: workers }, (_, n) => `worker-${n}`)
+  const [worked] = await Promise.all([
+    Promise.all(crew.map(name => work(jsm, name, ['mail'], handlerWith(mended), () => isOver))),
+    producing(),
+    mending(),
+    killing(),
+    ending,
+  ])
 
-    assert.equal(new Set(ids).size, jobs, 'each was queued once')
-    assert.deepEqual(
-      worked.flatMap(({ lost }) => lost),
-      [],
-      'nobody lost a lease',
-    )
-    const leases = worked.flatMap(one => one.leases)
-    assert.equal(new Set(leases).size, leases.length, 'nothing ran twice under one lease')
-    for (const [index, id] of ids.entries()) {
-      const { ends, n, failsFirst, wantsMending } = plans[index]!
-      const job = await jsm.job(id)
-      assert.deepEqual([job.state, job.result], [ends, ends === 'succeeded' ? n * 2 : null])
-      const attempts = (failsFirst ? 2 : 1) + (wantsMending ? 2 : 0)
-      const once = ['queued → assigned', 'assigned → running']
-      const moves = transitionsIn(await jsm.events(id))
-      assert.equal(moves.filter(move => move === once[0]).length, attempts, `${id} was claimed as often as needed`)
-      assert.equal(moves.length, 3 * attempts + 1 + (wantsMending ? 1 : 0))
-    }
-  },
-)
+  assert.equal(new Set(ids).size, jobs, 'each was queued once')
+  assert.deepEqual(
+    worked.flatMap(({ lost }) => lost),
+    [],
+    'nobody lost a lease',
+  )
+  const leases = worked.flatMap(one => one.leases)
+  assert.equal(new Set(leases).size, leases.length, 'nothing ran twice under one lease')
+  for (const [index, id] of ids.entries()) {
+    const { ends, n, failsFirst, wantsMending } = plans[index]!
+    const job = await jsm.job(id)
+    assert.deepEqual([job.state, job.result], [ends, ends === 'succeeded' ? n * 2 : null])
+    const attempts = (failsFirst ? 2 : 1) + (wantsMending ? 2 : 0)
+    const once = ['queued → assigned', 'assigned → running']
+    const moves = transitionsIn(await jsm.events(id))
+    assert.equal(moves.filter(move => move === once[0]).length, attempts, `${id} was claimed as often as needed`)
+    assert.equal(moves.length, 3 * attempts + 1 + (wantsMending ? 1 : 0))
+  }
+})

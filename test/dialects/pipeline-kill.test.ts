@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../src/client/client.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
@@ -47,46 +48,48 @@ async function followToTheEnd(api: PipelineClient, url: string, heard: Told[]): 
   }
 }
 
-test(
-  'a run is started, followed and asked after while the server is killed twice: it ends as if it had not been',
-  bounded,
-  async t => {
-    const { work, run: start } = stubs(t)
-    const { server, kill, comeBack } = await mortal(t)
-    const api = pipelineClient(server)
-    work(connect({ server, patienceSeconds: 120 }))
-    const config = { enable_evaluation: true, enable_auto_optimize: true }
-    const run = await start(api, config, { classify: 'hold', evaluation: 'hold' })
-    const heard: Told[] = []
-    const listening = followToTheEnd(api, run.started.stream_url, heard)
+test('a run is started, followed and asked after while the server is killed twice: it ends as if it had not been', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
+  const { work, run: start } = stubs(t)
+  const { server, kill, comeBack } = await mortal(t)
+  const api = pipelineClient(server)
+  work(connect({ server, patienceSeconds: 120 }))
+  const config = { enable_evaluation: true, enable_auto_optimize: true }
+  const run = await start(api, config, { classify: 'hold', evaluation: 'hold' })
+  const heard: Told[] = []
+  const listening = followToTheEnd(api, run.started.stream_url, heard)
 
-    await run.held('classify')
-    await kill()
-    await assert.rejects(api.status(run.started.status_url))
-    // It ends its work while nobody is there to hear of it.
-    run.letGo('classify')
-    await comeBack()
+  await run.held('classify')
+  await kill()
+  await assert.rejects(api.status(run.started.status_url))
+  // It ends its work while nobody is there to hear of it.
+  run.letGo('classify')
+  await comeBack()
 
-    await run.held('evaluation')
-    await kill()
-    await comeBack()
-    const { body } = await api.status(run.started.status_url)
-    assert.deepEqual([body.id, body.status], [run.id, 'running'])
-    run.letGo('evaluation')
+  await run.held('evaluation')
+  await kill()
+  await comeBack()
+  const { body } = await api.status(run.started.status_url)
+  assert.deepEqual([body.id, body.status], [run.id, 'running'])
+  run.letGo('evaluation')
 
-    await listening
-    const job = await run.ended()
-    assert.deepEqual([job.status, job.errors], ['completed', []])
-    assert.deepEqual([...new Set(run.ran())], [...stageNames])
-    assert.deepEqual(
-      heard.map(({ event, data }) => `${event} ${data.stage ?? data.status}`),
-      [...stageNames.flatMap(name => [`stage_start ${name}`, `stage_progress ${name}`]), 'job_complete completed'],
-    )
-    assert.deepEqual(heard.at(-1)?.data.stage_progress, job.stage_progress)
-  },
-)
+  await listening
+  const job = await run.ended()
+  assert.deepEqual([job.status, job.errors], ['completed', []])
+  assert.deepEqual([...new Set(run.ran())], [...stageNames])
+  assert.deepEqual(
+    heard.map(({ event, data }) => `${event} ${data.stage ?? data.status}`),
+    [...stageNames.flatMap(name => [`stage_start ${name}`, `stage_progress ${name}`]), 'job_complete completed'],
+  )
+  assert.deepEqual(heard.at(-1)?.data.stage_progress, job.stage_progress)
+})
 
-test('a run that was started before the server was killed can be called off after', bounded, async t => {
+test('a run that was started before the server was killed can be called off after', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
   const { work, run: start } = stubs(t)
   const { server, kill, comeBack } = await mortal(t)
   const api = pipelineClient(server)

@@ -1,108 +1,18 @@
 /** The embedded store lives in the application's process and dies with it, at any moment. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { startBabysitter } from '../../src/babysitter/babysitter.ts'
-import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
-import { defineTask, startWorker } from '../../src/worker/index.ts'
-import { often } from '../harness/effort.ts'
+import { test } from 'node:test'
 import { eventually } from '../harness/eventually.ts'
 import { startProgram } from '../harness/program.ts'
+import { freshFolder, killEmbedded, liveAndDie, readLine } from './embedded-story.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
 
 const bounded = { timeout: 400_000 }
-const lives = often(20)
-
-interface Said {
-  readonly word: string
-  readonly id: string
-  readonly epoch: number
-}
-
-function readLine(line: string): Said {
-  const [word, id, epoch] = line.split(' ')
-  return { word: word!, id: id ?? '', epoch: Number(epoch ?? 0) }
-}
-
-async function freshFolder(t: TestContext): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), 'pawl-embedded-'))
-  t.after(() => rm(root, { recursive: true, force: true }))
-  return join(root, 'data')
-}
-
-/** One life of the application; it is killed in the very moment at which it has said enough. */
-async function liveAndDie(t: TestContext, folder: string, enough: number): Promise<readonly Said[]> {
-  const ask: EmbeddedProgram = { folder }
-  const program = startProgram(t, 'faults/programs/embedded.js', ask, readLine)
-  const isProgress = ({ word }: Said) => word === 'queued' || word === 'settled'
-  await program.said(`${enough} lines of progress`, () => program.lines.filter(isProgress).length >= enough, 120)
-  program.signal('SIGKILL')
-  await program.ended
-  return program.lines
-}
-
-/** The application dies before it was open at all: in its first set-up, or while it recovers from an earlier death. */
-async function dieOpening(t: TestContext, folder: string): Promise<void> {
-  const program = startProgram(t, 'faults/programs/embedded.js', { folder } satisfies EmbeddedProgram, readLine)
-  await eventually('it has begun to open the store', () => existsSync(`${folder}.lock`))
-  await eventually('it has touched its data', () => existsSync(join(folder, 'PG_VERSION')))
-  program.signal('SIGKILL')
-  await program.ended
-}
-
-/** What no life may contradict: settled stays settled, and one lease runs a task once, and alone. */
-function checkLife(said: readonly Said[], settled: Set<string>, leases: Set<string>): void {
-  const running = new Set<string>()
-  for (const { word, id, epoch } of said) {
-    if (word === 'settled') settled.add(id)
-    if (word === 'ended') running.delete(id)
-    if (word !== 'began') continue
-    assert.ok(!settled.has(id), `task ${id} ran again after it was settled`)
-    assert.ok(!leases.has(`${id} ${epoch}`), `task ${id} ran twice under epoch ${epoch}`)
-    assert.ok(!running.has(id), `task ${id} ran under two leases at once`)
-    leases.add(`${id} ${epoch}`)
-    running.add(id)
-  }
-}
-
-async function workOff(engine: Pawl): Promise<void> {
-  const work = defineTask({ type: 'work', leaseSeconds: 5, heartbeatSeconds: 1, handler: () => 'at last' })
-  await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false })])
-  await using _worker = startWorker(engine, [work], { concurrency: 20, drainSeconds: 5, waitSeconds: 0.5 })
-  const isDone = async () => (await engine.queues()).every(({ due, scheduled, held }) => due + scheduled + held === 0)
-  await eventually('all is worked off', isDone, 120)
-}
 
 test(
-  `an application killed ${lives} times loses nothing that was acknowledged, and runs nothing under two leases`,
+  'an application killed 20 times loses nothing that was acknowledged, and runs nothing under two leases',
   bounded,
-  async t => {
-    const folder = await freshFolder(t)
-    const queued = new Set<string>()
-    const settled = new Set<string>()
-    const leases = new Set<string>()
-    for (let life = 1; life <= lives; life++) {
-      if (life % 7 === 0) {
-        await dieOpening(t, folder)
-        continue
-      }
-      const said = await liveAndDie(t, folder, 1 + Math.floor(Math.random() * 60))
-      for (const { word, id } of said) if (word === 'queued') queued.add(id)
-      checkLife(said, settled, leases)
-    }
-    assert.ok(queued.size > lives && settled.size > 0, `${queued.size} queued, ${settled.size} settled`)
-
-    await using engine = await pawl({ folder })
-    assert.deepEqual(await engine.brokenRules(), [])
-    for (const id of settled) assert.equal((await engine.task(id)).state, 'succeeded')
-    await workOff(engine)
-    for (const id of queued) assert.equal((await engine.task(id)).state, 'succeeded')
-    assert.deepEqual(await engine.brokenRules(), [])
-  },
+  t => killEmbedded(t, 20),
 )
 
 const filesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder, { recursive: true }).length : 0)

@@ -7,10 +7,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { commandFleet, type Fleet, fill, hurried, textsIn } from '../harness/command-fleet.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Asked } from './small-s3.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 300_000, ...needsServer() }
 const copy = { command: ['sh', '-c', 'cp "$PAWL_IN"/doc/* "$PAWL_OUT"/'] }
 const once = { retry: { attempts: 1 }, failFast: false }
 const patient = { retry: { attempts: 50, delaySeconds: 0.2 } }
@@ -187,6 +188,7 @@ const mebibytes = Number(process.env.PAWL_SPARSE_MIB ?? 400)
 
 test(`a file of ${mebibytes} MiB goes in and out, and the worker's memory stays as it was`, {
   timeout: 900_000,
+  ...needsServer(),
 }, async t => {
   const fleet = await commandFleet(t, { keepsBytes: false })
   const { bucket, engine } = fleet

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandFleet, fill, hurried, textsIn } from '../harness/command-fleet.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 180_000, ...needsServer() }
 const inputs = { doc: { uri: 's3://bucket/in/' } }
 
 test(

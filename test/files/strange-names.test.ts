@@ -33,7 +33,7 @@ async function copying(t: TestContext, endpoint?: string): Promise<Copying> {
   const credentials = { accessKeyId: 'test', secretAccessKey: 'secret' }
   const s3 = endpoint === undefined ? {} : { s3: { endpoint, credentials, tries: 2 } }
   const attempts = join(await mkdtemp(join(tmpdir(), 'pawl-names-')), 'attempts')
-  const f = await fresh(t, 'postgres 18', { files: s3 })
+  const f = await fresh(t, { files: s3 })
   const worker = startWorker(f.engine, [commandTask({ files: openFiles(s3), folder: attempts })], {
     waitSeconds: 0.2,
     drainSeconds: 1,

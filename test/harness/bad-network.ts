@@ -1,7 +1,7 @@
 /** A network between a client and its server that loses, cuts and delays: requests before they arrive, answers after. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import type { Dice } from '../model/dice.ts'
+import type { Dice } from './dice.ts'
 
 export interface BadNetwork {
   /** Where the server is, seen through it. */

@@ -1,5 +1,6 @@
 /** Every answer that a test gets from a server of its own is held against the OpenAPI document. */
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { dialects } from '../../src/dialects/all.ts'
 import { type Route, routes } from '../../src/protocol/routes.ts'
@@ -20,10 +21,11 @@ const patterns = Object.values(routes).map(({ method, path, status }: Route) => 
 const servers = new Set<string>()
 const realFetch = globalThis.fetch
 
-/** From now on what this server answers is checked, whoever asks with `fetch`. */
-export function checkAnswersOf(server: string): void {
+/** Checks every answer of this server that `fetch` receives, until the test ends: its port may be another server's next. */
+export function checkAnswersOf(t: TestContext, server: string): void {
   servers.add(server)
   globalThis.fetch = checkedFetch
+  t.after(() => void servers.delete(server))
 }
 
 async function checkedFetch(to: string | URL | Request, init?: RequestInit): Promise<Response> {

@@ -1,16 +1,17 @@
-/** The CLI as a user has it: a process of its own, in a folder of its own, with an environment that is known. */
+/** The CLI in a folder of its own, with an environment that is known. Commands that end by themselves run in this process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { commands } from '../../src/cli/commands.ts'
+import { run } from '../../src/cli/run.ts'
 import { type Program, startProcess } from './program.ts'
-import { neverReuse } from './schemas.ts'
-
-neverReuse()
+import { shareSchemas } from './schemas.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 
@@ -18,16 +19,22 @@ export interface CliResult {
   readonly code: number | null
   readonly out: string
   readonly err: string
-  /** What it printed, as JSON. */
+  /** The output, parsed as JSON. */
   json(): unknown
+}
+
+export interface CliOptions {
+  readonly env?: Record<string, string>
 }
 
 export interface Cli {
   readonly folder: string
-  /** Runs a command to its end. */
-  run(args: readonly string[], more?: { env?: Record<string, string>; input?: string }): Promise<CliResult>
-  /** Starts one that goes on. */
-  start(args: readonly string[], more?: { env?: Record<string, string> }): Program<string>
+  /** Runs a command to its end, in this process. */
+  run(args: readonly string[], options?: CliOptions): Promise<CliResult>
+  /** Runs a command to its end in a process of its own: for what depends on one (standard input, exit, signals). */
+  runProcess(args: readonly string[], options?: CliOptions & { readonly input?: string }): Promise<CliResult>
+  /** Starts a command that keeps running. */
+  start(args: readonly string[], options?: CliOptions): Program<string>
 }
 
 export async function cli(t: TestContext, env: Record<string, string> = {}): Promise<Cli> {
@@ -37,16 +44,43 @@ export async function cli(t: TestContext, env: Record<string, string> = {}): Pro
   const known = { PATH, HOME: folder, ...env }
   return {
     folder,
-    async run(args, { env: more = {}, input = '' } = {}) {
+    run: (args, { env: more = {} } = {}) => runHere(args, { ...known, ...more }, folder),
+    async runProcess(args, { env: more = {}, input = '' } = {}) {
       const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...known, ...more } })
       const kill = () => void child.kill('SIGKILL')
       process.once('exit', kill)
+      const unshare = shareSchemas()
       child.stdin.end(input)
       const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
       process.removeListener('exit', kill)
+      unshare()
       return { code: child.exitCode, out, err, json: () => JSON.parse(out) }
     },
     start: (args, { env: more = {} } = {}) =>
       startProcess(t, [main, ...args], { cwd: folder, env: { ...known, ...more } }, line => line),
+  }
+}
+
+/** Commands that run at the same time must be in the same folder: a process has one working directory. */
+let running = 0
+let home = ''
+
+async function runHere(args: readonly string[], env: Record<string, string>, folder: string): Promise<CliResult> {
+  if (running === 0) home = process.cwd()
+  else if (process.cwd() !== folder) throw new Error(`a command in ${process.cwd()} still runs`)
+  running += 1
+  process.chdir(folder)
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const said = Promise.all([text(stdout), text(stderr)])
+  const never = new AbortController().signal
+  try {
+    const code = await run(commands, args, { stdout, stderr, env, folder, untilTold: () => never })
+    stdout.end()
+    stderr.end()
+    const [out, err] = await said
+    return { code, out, err, json: () => JSON.parse(out) }
+  } finally {
+    running -= 1
+    if (running === 0) process.chdir(home)
   }
 }

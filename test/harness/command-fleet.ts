@@ -42,7 +42,7 @@ export async function commandFleet(t: TestContext, { keepsBytes = true } = {}): 
   })
   const s3 = await startSmallS3({ keepsBytes })
   const credentials = { accessKeyId: 'test', secretAccessKey: 'secret' }
-  const f = await fresh(t, 'postgres 18', { files: { s3: { endpoint: s3.endpoint, credentials } } })
+  const f = await fresh(t, { files: { s3: { endpoint: s3.endpoint, credentials } } })
   const port = await freePort()
   const own = await cli(t)
   t.after(() => s3.close())

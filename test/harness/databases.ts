@@ -1,27 +1,37 @@
 /**
- * The databases that tests run on: real PostgreSQL 15 and 18, and the embedded store. One of each serves all tests of
- * a process; every test has a schema of its own.
+ * The databases that tests run on: PostgreSQL 15 and 18, and the embedded store. A test file runs on one database at a
+ * time. `npm test` uses PostgreSQL 18; `npm run test:all` repeats the file on the other two.
  */
-import { basename } from 'node:path'
 import { startCluster } from './cluster.ts'
+import type { PostgresVersion } from './postgres-binaries.ts'
 
 export type DatabaseName = 'postgres 15' | 'postgres 18' | 'embedded'
-export const everyDatabase: readonly DatabaseName[] = ['postgres 15', 'postgres 18', 'embedded']
-/**
- * For what a single file proves about our own code, one server and the embedded store are enough; and as the embedded one
- * is slow and speaks the same SQL, a fifth of the files each day. By hand, all of them: PAWL_TEST_EMBEDDED=all
- */
-export const bothKinds: readonly DatabaseName[] = isDayOf(basename(process.argv[1] ?? ''))
-  ? ['postgres 18', 'embedded']
-  : ['postgres 18']
+export const everyDatabase: readonly DatabaseName[] = ['postgres 18', 'postgres 15', 'embedded']
 
-function isDayOf(file: string): boolean {
-  const today = Math.floor(Date.now() / 86_400_000) % 5
-  const sum = [...file].reduce((total, letter) => total + letter.charCodeAt(0), 0)
-  return process.env.PAWL_TEST_EMBEDDED === 'all' || sum % 5 === today
+/** Given by hand to run a single file with plain `node`; the runner calls `selectDatabase`. */
+let selected = (process.env.PAWL_TEST_DATABASE ?? 'postgres 18') as DatabaseName
+let isUsed = false
+
+/** The database that the file runs on. */
+export function database(): DatabaseName {
+  isUsed = true
+  return selected
 }
 
-/** Nothing here outlives the run, and nobody tidies up behind thousands of schemas that come and go. */
+export function selectDatabase(name: DatabaseName): void {
+  selected = name
+  isUsed = false
+}
+
+/** Whether the file asked for its database. Only such files are repeated on the others. */
+export const databaseIsUsed = () => isUsed
+
+/** Test options for what one connection cannot show: servers side by side, transactions that wait for each other. */
+export function needsServer(): { readonly skip: string | false } {
+  return { skip: database() === 'embedded' && 'needs a PostgreSQL server' }
+}
+
+/** Nothing here outlives the run, and nobody vacuums behind thousands of schemas that come and go. */
 const quickSettings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -35,8 +45,11 @@ const quickSettings = {
 }
 const started = new Map<number, Promise<string>>()
 
-/** The address of a server that the test runner started, else of one that this process starts for itself. */
-export function serverUrl(version: 15 | 18): Promise<string> {
+/**
+ * The URL of a server that the test runner started, else of one that this process starts for itself. Without a version:
+ * the version that the file runs on, or 18 if that is the embedded store.
+ */
+export function serverUrl(version: PostgresVersion = selected === 'postgres 15' ? 15 : 18): Promise<string> {
   const given = process.env[`PAWL_TEST_POSTGRES_${version}`]
   if (given !== undefined) return Promise.resolve(given)
   const running = started.get(version) ?? startCluster({ version, settings: quickSettings }).then(({ url }) => url)
@@ -44,7 +57,7 @@ export function serverUrl(version: 15 | 18): Promise<string> {
   return running
 }
 
-/** What the runner starts once for all test files. */
+/** Starts the servers that all test processes share. */
 export async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
   const clusters = await Promise.all(
     ([15, 18] as const).map(version => startCluster({ version, settings: quickSettings })),

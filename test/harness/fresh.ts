@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
 import type { SyncAnswer, SyncRequest } from '../../src/protocol/sync.ts'
-import { openEmbedded } from '../../src/store/embedded.ts'
-import { makeSql, type Sql } from '../../src/store/sql.ts'
-import { type DatabaseName, serverUrl } from './databases.ts'
-import { leaveSchema, portrayed, takeSchema } from './schemas.ts'
+import type { Sql } from '../../src/store/sql.ts'
+import { type DatabaseName, database } from './databases.ts'
+import { describeSchema, returnSchema, takeSchema } from './schemas.ts'
+import { sharedStore } from './stores.ts'
 
 export interface Fresh {
   readonly engine: Pawl
@@ -21,25 +21,22 @@ export interface Fresh {
   sync(request: Partial<SyncRequest>): Promise<SyncAnswer>
 }
 
-const memory = new Map<string, ReturnType<typeof openEmbedded>>()
+export interface FreshOptions extends Omit<PawlOptions, 'database' | 'folder' | 'schema' | 'store'> {
+  /** Default: the database that the file runs on. */
+  readonly database?: DatabaseName
+  /** The integrity rules are checked when the test ends. Set this in tests that write to the tables themselves. */
+  readonly rules?: 'broken on purpose'
+}
 
-/**
- * The rules are checked when the test ends: after every story they must hold. `rules: 'broken on purpose'` is for tests
- * that write to the tables themselves.
- */
-export async function fresh(
-  t: TestContext,
-  database: DatabaseName = 'postgres 18',
-  options: PawlOptions & { rules?: 'broken on purpose' } = {},
-): Promise<Fresh> {
-  const { rules, ...rest } = options
-  const url = database === 'embedded' ? undefined : await serverUrl(database === 'postgres 15' ? 15 : 18)
-  const used = url === undefined ? undefined : await takeSchema(url)
+export async function fresh(t: TestContext, options: FreshOptions = {}): Promise<Fresh> {
+  const { rules, database: named, ...rest } = options
+  const store = await sharedStore(named ?? database())
+  const used = await takeSchema(store.driver)
   const schema = used?.name ?? `t_${randomBytes(6).toString('hex')}`
-  const engine = url === undefined ? await sharedEmbedded(schema, rest) : await pawl({ ...rest, database: url, schema })
+  const engine = await openEngine(store, schema, rest)
   const { sql } = engine.context
-  const mayStay = url !== undefined && rules === undefined && options.migrate !== false
-  const known = used ?? (mayStay ? await portrayed(url, schema) : undefined)
+  const mayStay = rules === undefined && options.migrate !== false
+  const known = used ?? (mayStay ? await describeSchema(store.driver, schema) : undefined)
   let moved = 0
   t.after(async () => {
     let isSound = false
@@ -47,16 +44,16 @@ export async function fresh(
       if (rules === undefined) assert.deepEqual(await engine.brokenRules(), [])
       isSound = true
     } finally {
-      if (known !== undefined && mayStay && isSound) leaveSchema(url, known)
-      else await sql.script(`drop schema "${schema}" cascade`)
       await engine.close()
+      if (known !== undefined && mayStay && isSound) await returnSchema(store.driver, known)
+      else await store.driver.script(`drop schema "${schema}" cascade`)
     }
   })
   return {
     engine,
     sql,
     schema,
-    url,
+    url: store.url,
     async advance(seconds) {
       moved += seconds
       await sql.script(`
@@ -67,10 +64,13 @@ export async function fresh(
   }
 }
 
-/** The embedded store takes a second to open, so the tests of a process share one. */
-async function sharedEmbedded(schema: string, options: PawlOptions): Promise<Pawl> {
-  const opening = memory.get('memory') ?? openEmbedded(undefined)
-  memory.set('memory', opening)
-  const { driver } = await opening
-  return pawl({ ...options, schema, store: { sql: makeSql(driver, schema), close: async () => {} } })
+/** An engine whose test sets up its connections has a pool of its own. */
+async function openEngine(
+  store: Awaited<ReturnType<typeof sharedStore>>,
+  schema: string,
+  options: PawlOptions,
+): Promise<Pawl> {
+  const isOwn = options.connections !== undefined || options.prepare !== undefined
+  if (isOwn && store.url !== undefined) return pawl({ ...options, schema, database: store.url })
+  return pawl({ ...options, schema, store: store.open(schema) })
 }

@@ -1,6 +1,7 @@
 /** Another transaction beside the test: it holds what it has locked until it is told to commit. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from '../../src/store/sql.ts'
+import { database } from './databases.ts'
 
 export interface OpenTransaction {
   readonly tx: Sql
@@ -9,6 +10,7 @@ export interface OpenTransaction {
 }
 
 export async function openTransaction(sql: Sql): Promise<OpenTransaction> {
+  if (database() === 'embedded') throw new Error('the embedded store has one connection: this test needsServer()')
   let end = () => {}
   let done = Promise.resolve()
   const tx = await new Promise<Sql>((begun, failed) => {

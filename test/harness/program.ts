@@ -5,9 +5,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { eventually } from './eventually.ts'
-import { neverReuse } from './schemas.ts'
-
-neverReuse()
+import { shareSchemas } from './schemas.ts'
 
 export interface Program<Line> {
   readonly process: ChildProcess
@@ -44,6 +42,7 @@ export function startProcess<Line>(
   const end = () => void child.kill('SIGKILL')
   process.setMaxListeners(50)
   process.once('exit', end)
+  const unshare = shareSchemas()
   const lines: Line[] = []
   const complaints: string[] = []
   const output = createInterface({ input: child.stdout! })
@@ -51,6 +50,7 @@ export function startProcess<Line>(
   child.stderr!.on('data', text => complaints.push(String(text)))
   const ended = Promise.all([once(child, 'exit'), once(output, 'close')]).then(() => {
     process.removeListener('exit', end)
+    unshare()
   })
   t.after(async () => {
     end()

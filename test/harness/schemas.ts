@@ -1,59 +1,72 @@
 /**
- * Schemas that earlier tests of this process have left: they are emptied and used again, for to make one takes ten times as
- * long. One whose tables, functions or triggers a test has changed is not, nor is one that has grown.
+ * Schemas that earlier tests of this process left behind. They are emptied and used again, because creating one takes ten
+ * times as long. A schema is dropped instead if a test changed its tables, functions or triggers, if it has grown, or if
+ * another process wrote to it: what a killed process still writes must not reach the next test.
  */
 import pg from 'pg'
+import type { Driver } from '../../src/store/sql.ts'
 
 export interface Schema {
   readonly name: string
-  /** What it is made of. */
+  /** A fingerprint of its tables, functions and triggers. */
   readonly print: string
-  /** What is in its tables from the beginning, as SQL that puts it there. */
+  /** SQL that restores the rows that a new schema has. */
   readonly refill: string
 }
 
-const left = new Map<string, Schema[]>()
-const pools = new Map<string, pg.Pool>()
-let isOff = !/[/](src|test[/](dialects|http|seeds|stories))[/]/.test(process.argv[1] ?? '')
+const unused = new Map<Driver, Schema[]>()
+const inUse = new Set<string>()
+const shared = new Set<string>()
+let processes = 0
 
-/** For harnesses that start processes: what these still write when they are killed must not be the next test's. */
-export function neverReuse(): void {
-  isOff = true
-}
-
-/** One to be used again, empty as at first; undefined: none is left. */
-export async function takeSchema(url: string): Promise<Schema | undefined> {
-  const schema = isOff ? undefined : left.get(url)?.pop()
-  if (schema === undefined) return undefined
-  const pool = poolOf(url)
-  if ((await printOf(pool, schema.name)) === schema.print) {
-    await pool.query(schema.refill)
-    return schema
+/** Call when a test starts a process, and the returned function when the process has ended. */
+export function shareSchemas(): () => void {
+  processes += 1
+  for (const name of inUse) shared.add(name)
+  return () => {
+    processes -= 1
   }
-  await pool.query(`drop schema if exists "${schema.name}" cascade`)
-  return takeSchema(url)
 }
 
-/** What a schema is that was just made; undefined: it is not to be used again. */
-export async function portrayed(url: string, name: string): Promise<Schema | undefined> {
-  if (isOff) return undefined
-  const pool = poolOf(url)
-  return { name, print: await printOf(pool, name), refill: await refillOf(pool, name) }
+/** An empty schema from an earlier test, if there is one. */
+export async function takeSchema(driver: Driver): Promise<Schema | undefined> {
+  const schema = unused.get(driver)?.pop()
+  if (schema === undefined) return undefined
+  if ((await fingerprint(driver, schema.name)) !== schema.print) {
+    await driver.script(`drop schema if exists "${schema.name}" cascade`)
+    return takeSchema(driver)
+  }
+  await driver.script(schema.refill)
+  markUsed(schema.name)
+  return schema
 }
 
-/** When the test's hooks have run, the next one may have it. */
-export function leaveSchema(url: string, schema: Schema): void {
-  left.set(url, [...(left.get(url) ?? []), schema])
+/** Describes a schema that was just created, so that it can be used again. */
+export async function describeSchema(driver: Driver, name: string): Promise<Schema> {
+  markUsed(name)
+  return { name, print: await fingerprint(driver, name), refill: await refillOf(driver, name) }
 }
 
-function poolOf(url: string): pg.Pool {
-  const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
-  pools.set(url, pool)
-  return pool
+/** Call when everything that the test started has ended. */
+export async function returnSchema(driver: Driver, schema: Schema): Promise<void> {
+  inUse.delete(schema.name)
+  if (shared.delete(schema.name)) return driver.script(`drop schema if exists "${schema.name}" cascade`)
+  unused.set(driver, [...(unused.get(driver) ?? []), schema])
 }
 
-async function printOf(pool: pg.Pool, name: string): Promise<string> {
-  const { rows } = await pool.query(
+function markUsed(name: string): void {
+  inUse.add(name)
+  if (processes > 0) shared.add(name)
+}
+
+async function read(driver: Driver, text: string, name: string): Promise<string[][]> {
+  const { rows } = await driver.query(text, [name])
+  return rows as string[][]
+}
+
+async function fingerprint(driver: Driver, name: string): Promise<string> {
+  const rows = await read(
+    driver,
     `with ours as (select oid, relname, relkind, reltype from pg_class where relnamespace = $1::regnamespace)
      select md5(string_agg(part, ',' order by part)) || (select sum(pg_relation_size(oid)) > 4000000 from ours) as print
        from (select concat('c', oid, relname, relkind) as part from ours
@@ -66,30 +79,32 @@ async function printOf(pool: pg.Pool, name: string): Promise<string> {
              select concat('t', oid, tgname, tgenabled) from pg_trigger where tgrelid in (select oid from ours)
               union all
              select concat('k', oid, conname, convalidated) from pg_constraint where connamespace = $1::regnamespace) as parts`,
-    [`"${name}"`],
+    `"${name}"`,
   )
-  return rows[0].print
+  return rows[0]![0]!
 }
 
-/** Guards against backward moves and early ends do not look on. */
-async function refillOf(pool: pg.Pool, name: string): Promise<string> {
-  const { rows } = await pool.query(
+/** Triggers are off meanwhile: they refuse to delete tasks that have not ended. */
+async function refillOf(driver: Driver, name: string): Promise<string> {
+  const relations = await read(
+    driver,
     `select relname, relkind from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'S') order by relname`,
-    [`"${name}"`],
+    `"${name}"`,
   )
-  const place = (row: { relname: string }) => `"${name}"."${row.relname}"`
   const statements = ['begin', 'set local session_replication_role = replica']
-  for (const row of rows) {
-    if (row.relkind === 'S') statements.push(`alter sequence ${place(row)} restart`)
-    else {
-      const { rows: kept } = await pool.query(`select coalesce(jsonb_agg(t), '[]')::text as all from ${place(row)} t`)
-      statements.push(`delete from ${place(row)}`)
-      if (kept[0].all !== '[]') {
-        const from = `jsonb_populate_recordset(null::${place(row)}, ${pg.escapeLiteral(kept[0].all)})`
-        statements.push(`insert into ${place(row)} overriding system value select * from ${from}`)
-      }
+  for (const [relation, kind] of relations) {
+    const place = `"${name}"."${relation}"`
+    if (kind === 'S') {
+      statements.push(`alter sequence ${place} restart`)
+      continue
     }
+    const { rows } = await driver.query(`select coalesce(jsonb_agg(t), '[]')::text from ${place} t`, [])
+    const kept = (rows as string[][])[0]![0]!
+    statements.push(`delete from ${place}`)
+    if (kept === '[]') continue
+    const from = `jsonb_populate_recordset(null::${place}, ${pg.escapeLiteral(kept)})`
+    statements.push(`insert into ${place} overriding system value select * from ${from}`)
   }
-  const { rows: clock } = await pool.query('select pg_get_functiondef($1::regproc) as text', [`"${name}".clock`])
-  return [...statements, clock[0].text, 'commit'].join(';\n')
+  const clock = await read(driver, 'select pg_get_functiondef($1::regproc)', `"${name}".clock`)
+  return [...statements, clock[0]![0]!, 'commit'].join(';\n')
 }

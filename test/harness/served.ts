@@ -1,12 +1,11 @@
 /** A fresh engine behind a server of its own, and a client that is connected to it. */
 import type { TestContext } from 'node:test'
 import { type ClientOptions, connect, type PawlClient } from '../../src/client/client.ts'
-import type { Pawl, PawlOptions } from '../../src/engine/engine.ts'
+import type { Pawl } from '../../src/engine/engine.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { type Server, startServer } from '../../src/server/server.ts'
 import { checkAnswersOf } from './checked-answers.ts'
-import type { DatabaseName } from './databases.ts'
-import { type Fresh, fresh } from './fresh.ts'
+import { type Fresh, type FreshOptions, fresh } from './fresh.ts'
 
 export interface Served extends Fresh {
   readonly server: Server
@@ -16,8 +15,7 @@ export interface Served extends Fresh {
 }
 
 export interface ServedOptions {
-  readonly database?: DatabaseName
-  readonly engine?: PawlOptions
+  readonly engine?: FreshOptions
   readonly server?: ServerOptions
   readonly client?: ClientOptions
   /** What must be there before the server starts. */
@@ -28,11 +26,11 @@ export async function served(t: TestContext, options: ServedOptions = {}): Promi
   const started: Server[] = []
   // Before the store under it is taken away.
   t.after(() => Promise.all(started.map(server => server.close())))
-  const run = await fresh(t, options.database ?? 'postgres 18', options.engine)
+  const run = await fresh(t, options.engine)
   await options.before?.(run.engine)
   const server = await startServer(run.engine, { port: 0, log: showBugs, ...options.server })
   started.push(server)
-  checkAnswersOf(server.url)
+  checkAnswersOf(t, server.url)
   const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })
   return {
     ...run,

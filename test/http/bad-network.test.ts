@@ -7,10 +7,10 @@ import { type Server, startServer } from '../../src/server/server.ts'
 import { defineTask } from '../../src/worker/define-task.ts'
 import { startWorker } from '../../src/worker/worker.ts'
 import { badNetwork } from '../harness/bad-network.ts'
+import { dice } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { served } from '../harness/served.ts'
-import { dice } from '../model/dice.ts'
 
 const limits = { timeout: 150_000 }
 const count = 150

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect as connectSocket } from 'node:net'
 import { test } from 'node:test'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 import { taskIn } from '../harness/task-in.ts'
@@ -23,7 +24,7 @@ test('a server that closes ends long polls at once, with an empty answer', soon,
   assert.deepEqual(claimed, [])
 })
 
-test('a server that closes finishes what it answers', soon, async t => {
+test('a server that closes finishes what it answers', { ...soon, ...needsServer() }, async t => {
   const run = await served(t)
   const { id, epoch } = await taskIn(run, 'running')
   const { closing, answer } = await run.sql.begin(async tx => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { FeedPage } from '../../src/protocol/tasks.ts'
+import { dice } from '../harness/dice.ts'
 import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
-import { dice } from '../model/dice.ts'
 
 const limits = { timeout: 90_000 }
 const tasks = (count: number) => Array.from({ length: count }, () => ({ type: 'a' }))

@@ -2,29 +2,25 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { dice, seed } from '../harness/dice.ts'
 import { served } from '../harness/served.ts'
-import { dice } from '../model/dice.ts'
 import { type RandomRequest, randomRequest } from './random-request.ts'
 
-const requests = Number(process.env.PAWL_FUZZ_REQUESTS ?? 3000)
+const requests = 3000
 const atOnce = 8
-const mostSeconds = Number(process.env.PAWL_FUZZ_SECONDS ?? 45)
 
 test('whatever is sent, the server answers, never with a fault of its own, and grows no larger', {
-  timeout: (mostSeconds + 60) * 1000,
+  timeout: 600_000,
 }, async t => {
-  const seed = Number(process.env.PAWL_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
-  t.diagnostic(`PAWL_FUZZ_SEED=${seed}`)
   const run = await served(t, { server: { maxBodyBytes: 100_000 } })
   const ids = await someIds(run.engine)
   const throwing = dice(seed)
   const statuses = new Map<number, number>()
-  const until = performance.now() + mostSeconds * 1000
   let sent = 0
   let heapAtQuarter = 0
 
   async function keepAsking(): Promise<void> {
-    while (sent < requests && performance.now() < until) {
+    while (sent < requests) {
       sent += 1
       if (sent === Math.floor(requests / 4)) heapAtQuarter = heapUsed()
       const asked = randomRequest(throwing, ids)

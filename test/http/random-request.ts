@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Schema } from '../../src/kernel/check.ts'
 import { openApi } from '../../src/server/open-api.ts'
-import type { Dice } from '../model/dice.ts'
+import type { Dice } from '../harness/dice.ts'
 
 export interface RandomRequest {
   readonly method: string

@@ -4,13 +4,17 @@ import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
 import { pawl } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
 const limits = { timeout: 60_000 }
 const wish = () => ({ worker: 'w', session: randomUUID(), syncId: '1', queues: ['a'], claim: 1, waitSeconds: 60 })
 
-test('a worker that waits over HTTP has work at once that came through another server', limits, async t => {
+test('a worker that waits over HTTP has work at once that came through another server', {
+  ...limits,
+  ...needsServer(),
+}, async t => {
   const run = await served(t)
   const engine = await pawl({ database: run.url!, schema: run.schema })
   t.after(() => engine.close())

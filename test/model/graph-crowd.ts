@@ -12,7 +12,7 @@ import { Problem, type ProblemCode } from '../../src/kernel/problem.ts'
 import { stageLifecycle } from '../../src/kernel/stage.ts'
 import type { JobView, StageView } from '../../src/protocol/jobs.ts'
 import type { ClaimedTask, SettledTask } from '../../src/protocol/sync.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../harness/dice.ts'
 import { chance, type Load, queues, randomStage, whole } from './random-job.ts'
 
 export interface Crowd {
@@ -118,6 +118,7 @@ export function chores(more: readonly Chore[] = []): (engine: Pawl) => Promise<v
 
 const refusals: readonly string[] = [
   'MOVE_REFUSED',
+  'NOTHING_TO_REDO',
   'SEALED',
   'JOB_COMPENSATED',
   'JOB_NOT_FOUND',

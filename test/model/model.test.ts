@@ -1,33 +1,31 @@
 /**
  * Random commands by several workers, on a real PostgreSQL, with the pure kernel as the oracle.
  *
- * PAWL_MODEL_RUNS: how many runs. PAWL_MODEL_SEED: `seed`, or `seed:path` as a failed run prints it, to replay.
+ * A failed run prints its seed and path. PAWL_TEST_PATH with that seed repeats the failed story alone.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { often } from '../harness/effort.ts'
+import { seed } from '../harness/dice.ts'
 import { type Command, command } from './commands.ts'
 import { shorten } from './shorten.ts'
 import { step } from './steps.ts'
 import { compareHistories, compareRows, inWorld } from './world.ts'
 
-const runs = Number(process.env.PAWL_MODEL_RUNS ?? often(50))
+const runs = 50
 const commands = 60
-const [seedText = '', path] = (process.env.PAWL_MODEL_SEED ?? '').split(':')
-const seed = seedText === '' ? Date.now() & 0x7fffffff : Number(seedText)
+const path = process.env.PAWL_TEST_PATH
 
 test('whatever workers and operators do, the database does what the kernel decides', async t => {
   // Jitter is the only chance in it: with a fixed die, a run can be told again exactly.
   t.mock.method(Math, 'random', () => 0.25)
-  t.diagnostic(`seed ${seed}, ${runs} runs; replay with PAWL_MODEL_SEED=${seed}`)
 
   const stories = fc.array(command, { minLength: commands, maxLength: commands })
   const holds = fc.asyncProperty(stories, async story => (await faultOf(story)) === undefined)
   const options = { seed, numRuns: runs, unbiased: true, endOnFailure: true, ...(path !== undefined && { path }) }
   const { failed, counterexample, counterexamplePath } = await fc.check(holds, options)
   if (!failed) return
-  const replay = `replay with PAWL_MODEL_SEED=${seed}:${counterexamplePath}`
+  const replay = `repeat with PAWL_TEST_PATH=${counterexamplePath} and --seed ${seed}`
   console.error(replay)
   const shortest = await shorten(counterexample![0], async story => (await faultOf(story))?.told, 60)
   const lines = shortest.map(command => JSON.stringify(command))

@@ -1,7 +1,7 @@
 /** Random jobs: any graph that a spec may hold, of two to twelve stages. */
 import type { Join } from '../../src/kernel/plan.ts'
 import type { JobSpec, StageSpec } from '../../src/spec/job-spec.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from '../harness/dice.ts'
 
 export const queues = ['red', 'green', 'blue', 'undo'] as const
 

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { begin, movesIn } from '../harness/job-in.ts'
 import { claim, say } from '../harness/jobs.ts'
@@ -50,30 +49,28 @@ test('falconeri 002, job: (created) → Running with all its datums Ready, or no
   assert.deepEqual(await datumsOf(f, id), ['queued', 'queued', 'queued'])
 })
 
-for (const database of bothKinds) {
-  test(`falconeri 002, job: Running → Done when all datums succeed, and not while some remain (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await submit(f, 3)
-    const [one, ...others] = await begin(f, 'datum')
-    await say(f, [one!], 'succeeded')
-    assert.equal((await f.engine.job(id)).state, 'running')
-    await say(f, others, 'succeeded')
-    assert.equal((await f.engine.job(id)).state, 'succeeded')
-  })
+test('falconeri 002, job: Running → Done when all datums succeed, and not while some remain', async t => {
+  const f = await fresh(t)
+  const { id } = await submit(f, 3)
+  const [one, ...others] = await begin(f, 'datum')
+  await say(f, [one!], 'succeeded')
+  assert.equal((await f.engine.job(id)).state, 'running')
+  await say(f, others, 'succeeded')
+  assert.equal((await f.engine.job(id)).state, 'succeeded')
+})
 
-  test(`falconeri 002, job: Running → Error when a datum fails permanently, once the last has finished (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await submit(f, 3)
-    const [one] = await claim(f, ['datum'], 1)
-    await say(f, [one!], threw)
-    assert.equal((await f.engine.job(id)).state, 'running')
-    const others = await claim(f, ['datum'])
-    assert.equal(others.length, 2)
-    await say(f, others, 'succeeded')
-    assert.equal((await f.engine.job(id)).state, 'failed')
-    assert.deepEqual(await datumsOf(f, id), ['failed', 'succeeded', 'succeeded'])
-  })
-}
+test('falconeri 002, job: Running → Error when a datum fails permanently, once the last has finished', async t => {
+  const f = await fresh(t)
+  const { id } = await submit(f, 3)
+  const [one] = await claim(f, ['datum'], 1)
+  await say(f, [one!], threw)
+  assert.equal((await f.engine.job(id)).state, 'running')
+  const others = await claim(f, ['datum'])
+  assert.equal(others.length, 2)
+  await say(f, others, 'succeeded')
+  assert.equal((await f.engine.job(id)).state, 'failed')
+  assert.deepEqual(await datumsOf(f, id), ['failed', 'succeeded', 'succeeded'])
+})
 
 test('falconeri 002, datum: Ready → Running when a worker reserves it, under the name of its pod', async t => {
   const f = await fresh(t)

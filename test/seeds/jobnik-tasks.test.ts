@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskState } from '../../src/kernel/task.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { begin, movesIn, twoStages } from '../harness/job-in.ts'
 import { claim, say, statesOf, workOff } from '../harness/jobs.ts'
@@ -96,47 +95,45 @@ test('jobnik 001, task: IN_PROGRESS cannot be set by hand: a start without a deq
   assert.equal((await f.engine.task(id)).state, 'queued')
 })
 
-for (const database of bothKinds) {
-  test(`jobnik 001, cascade: all tasks complete → stage COMPLETED → all stages → job COMPLETED (${database})`, async t => {
-    const f = await fresh(t, database)
-    const stages = twoStages.map(({ name }) => ({ name, task: name, payloads: [1, 2] }))
-    const { id } = await f.engine.submit({ name: 'j', stages })
-    for (const [queue, half, whole] of [
-      ['a', 'running: a running, b created', 'running: a succeeded, b pending'],
-      ['b', 'running: a succeeded, b running', 'succeeded: a succeeded, b succeeded'],
-    ] as const) {
-      const [one, two] = await claim(f, [queue])
-      await say(f, [one!], 'succeeded')
-      assert.equal(await statesOf(f, id), half)
-      await say(f, [two!], 'succeeded')
-      assert.equal(await statesOf(f, id), whole)
-    }
-  })
-
-  test(`jobnik 001, cascade: any task permanently fails → stage FAILED → job FAILED (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await f.engine.submit({
-      name: 'j',
-      stages: [{ name: 'a', task: 'a', payloads: [1, 2, 3] }, twoStages[1]!],
-    })
-    const [one, two, three] = await claim(f, ['a'])
+test('jobnik 001, cascade: all tasks complete → stage COMPLETED → all stages → job COMPLETED', async t => {
+  const f = await fresh(t)
+  const stages = twoStages.map(({ name }) => ({ name, task: name, payloads: [1, 2] }))
+  const { id } = await f.engine.submit({ name: 'j', stages })
+  for (const [queue, half, whole] of [
+    ['a', 'running: a running, b created', 'running: a succeeded, b pending'],
+    ['b', 'running: a succeeded, b running', 'succeeded: a succeeded, b succeeded'],
+  ] as const) {
+    const [one, two] = await claim(f, [queue])
     await say(f, [one!], 'succeeded')
-    await say(f, [two!], 'failed')
-    await say(f, [three!], 'succeeded')
-    assert.equal(await statesOf(f, id), 'failed: a failed, b cancelled')
-  })
+    assert.equal(await statesOf(f, id), half)
+    await say(f, [two!], 'succeeded')
+    assert.equal(await statesOf(f, id), whole)
+  }
+})
 
-  test(`jobnik 001, cascade: a user aborts a job → job ABORTED → all its stages ABORTED (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await f.engine.submit({ name: 'j', stages: [...twoStages, { name: 'c', gate: true, task: 'c' }] })
-    await workOff(f, 'a')
-    await f.engine.cancelJob(id)
-    // What was done stays done.
-    assert.equal(await statesOf(f, id), 'cancelled: a succeeded, b cancelled, c cancelled')
-    const { items } = await f.engine.tasks({ jobId: id, state: 'cancelled' })
-    assert.equal(items.length, 2)
+test('jobnik 001, cascade: any task permanently fails → stage FAILED → job FAILED', async t => {
+  const f = await fresh(t)
+  const { id } = await f.engine.submit({
+    name: 'j',
+    stages: [{ name: 'a', task: 'a', payloads: [1, 2, 3] }, twoStages[1]!],
   })
-}
+  const [one, two, three] = await claim(f, ['a'])
+  await say(f, [one!], 'succeeded')
+  await say(f, [two!], 'failed')
+  await say(f, [three!], 'succeeded')
+  assert.equal(await statesOf(f, id), 'failed: a failed, b cancelled')
+})
+
+test('jobnik 001, cascade: a user aborts a job → job ABORTED → all its stages ABORTED', async t => {
+  const f = await fresh(t)
+  const { id } = await f.engine.submit({ name: 'j', stages: [...twoStages, { name: 'c', gate: true, task: 'c' }] })
+  await workOff(f, 'a')
+  await f.engine.cancelJob(id)
+  // What was done stays done.
+  assert.equal(await statesOf(f, id), 'cancelled: a succeeded, b cancelled, c cancelled')
+  const { items } = await f.engine.tasks({ jobId: id, state: 'cancelled' })
+  assert.equal(items.length, 2)
+})
 
 test('jobnik 001, cascade: work in hand can be reported after the abort, and is kept', async t => {
   const f = await fresh(t)

@@ -7,7 +7,6 @@ import { parse } from 'yaml'
 import { failStale } from '../../src/babysitter/job-chores.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { succeedTasks } from '../../src/store/settle.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { begin, movesIn } from '../harness/job-in.ts'
 import { claim, say, stageOf, type Word, workOff } from '../harness/jobs.ts'
@@ -21,8 +20,8 @@ const evaluated = { enable_evaluation: true, enable_auto_optimize: false }
 const plain = { enable_evaluation: false, enable_auto_optimize: false }
 const unevaluated = { enable_evaluation: false, enable_auto_optimize: true }
 
-async function submitted(t: TestContext, input: unknown, database: (typeof bothKinds)[number] = 'postgres 18') {
-  const f = await fresh(t, database)
+async function submitted(t: TestContext, input: unknown) {
+  const f = await fresh(t)
   const { id } = await f.engine.submit({ ...(parse(example) as JobSpec), input })
   return { f, id }
 }
@@ -45,19 +44,17 @@ async function ends({ engine }: Fresh, id: string): Promise<Record<string, strin
   return { job: state, ...Object.fromEntries(work.map(stage => [stage.name, stage.state])) }
 }
 
-for (const database of bothKinds) {
-  test(`pipeline 003, job: [*] → PENDING → RUNNING → COMPLETED, when all stages succeed (${database})`, async t => {
-    const { f, id } = await submitted(t, all, database)
-    assert.equal((await f.engine.job(id)).state, 'pending')
-    const [first] = await begin(f, 'ingest')
-    assert.equal((await f.engine.job(id)).state, 'running')
-    await say(f, [first!], 'succeeded')
-    assert.deepEqual(await work(f, names), names.slice(1))
-    assert.deepEqual(await ends(f, id), { job: 'succeeded', ...every('succeeded') })
-    const events = await f.engine.jobEvents(id)
-    assert.deepEqual(movesIn(events), ['* → created', 'created → pending', 'pending → running', 'running → succeeded'])
-  })
-}
+test('pipeline 003, job: [*] → PENDING → RUNNING → COMPLETED, when all stages succeed', async t => {
+  const { f, id } = await submitted(t, all)
+  assert.equal((await f.engine.job(id)).state, 'pending')
+  const [first] = await begin(f, 'ingest')
+  assert.equal((await f.engine.job(id)).state, 'running')
+  await say(f, [first!], 'succeeded')
+  assert.deepEqual(await work(f, names), names.slice(1))
+  assert.deepEqual(await ends(f, id), { job: 'succeeded', ...every('succeeded') })
+  const events = await f.engine.jobEvents(id)
+  assert.deepEqual(movesIn(events), ['* → created', 'created → pending', 'pending → running', 'running → succeeded'])
+})
 
 /** Paths to the end: what the input asks for, what the stages say, and how it ends. What is not named succeeds. */
 const skippedBoth = { evaluation: 'skipped', optimization: 'skipped' }

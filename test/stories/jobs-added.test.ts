@@ -1,53 +1,50 @@
 /** What may be said of stages and tasks that are added to a job, and what is answered. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 import { claim, say } from '../harness/jobs.ts'
 import { served } from '../harness/served.ts'
 
 const trace = (digit: string) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`
 
-for (const database of bothKinds) {
-  test(`a task that is added may say for itself how it is retried, what it is for and whose trace it is in (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id: jobId } = await f.engine.submit({
-      name: 'j',
-      traceparent: trace('1'),
-      open: true,
-      stages: [{ name: 'a', task: 'a', open: true, leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 } }],
-    })
-    const [stage] = (await f.engine.job(jobId)).stages
-    const { added } = await f.engine.addTasks(stage!.id, [
-      { payload: 1 },
-      { payload: 2, retry: { attempts: 2 }, metadata: { page: 7 }, traceparent: trace('2') },
-      { payload: 3, traceparent: null, expireInSeconds: 60 },
-    ])
-    const tasks = await Promise.all(added.map(id => f.engine.task(id)))
-    assert.deepEqual(
-      tasks.map(({ payload, settings, metadata, traceparent }) => [payload, settings, metadata, traceparent]),
-      [
-        [1, { leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 } }, {}, trace('1')],
-        [2, { leaseSeconds: 600, retry: { attempts: 2, delaySeconds: 0 } }, { page: 7 }, trace('2')],
-        [3, { leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 }, expireInSeconds: 60 }, {}, null],
-      ],
-    )
-    assert.ok(tasks[2]!.expireAt !== null && tasks[0]!.expireAt === null)
-    const claimed = await claim(f, ['a'])
-    assert.deepEqual(
-      claimed.map(({ payload, traceparent }) => [payload, traceparent]),
-      [
-        [1, trace('1')],
-        [2, trace('2')],
-        [3, null],
-      ],
-    )
-    await say(f, claimed.slice(1, 2), { outcome: 'failed', error: { message: 'no' } })
-    assert.equal((await f.engine.task(added[1]!)).state, 'retrying')
-    await say(f, claimed.slice(0, 1), { outcome: 'failed', error: { message: 'no' } })
-    assert.equal((await f.engine.task(added[0]!)).state, 'dead_lettered')
+test('a task that is added may say for itself how it is retried, what it is for and whose trace it is in', async t => {
+  const f = await fresh(t)
+  const { id: jobId } = await f.engine.submit({
+    name: 'j',
+    traceparent: trace('1'),
+    open: true,
+    stages: [{ name: 'a', task: 'a', open: true, leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 } }],
   })
-}
+  const [stage] = (await f.engine.job(jobId)).stages
+  const { added } = await f.engine.addTasks(stage!.id, [
+    { payload: 1 },
+    { payload: 2, retry: { attempts: 2 }, metadata: { page: 7 }, traceparent: trace('2') },
+    { payload: 3, traceparent: null, expireInSeconds: 60 },
+  ])
+  const tasks = await Promise.all(added.map(id => f.engine.task(id)))
+  assert.deepEqual(
+    tasks.map(({ payload, settings, metadata, traceparent }) => [payload, settings, metadata, traceparent]),
+    [
+      [1, { leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 } }, {}, trace('1')],
+      [2, { leaseSeconds: 600, retry: { attempts: 2, delaySeconds: 0 } }, { page: 7 }, trace('2')],
+      [3, { leaseSeconds: 600, retry: { attempts: 1, delaySeconds: 0 }, expireInSeconds: 60 }, {}, null],
+    ],
+  )
+  assert.ok(tasks[2]!.expireAt !== null && tasks[0]!.expireAt === null)
+  const claimed = await claim(f, ['a'])
+  assert.deepEqual(
+    claimed.map(({ payload, traceparent }) => [payload, traceparent]),
+    [
+      [1, trace('1')],
+      [2, trace('2')],
+      [3, null],
+    ],
+  )
+  await say(f, claimed.slice(1, 2), { outcome: 'failed', error: { message: 'no' } })
+  assert.equal((await f.engine.task(added[1]!)).state, 'retrying')
+  await say(f, claimed.slice(0, 1), { outcome: 'failed', error: { message: 'no' } })
+  assert.equal((await f.engine.task(added[0]!)).state, 'dead_lettered')
+})
 
 test('a stage keeps data of its own and a trace that its tasks have, and a job the state of its trace', async t => {
   const { engine } = await fresh(t)

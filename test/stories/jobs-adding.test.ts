@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import type { JobSpec, StageSpec } from '../../src/spec/job-spec.ts'
 import { defineTask } from '../../src/worker/define-task.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { movesIn } from '../harness/job-in.ts'
@@ -14,52 +13,44 @@ const id = '0198c0de-0000-4000-8000-00000000000a'
 const stage = (name: string, ...needs: string[]): StageSpec => ({ name, task: name, needs })
 const adding = (...stages: StageSpec[]): JobSpec => ({ id, ifThere: 'add', name: 'dag', open: 'untilDone', stages })
 
-for (const database of bothKinds) {
-  test(`of many who submit the first stages of a job at once one makes it, and all are in it (${database})`, async t => {
-    const f = await fresh(t, database)
-    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-    const views = await Promise.all(names.map(name => f.engine.submit(adding(stage(name)))))
-    assert.deepEqual(new Set(views.map(view => view.id)), new Set([id]))
-    assert.equal((await f.engine.jobs()).items.length, 1)
-    const { stages } = await f.engine.job(id)
-    assert.deepEqual(stages.map(({ name }) => name).sort(), names)
-    for (const name of names) assert.equal(await workOff(f, name), 1)
-    assert.equal((await f.engine.job(id)).state, 'succeeded')
-  })
+test('of many who submit the first stages of a job at once one makes it, and all are in it', async t => {
+  const f = await fresh(t)
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  const views = await Promise.all(names.map(name => f.engine.submit(adding(stage(name)))))
+  assert.deepEqual(new Set(views.map(view => view.id)), new Set([id]))
+  assert.equal((await f.engine.jobs()).items.length, 1)
+  const { stages } = await f.engine.job(id)
+  assert.deepEqual(stages.map(({ name }) => name).sort(), names)
+  for (const name of names) assert.equal(await workOff(f, name), 1)
+  assert.equal((await f.engine.job(id)).state, 'succeeded')
+})
 
-  test(`a stage that is added may need those that are there, and one added after the end goes on (${database})`, async t => {
-    const f = await fresh(t, database)
-    await f.engine.submit(adding(stage('a')))
-    await f.engine.submit(adding(stage('b', 'a')))
-    assert.deepEqual([await workOff(f, 'b'), await workOff(f, 'a'), await workOff(f, 'b')], [0, 1, 1])
-    assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded')
-    const { state, round } = await f.engine.submit(adding(stage('c', 'a', 'b')))
-    assert.deepEqual([state, round], ['pending', 2])
-    assert.equal(await workOff(f, 'c'), 1)
-    assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded, c succeeded')
-    const moves = [
-      '* → created',
-      'created → pending',
-      'pending → running',
-      'running → succeeded',
-      'succeeded → pending',
-    ]
-    assert.deepEqual(movesIn(await f.engine.jobEvents(id)).slice(0, 5), moves)
-  })
+test('a stage that is added may need those that are there, and one added after the end goes on', async t => {
+  const f = await fresh(t)
+  await f.engine.submit(adding(stage('a')))
+  await f.engine.submit(adding(stage('b', 'a')))
+  assert.deepEqual([await workOff(f, 'b'), await workOff(f, 'a'), await workOff(f, 'b')], [0, 1, 1])
+  assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded')
+  const { state, round } = await f.engine.submit(adding(stage('c', 'a', 'b')))
+  assert.deepEqual([state, round], ['pending', 2])
+  assert.equal(await workOff(f, 'c'), 1)
+  assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded, c succeeded')
+  const moves = ['* → created', 'created → pending', 'pending → running', 'running → succeeded', 'succeeded → pending']
+  assert.deepEqual(movesIn(await f.engine.jobEvents(id)).slice(0, 5), moves)
+})
 
-  test(`what is added under a key is added once, however often it is sent, and workers hear of it (${database})`, async t => {
-    const f = await fresh(t, database)
-    const worker = startWorker(f.engine, [defineTask({ type: 'a', handler: async () => {} })], { waitSeconds: 60 })
-    t.after(() => worker.stop())
-    await eventually('the worker waits', async () => (await f.engine.workers()).length === 1)
-    const call = { idempotencyKey: 'k' }
-    for (const _ of [1, 2]) await f.engine.submit(adding(stage('a')), call)
-    await eventually('it is done', async () => (await f.engine.job(id)).state === 'succeeded', 20)
-    const [view, again] = [await f.engine.submit(adding(stage('a')), call), await f.engine.job(id)]
-    assert.deepEqual([view.stages.length, again.stages.length, again.round], [1, 1, 1])
-    await assert.rejects(f.engine.submit(adding(stage('b')), call), { code: 'IDEMPOTENCY_MISMATCH' })
-  })
-}
+test('what is added under a key is added once, however often it is sent, and workers hear of it', async t => {
+  const f = await fresh(t)
+  const worker = startWorker(f.engine, [defineTask({ type: 'a', handler: async () => {} })], { waitSeconds: 60 })
+  t.after(() => worker.stop())
+  await eventually('the worker waits', async () => (await f.engine.workers()).length === 1)
+  const call = { idempotencyKey: 'k' }
+  for (const _ of [1, 2]) await f.engine.submit(adding(stage('a')), call)
+  await eventually('it is done', async () => (await f.engine.job(id)).state === 'succeeded', 20)
+  const [view, again] = [await f.engine.submit(adding(stage('a')), call), await f.engine.job(id)]
+  assert.deepEqual([view.stages.length, again.stages.length, again.round], [1, 1, 1])
+  await assert.rejects(f.engine.submit(adding(stage('b')), call), { code: 'IDEMPOTENCY_MISMATCH' })
+})
 
 async function refuses(f: Fresh, spec: JobSpec, code: string): Promise<void> {
   const before = await f.engine.job(id)

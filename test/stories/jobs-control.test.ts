@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
@@ -21,43 +20,41 @@ async function submit({ engine }: Fresh, spec: Partial<JobSpec> = {}) {
 
 const payloadsOf = (tasks: readonly { payload: unknown }[]) => tasks.map(({ payload }) => payload)
 
-for (const database of bothKinds) {
-  test(`a soft cancel tells what is in hand and records it, a hard one fences it off (${database})`, async t => {
-    const f = await fresh(t, database)
-    for (const mode of ['soft', 'hard'] as const) {
-      const id = await submit(f)
-      const [one] = await claim(f, ['a'], 1)
-      const { state } = await f.engine.cancelJob(id, { mode, reason: 'no longer wanted' })
-      assert.equal(state, mode === 'soft' ? 'stopping' : 'cancelled')
-      assert.equal((await claim(f, ['a', 'b'])).length, 0)
-      const settled = [{ id: one!.id, epoch: one!.epoch, outcome: 'succeeded' as const }]
-      const codes = (await f.sync({ settled })).refused.map(({ code }) => code)
-      assert.deepEqual(codes, mode === 'soft' ? [] : ['LEASE_LOST'])
-      assert.equal(await statesOf(f, id), 'cancelled: a cancelled, b cancelled')
-      assert.equal((await f.engine.job(id)).cause, 'no longer wanted')
-      const counts = { soft: [3, 1, 2], hard: [3, 0, 3] }[mode]
-      const { total, good, bad } = (await f.engine.job(id)).progress
-      assert.deepEqual([total, good, bad], counts)
-    }
-  })
+test('a soft cancel tells what is in hand and records it, a hard one fences it off', async t => {
+  const f = await fresh(t)
+  for (const mode of ['soft', 'hard'] as const) {
+    const id = await submit(f)
+    const [one] = await claim(f, ['a'], 1)
+    const { state } = await f.engine.cancelJob(id, { mode, reason: 'no longer wanted' })
+    assert.equal(state, mode === 'soft' ? 'stopping' : 'cancelled')
+    assert.equal((await claim(f, ['a', 'b'])).length, 0)
+    const settled = [{ id: one!.id, epoch: one!.epoch, outcome: 'succeeded' as const }]
+    const codes = (await f.sync({ settled })).refused.map(({ code }) => code)
+    assert.deepEqual(codes, mode === 'soft' ? [] : ['LEASE_LOST'])
+    assert.equal(await statesOf(f, id), 'cancelled: a cancelled, b cancelled')
+    assert.equal((await f.engine.job(id)).cause, 'no longer wanted')
+    const counts = { soft: [3, 1, 2], hard: [3, 0, 3] }[mode]
+    const { total, good, bad } = (await f.engine.job(id)).progress
+    assert.deepEqual([total, good, bad], counts)
+  }
+})
 
-  test(`a job in a transaction that rolls back never was (${database})`, async t => {
-    const f = await fresh(t, database)
-    const ids: string[] = []
-    const rolledBack = f.engine.transaction(async tx => {
-      ids.push((await f.engine.submit(twoStages, { tx })).id)
-      throw new Error('no')
-    })
-    await assert.rejects(rolledBack, /no/)
-    await assert.rejects(f.engine.job(ids[0]!), { code: 'JOB_NOT_FOUND' })
-    assert.equal((await f.engine.jobs()).items.length, 0)
-    assert.equal((await f.engine.tasks()).items.length, 0)
-    assert.equal((await claim(f, ['a'])).length, 0)
-    const kept = await f.engine.transaction(tx => f.engine.submit(twoStages, { tx }))
-    assert.equal(await workOff(f, 'a'), 2)
-    assert.equal(await statesOf(f, kept.id), 'running: a succeeded, b pending')
+test('a job in a transaction that rolls back never was', async t => {
+  const f = await fresh(t)
+  const ids: string[] = []
+  const rolledBack = f.engine.transaction(async tx => {
+    ids.push((await f.engine.submit(twoStages, { tx })).id)
+    throw new Error('no')
   })
-}
+  await assert.rejects(rolledBack, /no/)
+  await assert.rejects(f.engine.job(ids[0]!), { code: 'JOB_NOT_FOUND' })
+  assert.equal((await f.engine.jobs()).items.length, 0)
+  assert.equal((await f.engine.tasks()).items.length, 0)
+  assert.equal((await claim(f, ['a'])).length, 0)
+  const kept = await f.engine.transaction(tx => f.engine.submit(twoStages, { tx }))
+  assert.equal(await workOff(f, 'a'), 2)
+  assert.equal(await statesOf(f, kept.id), 'running: a succeeded, b pending')
+})
 
 test('a soft cancel can be made hard', async t => {
   const f = await fresh(t)

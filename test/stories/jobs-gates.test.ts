@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
@@ -12,45 +11,43 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
 
 const gateOf = async (f: Fresh, job: string, name: string) => (await stageOf(f, job, name)).id
 
-for (const database of bothKinds) {
-  test(`a gate opens when as many people as it asks for have approved, and each counts once (${database})`, async t => {
-    const f = await fresh(t, database)
-    const job = await submit(f, [{ name: 'a', task: 'a', payloads: [1, 2], gate: { approvers: 3 } }])
-    const id = await gateOf(f, job, 'a')
-    for (const actor of ['ann', 'bob', 'ann', 'bob']) await f.engine.approve(id, { actor })
-    assert.equal(await statesOf(f, job), 'pending: a waiting')
-    assert.equal((await claim(f, ['a'])).length, 0)
-    const { approvals } = await f.engine.approve(id, { actor: 'eve', comment: 'go' })
-    assert.deepEqual(approvals, [{ by: 'ann' }, { by: 'bob' }, { by: 'eve', comment: 'go' }])
-    assert.equal(await statesOf(f, job), 'pending: a pending')
-    assert.equal(await workOff(f, 'a'), 2)
-    assert.equal(await statesOf(f, job), 'succeeded: a succeeded')
-  })
+test('a gate opens when as many people as it asks for have approved, and each counts once', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [{ name: 'a', task: 'a', payloads: [1, 2], gate: { approvers: 3 } }])
+  const id = await gateOf(f, job, 'a')
+  for (const actor of ['ann', 'bob', 'ann', 'bob']) await f.engine.approve(id, { actor })
+  assert.equal(await statesOf(f, job), 'pending: a waiting')
+  assert.equal((await claim(f, ['a'])).length, 0)
+  const { approvals } = await f.engine.approve(id, { actor: 'eve', comment: 'go' })
+  assert.deepEqual(approvals, [{ by: 'ann' }, { by: 'bob' }, { by: 'eve', comment: 'go' }])
+  assert.equal(await statesOf(f, job), 'pending: a pending')
+  assert.equal(await workOff(f, 'a'), 2)
+  assert.equal(await statesOf(f, job), 'succeeded: a succeeded')
+})
 
-  test(`a held stage gives out nothing, records what is in hand, and ends only once approved (${database})`, async t => {
-    const f = await fresh(t, database)
-    const job = await submit(f, [
-      { name: 'a', task: 'a', payloads: [1, 2] },
-      { name: 'b', task: 'b' },
-    ])
-    const [one] = await claim(f, ['a'], 1)
-    await f.sync({ started: [{ id: one!.id, epoch: one!.epoch }] })
-    const id = await gateOf(f, job, 'a')
-    await f.engine.hold(id, { reason: 'the printer is out' })
-    assert.equal(await statesOf(f, job), 'running: a waiting, b created')
-    assert.equal((await claim(f, ['a'])).length, 0)
-    await say(f, [one!], 'succeeded')
-    assert.equal((await f.engine.stage(id)).progress.good, 1)
-    await f.engine.approve(id)
-    assert.equal(await statesOf(f, job), 'running: a running, b created')
-    const [two] = await claim(f, ['a'])
-    await f.engine.hold(id)
-    await say(f, [two!], 'succeeded')
-    assert.equal(await statesOf(f, job), 'running: a waiting, b created')
-    await f.engine.approve(id)
-    assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
-  })
-}
+test('a held stage gives out nothing, records what is in hand, and ends only once approved', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [
+    { name: 'a', task: 'a', payloads: [1, 2] },
+    { name: 'b', task: 'b' },
+  ])
+  const [one] = await claim(f, ['a'], 1)
+  await f.sync({ started: [{ id: one!.id, epoch: one!.epoch }] })
+  const id = await gateOf(f, job, 'a')
+  await f.engine.hold(id, { reason: 'the printer is out' })
+  assert.equal(await statesOf(f, job), 'running: a waiting, b created')
+  assert.equal((await claim(f, ['a'])).length, 0)
+  await say(f, [one!], 'succeeded')
+  assert.equal((await f.engine.stage(id)).progress.good, 1)
+  await f.engine.approve(id)
+  assert.equal(await statesOf(f, job), 'running: a running, b created')
+  const [two] = await claim(f, ['a'])
+  await f.engine.hold(id)
+  await say(f, [two!], 'succeeded')
+  assert.equal(await statesOf(f, job), 'running: a waiting, b created')
+  await f.engine.approve(id)
+  assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
+})
 
 test('a gate waits for its needs first, and cannot be approved before', async t => {
   const f = await fresh(t)

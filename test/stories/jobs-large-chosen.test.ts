@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pawl } from '../../src/engine/engine.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
+import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 import { openTransaction } from '../harness/open-transaction.ts'
@@ -11,52 +12,51 @@ const bounded = { timeout: 120_000 }
 const id = '0198c0de-0000-4000-8000-00000000000a'
 const payloads = Array.from({ length: 5500 }, (_, n) => n)
 
-test(
-  'while a large job is being written, whoever submits its id to add to it waits, and adds to it',
-  bounded,
-  async t => {
-    const f = await fresh(t)
-    const other = await pawl({ database: f.url!, schema: f.schema })
-    t.after(() => other.close())
-    const part = (name: string, more: object): JobSpec => ({
-      id,
-      ifThere: 'add',
-      open: true,
-      name: 'j',
-      stages: [{ name, task: name, needs: [], ...more }],
-    })
-    // Whoever writes tasks stops until the lock is given up.
-    await f.sql.script(`
+test('while a large job is being written, whoever submits its id to add to it waits, and adds to it', {
+  ...bounded,
+  ...needsServer(),
+}, async t => {
+  const f = await fresh(t)
+  const other = await pawl({ database: f.url!, schema: f.schema })
+  t.after(() => other.close())
+  const part = (name: string, more: object): JobSpec => ({
+    id,
+    ifThere: 'add',
+    open: true,
+    name: 'j',
+    stages: [{ name, task: name, needs: [], ...more }],
+  })
+  // Whoever writes tasks stops until the lock is given up.
+  await f.sql.script(`
     create function pawl.hold() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(hashtext(tg_table_schema)); return null; end';
     create trigger hold before insert on pawl.task for each statement execute function pawl.hold()`)
-    const lock = await openTransaction(f.sql)
-    await lock.tx`select pg_advisory_xact_lock(hashtext(${f.schema}))`
-    const waiting = async () => {
-      const rows = await f.sql<{ wait: string }>`
+  const lock = await openTransaction(f.sql)
+  await lock.tx`select pg_advisory_xact_lock(hashtext(${f.schema}))`
+  const waiting = async () => {
+    const rows = await f.sql<{ wait: string }>`
       select wait_event as wait from pg_stat_activity
        where wait_event_type = 'Lock' and query like ${`%"${f.schema}".%`}`
-      return rows.length
-    }
-    const large = f.engine.submit(part('a', { payloads }))
-    await eventually('its tasks are being written', async () => (await waiting()) === 1)
-    const small = other.submit(part('b', {}))
-    let isAnswered = false
-    const answered = () => (isAnswered = true)
-    small.then(answered, answered)
-    await eventually('the other waits', async () => isAnswered || (await waiting()) === 2)
-    await lock.commit()
-    assert.deepEqual(
-      (await large).stages.map(({ name }) => name),
-      ['a'],
-    )
-    assert.deepEqual(
-      (await small).stages.map(({ name }) => name),
-      ['a', 'b'],
-    )
-    assert.equal((await f.engine.job(id)).progress.total, 5501)
-  },
-)
+    return rows.length
+  }
+  const large = f.engine.submit(part('a', { payloads }))
+  await eventually('its tasks are being written', async () => (await waiting()) === 1)
+  const small = other.submit(part('b', {}))
+  let isAnswered = false
+  const answered = () => (isAnswered = true)
+  small.then(answered, answered)
+  await eventually('the other waits', async () => isAnswered || (await waiting()) === 2)
+  await lock.commit()
+  assert.deepEqual(
+    (await large).stages.map(({ name }) => name),
+    ['a'],
+  )
+  assert.deepEqual(
+    (await small).stages.map(({ name }) => name),
+    ['a', 'b'],
+  )
+  assert.equal((await f.engine.job(id)).progress.total, 5501)
+})
 
 const large: JobSpec['stages'] = [{ name: 'a', task: 'a', payloads }]
 const chosen: Record<string, JobSpec> = {

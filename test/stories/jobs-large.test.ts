@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
+import { dice, seed } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, saidBy, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
@@ -182,10 +183,10 @@ test('no claim that begins after the answer to a pause gets anything, while many
 
 /** What was asked for came too late, which is no fault. */
 const refused = (error: { code?: string }) => assert.equal(error.code, 'MOVE_REFUSED', String(error))
-const dice = (sides: number) => Math.floor(Math.random() * sides)
 
 test('while workers settle and operators interfere, all at once, every job comes to its end', bounded, async t => {
   const f = await fresh(t)
+  const chance = dice(seed)
   const { engine } = f
   const jobs: string[] = []
   for (const _ of upTo(6)) {
@@ -203,13 +204,13 @@ test('while workers settle and operators interfere, all at once, every job comes
       for (const task of await claim(f, ['w'], 4)) {
         const words = ['succeeded', 'succeeded', 'succeeded', 'failed', 'released', 'partial', 'skipped'] as const
         const { id, epoch } = task
-        await f.sync({ settled: [{ id, epoch, ...saidBy(words[dice(words.length)]!) }] })
+        await f.sync({ settled: [{ id, epoch, ...saidBy(words[chance.below(words.length)]!) }] })
       }
     }
   }
   const meddle = async (n: number) => {
-    const id = jobs[dice(jobs.length)]!
-    const stage = (await engine.job(id)).stages[dice(3)]!
+    const id = jobs[chance.below(jobs.length)]!
+    const stage = (await engine.job(id)).stages[chance.below(3)]!
     const requests = [
       () => engine.pauseJob(id),
       () => engine.resumeJob(id),
@@ -220,7 +221,7 @@ test('while workers settle and operators interfere, all at once, every job comes
       () => engine.cancelStage(stage.id, { mode: n % 2 === 0 ? 'soft' : 'hard' }),
       () => engine.cancelJob(id, { mode: n % 2 === 0 ? 'soft' : 'hard' }),
     ]
-    await requests[dice(requests.length)]!().catch(refused)
+    await requests[chance.below(requests.length)]!().catch(refused)
   }
   const workers = [worker(), worker(), worker()]
   const operator = async () => {

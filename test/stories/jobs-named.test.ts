@@ -1,53 +1,50 @@
 /** What may be said of the tasks of a stage besides their payload, and branches that tasks themselves leave. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bothKinds } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
 const taskId = '0198C0DE-0000-4000-8000-00000000000A'
 
-for (const database of bothKinds) {
-  test(`the only task of a stage has the id and the metadata that were chosen for it (${database})`, async t => {
-    const f = await fresh(t, database)
-    const stages = [{ name: 'a', task: 'a', payload: 1, taskId, taskMetadata: { of: 'Ada' } }]
-    const { id } = await f.engine.submit({ name: 'j', stages })
-    const { jobId, metadata, payload } = await f.engine.task(taskId)
-    assert.deepEqual([jobId, metadata, payload], [id, { of: 'Ada' }, 1])
-    await assert.rejects(f.engine.submit({ name: 'k', stages }), { code: 'ID_TAKEN' })
-    const open = await f.engine.submit({ name: 'l', open: true })
-    await assert.rejects(f.engine.addStages(open.id, stages), { code: 'ID_TAKEN' })
-    assert.deepEqual([(await f.engine.jobs()).items.length, (await f.engine.tasks()).items.length], [2, 1])
-    await workOff(f, 'a', 'failed')
-    const clone = await f.engine.retryJob(id, { clone: true })
-    const [task] = (await f.engine.jobTasks(clone.id)).items
-    assert.deepEqual([task!.id === taskId.toLowerCase(), task!.metadata], [false, { of: 'Ada' }])
-  })
+test('the only task of a stage has the id and the metadata that were chosen for it', async t => {
+  const f = await fresh(t)
+  const stages = [{ name: 'a', task: 'a', payload: 1, taskId, taskMetadata: { of: 'Ada' } }]
+  const { id } = await f.engine.submit({ name: 'j', stages })
+  const { jobId, metadata, payload } = await f.engine.task(taskId)
+  assert.deepEqual([jobId, metadata, payload], [id, { of: 'Ada' }, 1])
+  await assert.rejects(f.engine.submit({ name: 'k', stages }), { code: 'ID_TAKEN' })
+  const open = await f.engine.submit({ name: 'l', open: true })
+  await assert.rejects(f.engine.addStages(open.id, stages), { code: 'ID_TAKEN' })
+  assert.deepEqual([(await f.engine.jobs()).items.length, (await f.engine.tasks()).items.length], [2, 1])
+  await workOff(f, 'a', 'failed')
+  const clone = await f.engine.retryJob(id, { clone: true })
+  const [task] = (await f.engine.jobTasks(clone.id)).items
+  assert.deepEqual([task!.id === taskId.toLowerCase(), task!.metadata], [false, { of: 'Ada' }])
+})
 
-  test(`a stage for later is not worked on before its time, though what it needs is done (${database})`, async t => {
-    const f = await fresh(t, database)
-    const runAt = new Date((await f.engine.clock()) + 3_600_000)
-    const { id } = await f.engine.submit({
-      name: 'j',
-      stages: [
-        { name: 'a', task: 'a', runAt },
-        { name: 'b', task: 'b', needs: [], runAt: runAt.toISOString() },
-        { name: 'c', task: 'c', needs: ['b'], runAt: '2001-01-01T00:00:00Z' },
-        { name: 'd', task: 'd', needs: ['e'], payloads: [1, 2], runAt: new Date(runAt.getTime() + 3_600_000) },
-        { name: 'e', task: 'e', needs: [] },
-      ],
-    })
-    await workOff(f, 'e')
-    await f.advance(3500)
-    for (const queue of ['a', 'b', 'c', 'd']) assert.equal((await claim(f, [queue])).length, 0, queue)
-    await f.advance(200)
-    assert.deepEqual([await workOff(f, 'a'), await workOff(f, 'b'), await workOff(f, 'c')], [1, 1, 1])
-    assert.equal(await workOff(f, 'd'), 0)
-    await f.advance(3600)
-    assert.equal(await workOff(f, 'd'), 2)
-    assert.equal((await f.engine.job(id)).state, 'succeeded')
+test('a stage for later is not worked on before its time, though what it needs is done', async t => {
+  const f = await fresh(t)
+  const runAt = new Date((await f.engine.clock()) + 3_600_000)
+  const { id } = await f.engine.submit({
+    name: 'j',
+    stages: [
+      { name: 'a', task: 'a', runAt },
+      { name: 'b', task: 'b', needs: [], runAt: runAt.toISOString() },
+      { name: 'c', task: 'c', needs: ['b'], runAt: '2001-01-01T00:00:00Z' },
+      { name: 'd', task: 'd', needs: ['e'], payloads: [1, 2], runAt: new Date(runAt.getTime() + 3_600_000) },
+      { name: 'e', task: 'e', needs: [] },
+    ],
   })
-}
+  await workOff(f, 'e')
+  await f.advance(3500)
+  for (const queue of ['a', 'b', 'c', 'd']) assert.equal((await claim(f, [queue])).length, 0, queue)
+  await f.advance(200)
+  assert.deepEqual([await workOff(f, 'a'), await workOff(f, 'b'), await workOff(f, 'c')], [1, 1, 1])
+  assert.equal(await workOff(f, 'd'), 0)
+  await f.advance(3600)
+  assert.equal(await workOff(f, 'd'), 2)
+  assert.equal((await f.engine.job(id)).state, 'succeeded')
+})
 
 test('an id for the only task is refused of a stage that has not one task', async t => {
   const f = await fresh(t)

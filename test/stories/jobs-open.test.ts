@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { defineTask } from '../../src/worker/define-task.ts'
 import { startWorker } from '../../src/worker/worker.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
@@ -15,44 +14,42 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
-for (const database of bothKinds) {
-  test(`an open stage takes tasks and does not end before it is sealed (${database})`, async t => {
-    const f = await fresh(t, database)
-    const job = await submit(f, [
-      { name: 'a', task: 'a', open: true },
-      { name: 'b', task: 'b' },
-    ])
-    assert.equal(await statesOf(f, job), 'pending: a pending, b created')
-    const { id } = await stageOf(f, job, 'a')
-    await f.engine.addTasks(id, [{ payload: 1 }, { payload: 2 }])
-    assert.equal(await workOff(f, 'a'), 2)
-    assert.equal(await statesOf(f, job), 'running: a running, b created')
-    await f.engine.addTasks(id, [{ payload: 3, type: 'other' }])
-    const [other] = await claim(f, ['a'])
-    assert.deepEqual([other!.type, other!.payload], ['other', 3])
-    await f.engine.sealStage(id)
-    await say(f, [other!], 'succeeded')
-    assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
-  })
+test('an open stage takes tasks and does not end before it is sealed', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [
+    { name: 'a', task: 'a', open: true },
+    { name: 'b', task: 'b' },
+  ])
+  assert.equal(await statesOf(f, job), 'pending: a pending, b created')
+  const { id } = await stageOf(f, job, 'a')
+  await f.engine.addTasks(id, [{ payload: 1 }, { payload: 2 }])
+  assert.equal(await workOff(f, 'a'), 2)
+  assert.equal(await statesOf(f, job), 'running: a running, b created')
+  await f.engine.addTasks(id, [{ payload: 3, type: 'other' }])
+  const [other] = await claim(f, ['a'])
+  assert.deepEqual([other!.type, other!.payload], ['other', 3])
+  await f.engine.sealStage(id)
+  await say(f, [other!], 'succeeded')
+  assert.equal(await statesOf(f, job), 'running: a succeeded, b pending')
+})
 
-  test(`an open job takes stages and does not end before it is sealed (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await f.engine.submit({ name: 'j', open: true })
-    assert.equal(await statesOf(f, id), 'pending: ')
-    await f.engine.addStages(id, [{ name: 'a', task: 'a', payloads: [1, 2] }])
-    assert.equal(await workOff(f, 'a'), 2)
-    assert.equal(await statesOf(f, id), 'running: a succeeded')
-    await f.engine.addStages(id, [
-      { name: 'b', task: 'b' },
-      { name: 'c', task: 'c', needs: ['a'] },
-    ])
-    assert.equal(await statesOf(f, id), 'running: a succeeded, b pending, c pending')
-    await f.engine.sealJob(id)
-    await workOff(f, 'b')
-    await workOff(f, 'c')
-    assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded, c succeeded')
-  })
-}
+test('an open job takes stages and does not end before it is sealed', async t => {
+  const f = await fresh(t)
+  const { id } = await f.engine.submit({ name: 'j', open: true })
+  assert.equal(await statesOf(f, id), 'pending: ')
+  await f.engine.addStages(id, [{ name: 'a', task: 'a', payloads: [1, 2] }])
+  assert.equal(await workOff(f, 'a'), 2)
+  assert.equal(await statesOf(f, id), 'running: a succeeded')
+  await f.engine.addStages(id, [
+    { name: 'b', task: 'b' },
+    { name: 'c', task: 'c', needs: ['a'] },
+  ])
+  assert.equal(await statesOf(f, id), 'running: a succeeded, b pending, c pending')
+  await f.engine.sealJob(id)
+  await workOff(f, 'b')
+  await workOff(f, 'c')
+  assert.equal(await statesOf(f, id), 'succeeded: a succeeded, b succeeded, c succeeded')
+})
 
 test('an empty sealed stage and an empty sealed job succeed at once; empty open ones wait for their seal', async t => {
   const f = await fresh(t)

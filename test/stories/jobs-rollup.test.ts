@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { expireTasks } from '../../src/babysitter/chores.ts'
 import { driveJob } from '../../src/engine/drive.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, saidBy, say, statesOf, type Word, workOff } from '../harness/jobs.ts'
 
@@ -109,48 +108,46 @@ test('every mixture of stages names its job', bounded, async t => {
 
 const saidOf = (word: 'succeeded' | 'partial' | 'failed?'): Word => (word === 'failed?' ? 'failed' : word)
 
-for (const database of bothKinds) {
-  test(`looking again finds nothing to change, whatever state a job is in (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { id } = await f.engine.submit({
-      name: 'j',
-      stages: [
-        { name: 'a', task: 'a', payloads: [1, 2], compensate: { task: 'undo' } },
-        { name: 'b', task: 'b', needs: ['a'], gate: true },
-        { name: 'c', task: 'c', needs: ['a'], when: 'false' },
-        { name: 'd', task: 'd', needs: ['a'], open: true },
-      ],
-    })
-    const seen: string[] = []
-    const look = async () => {
-      const before = await f.engine.job(id)
-      await driveJob(f.engine.context, id, 'test')
-      const { changedAt: _, ...after } = await f.engine.job(id)
-      assert.deepEqual({ ...after, changedAt: before.changedAt }, before)
-      seen.push((await statesOf(f, id)).split(':')[0]!)
-    }
-    await look()
-    const [one, two] = await claim(f, ['a'])
-    await f.sync({ started: [{ id: one!.id, epoch: one!.epoch }] })
-    await look()
-    await f.engine.pauseJob(id)
-    await look()
-    await f.engine.resumeJob(id)
-    const settled = [one!, two!].map(task => ({ id: task.id, epoch: task.epoch, outcome: 'succeeded' as const }))
-    await f.sync({ settled })
-    const { stages } = await f.engine.job(id)
-    await f.engine.addTasks(stages[3]!.id, [{ payload: 1 }])
-    const [held] = await claim(f, ['d'])
-    await look()
-    await f.engine.reject(stages[1]!.id)
-    await look()
-    await f.sync({ settled: [{ id: held!.id, epoch: held!.epoch, outcome: 'released' }] })
-    await look()
-    assert.equal(await workOff(f, 'undo'), 2)
-    await look()
-    assert.deepEqual(seen, ['pending', 'running', 'paused', 'running', 'stopping', 'compensating', 'failed'])
+test('looking again finds nothing to change, whatever state a job is in', async t => {
+  const f = await fresh(t)
+  const { id } = await f.engine.submit({
+    name: 'j',
+    stages: [
+      { name: 'a', task: 'a', payloads: [1, 2], compensate: { task: 'undo' } },
+      { name: 'b', task: 'b', needs: ['a'], gate: true },
+      { name: 'c', task: 'c', needs: ['a'], when: 'false' },
+      { name: 'd', task: 'd', needs: ['a'], open: true },
+    ],
   })
-}
+  const seen: string[] = []
+  const look = async () => {
+    const before = await f.engine.job(id)
+    await driveJob(f.engine.context, id, 'test')
+    const { changedAt: _, ...after } = await f.engine.job(id)
+    assert.deepEqual({ ...after, changedAt: before.changedAt }, before)
+    seen.push((await statesOf(f, id)).split(':')[0]!)
+  }
+  await look()
+  const [one, two] = await claim(f, ['a'])
+  await f.sync({ started: [{ id: one!.id, epoch: one!.epoch }] })
+  await look()
+  await f.engine.pauseJob(id)
+  await look()
+  await f.engine.resumeJob(id)
+  const settled = [one!, two!].map(task => ({ id: task.id, epoch: task.epoch, outcome: 'succeeded' as const }))
+  await f.sync({ settled })
+  const { stages } = await f.engine.job(id)
+  await f.engine.addTasks(stages[3]!.id, [{ payload: 1 }])
+  const [held] = await claim(f, ['d'])
+  await look()
+  await f.engine.reject(stages[1]!.id)
+  await look()
+  await f.sync({ settled: [{ id: held!.id, epoch: held!.epoch, outcome: 'released' }] })
+  await look()
+  assert.equal(await workOff(f, 'undo'), 2)
+  await look()
+  assert.deepEqual(seen, ['pending', 'running', 'paused', 'running', 'stopping', 'compensating', 'failed'])
+})
 
 test('a share is of the tasks that a stage has then: more tasks bear more bad ones', async t => {
   const f = await fresh(t)

@@ -5,7 +5,6 @@ import { allChores } from '../../src/babysitter/babysitter.ts'
 import { endGraces } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, say, stageOf, statesOf, type Word, workOff } from '../harness/jobs.ts'
 
@@ -53,16 +52,14 @@ for (const [handler, word, end] of ends) {
   })
 }
 
-for (const database of bothKinds) {
-  test(`a worker that dies while its stage stops does not keep it from ending (${database})`, async t => {
-    const f = await fresh(t, database)
-    const { job, held } = await stoppingStage(f)
-    await f.advance(21)
-    assert.equal((await rescue({ beginsBlind: false, now: () => 0 }).run(f.engine.context)).rescued, 1)
-    assert.equal((await f.engine.task(held.id)).state, 'cancelled')
-    assert.equal(await statesOf(f, job), 'failed: a failed, b cancelled')
-  })
-}
+test('a worker that dies while its stage stops does not keep it from ending', async t => {
+  const f = await fresh(t)
+  const { job, held } = await stoppingStage(f)
+  await f.advance(21)
+  assert.equal((await rescue({ beginsBlind: false, now: () => 0 }).run(f.engine.context)).rescued, 1)
+  assert.equal((await f.engine.task(held.id)).state, 'cancelled')
+  assert.equal(await statesOf(f, job), 'failed: a failed, b cancelled')
+})
 
 test('a handler that does not answer is fenced off when its grace has passed', async t => {
   const f = await fresh(t)

@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { allChores } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
-import { bothKinds } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, say, statesOf, workOff } from '../harness/jobs.ts'
 
@@ -37,39 +36,37 @@ async function allRound({ engine }: Fresh) {
   for (const chore of allChores(engine.context)) if (chore.name !== 'rescue') await chore.run(engine.context)
 }
 
-for (const database of bothKinds) {
-  test(`undoing goes backwards, stage by stage, one task for each that succeeded (${database})`, async t => {
-    const f = await fresh(t, database)
-    const job = await submit(f, [
-      { name: 'a', task: 'a', payloads: [1, 2, 3], tolerate: { count: 1 }, compensate: { task: 'undo', queue: 'ua' } },
-      { name: 'b', task: 'b' },
-      { name: 'c', task: 'c', compensate: { task: 'undo', queue: 'uc' } },
-      { name: 'd', task: 'd' },
-    ])
-    for (const task of await claim(f, ['a'])) {
-      if (task.payload === 1) await say(f, [task], 'failed')
-      else if (task.payload === 2) await say(f, [task], 'skipped')
-      else await say(f, [task], { outcome: 'succeeded', output: 'made' })
-    }
-    await workOff(f, 'b')
-    await workOff(f, 'c')
-    await workOff(f, 'd', 'failed')
-    assert.deepEqual((await statesOf(f, job)).split(', ').slice(-2), ['undo c pending', 'undo a created'])
-    assert.equal((await claim(f, ['ua'])).length, 0)
-    const [undoC] = await claim(f, ['uc'])
-    await say(f, [undoC!], 'succeeded')
-    const undoA = await claim(f, ['ua'])
-    assert.deepEqual(
-      undoA.map(({ payload }) => ({ ...(payload as object), taskId: '' })),
-      [{ taskId: '', payload: 3, output: 'made' }],
-    )
-    await say(f, undoA, 'succeeded')
-    const { state, compensated } = await f.engine.job(job)
-    assert.deepEqual([state, compensated], ['failed', true])
-    const done = (await f.engine.jobEvents(job)).items.find(({ type }) => type === 'job.compensated')!
-    assert.deepEqual(done.payload, { undone: 2, failed: 0 })
-  })
-}
+test('undoing goes backwards, stage by stage, one task for each that succeeded', async t => {
+  const f = await fresh(t)
+  const job = await submit(f, [
+    { name: 'a', task: 'a', payloads: [1, 2, 3], tolerate: { count: 1 }, compensate: { task: 'undo', queue: 'ua' } },
+    { name: 'b', task: 'b' },
+    { name: 'c', task: 'c', compensate: { task: 'undo', queue: 'uc' } },
+    { name: 'd', task: 'd' },
+  ])
+  for (const task of await claim(f, ['a'])) {
+    if (task.payload === 1) await say(f, [task], 'failed')
+    else if (task.payload === 2) await say(f, [task], 'skipped')
+    else await say(f, [task], { outcome: 'succeeded', output: 'made' })
+  }
+  await workOff(f, 'b')
+  await workOff(f, 'c')
+  await workOff(f, 'd', 'failed')
+  assert.deepEqual((await statesOf(f, job)).split(', ').slice(-2), ['undo c pending', 'undo a created'])
+  assert.equal((await claim(f, ['ua'])).length, 0)
+  const [undoC] = await claim(f, ['uc'])
+  await say(f, [undoC!], 'succeeded')
+  const undoA = await claim(f, ['ua'])
+  assert.deepEqual(
+    undoA.map(({ payload }) => ({ ...(payload as object), taskId: '' })),
+    [{ taskId: '', payload: 3, output: 'made' }],
+  )
+  await say(f, undoA, 'succeeded')
+  const { state, compensated } = await f.engine.job(job)
+  assert.deepEqual([state, compensated], ['failed', true])
+  const done = (await f.engine.jobEvents(job)).items.find(({ type }) => type === 'job.compensated')!
+  assert.deepEqual(done.payload, { undone: 2, failed: 0 })
+})
 
 test('a cancelled job is undone when what it has in hand has ended, and then is cancelled', async t => {
   const f = await fresh(t)

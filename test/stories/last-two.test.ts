@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import type { ClaimedTask } from '../../src/protocol/sync.ts'
 import type { Sql } from '../../src/store/sql.ts'
-import { often } from '../harness/effort.ts'
+import { needsServer } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 
-const jobs = often(500)
+const jobs = 500
 /** Both settle by a report that succeeded, which is the quick way; or one of them fails, which is the other. */
 const ways = [
   { name: 'two that succeed', second: { outcome: 'succeeded' }, end: 'succeeded' },
@@ -18,33 +18,37 @@ const ways = [
 ] as const
 
 for (const { name, second, end } of ways) {
-  test(`whoever settles the last two tasks of a stage at once, it ends once and its successor opens once: ${name}`, async t => {
-    const { engine, url, schema } = await fresh(t)
-    const [left, right] = await Promise.all([openOne(url!, schema), openOne(url!, schema)])
-    try {
-      let seenByBoth = 0
-      for (let job = 0; job < jobs; job++) {
-        const { jobId, first, other } = await submitAndClaim(engine)
-        const look = async () => (await engine.job(jobId)).stages.map(({ state }) => state)
-        const [seenByLeft, seenByRight] = await Promise.all([
-          settleAndLook(left, first, { outcome: 'succeeded' }, look),
-          settleAndLook(right, other, second, look),
-        ])
-        const isLeftLater = seenByLeft.at > seenByRight.at
-        const later = isLeftLater ? seenByLeft : seenByRight
-        assert.deepEqual(later.states, [end, 'pending'], `job ${job}: what the later answer saw`)
-        if (seenByLeft.states[0] === end && seenByRight.states[0] === end) seenByBoth += 1
+  test(
+    `whoever settles the last two tasks of a stage at once, it ends once and its successor opens once: ${name}`,
+    needsServer(),
+    async t => {
+      const { engine, url, schema } = await fresh(t)
+      const [left, right] = await Promise.all([openOne(url!, schema), openOne(url!, schema)])
+      try {
+        let seenByBoth = 0
+        for (let job = 0; job < jobs; job++) {
+          const { jobId, first, other } = await submitAndClaim(engine)
+          const look = async () => (await engine.job(jobId)).stages.map(({ state }) => state)
+          const [seenByLeft, seenByRight] = await Promise.all([
+            settleAndLook(left, first, { outcome: 'succeeded' }, look),
+            settleAndLook(right, other, second, look),
+          ])
+          const isLeftLater = seenByLeft.at > seenByRight.at
+          const later = isLeftLater ? seenByLeft : seenByRight
+          assert.deepEqual(later.states, [end, 'pending'], `job ${job}: what the later answer saw`)
+          if (seenByLeft.states[0] === end && seenByRight.states[0] === end) seenByBoth += 1
+        }
+        assert.deepEqual(await eventsOf(engine.context.sql), {
+          [`stage.${end} a`]: jobs,
+          'stage.pending a': jobs,
+          'stage.pending b': jobs,
+        })
+        t.diagnostic(`${jobs} stages; in ${seenByBoth} both answers came after the end`)
+      } finally {
+        await Promise.all([left.close(), right.close()])
       }
-      assert.deepEqual(await eventsOf(engine.context.sql), {
-        [`stage.${end} a`]: jobs,
-        'stage.pending a': jobs,
-        'stage.pending b': jobs,
-      })
-      t.diagnostic(`${jobs} stages; in ${seenByBoth} both answers came after the end`)
-    } finally {
-      await Promise.all([left.close(), right.close()])
-    }
-  })
+    },
+  )
 }
 
 const openOne = (database: string, schema: string) => pawl({ database, schema, connections: 1, migrate: false })

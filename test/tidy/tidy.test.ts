@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
-import { generatedDocs } from '../scripts/generated-docs.ts'
-import { findRoot } from '../scripts/job-schema-page.ts'
+import { generatedDocs } from '../../scripts/generated-docs.ts'
+import { findRoot } from '../../scripts/job-schema-page.ts'
 
 const root = findRoot(import.meta.dirname)
 

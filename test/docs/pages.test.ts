@@ -11,25 +11,22 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
-import { findRoot } from '../scripts/job-schema-page.ts'
-import { withAbsoluteUris } from '../src/spec/absolute-uris.ts'
-import { parseJobSpec } from '../src/spec/parse-job-spec.ts'
-import { isTurn } from './harness/effort.ts'
-import { eventually } from './harness/eventually.ts'
-import { freePort } from './harness/free-port.ts'
+import { findRoot } from '../../scripts/job-schema-page.ts'
+import { withAbsoluteUris } from '../../src/spec/absolute-uris.ts'
+import { parseJobSpec } from '../../src/spec/parse-job-spec.ts'
+import { eventually } from '../harness/eventually.ts'
+import { freePort } from '../harness/free-port.ts'
 
 const root = findRoot(import.meta.dirname)
 const generated = ['lifecycles.md', 'problems.md']
 /** docs.test.ts and conformance/ see to these. */
 const seenToElsewhere = ['testing.md', 'worker-protocol.md']
-/** The first pages that people follow are run each day, the others by turns. */
-const first = ['README.md', 'docs/getting-started.md']
 const pages = [
   'README.md',
   ...readdirSync(join(root, 'docs'))
     .filter(name => name.endsWith('.md') && !generated.includes(name) && !seenToElsewhere.includes(name))
     .map(name => `docs/${name}`),
-].filter((page, index) => first.includes(page) || isTurn(index, 3))
+]
 
 interface Block {
   readonly language: string

@@ -7,44 +7,47 @@ import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask, Refusal, SettledTask } from '../../src/protocol/sync.ts'
 import type { EventView, NewTaskItem } from '../../src/protocol/tasks.ts'
 import { movableClock } from '../../src/store/movable-clock.ts'
+import { needsServer } from '../harness/databases.ts'
+import { type Dice, dice, seed } from '../harness/dice.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
-import { type Dice, dice } from '../model/dice.ts'
 import { allTasks, checkReplay } from '../model/replay.ts'
 
-const seed = Number((process.env.PAWL_MODEL_SEED ?? '').split(':')[0] || Date.now() & 0x7fffffff)
 const workers = ['ada', 'bob', 'cy', 'dot', 'eve']
 const operators = 2
 const requestsEach = 250
 
-test('a thousand tasks with failures, cancels and lost leases: all end, and events tell all of it', async t => {
-  t.diagnostic(`seed ${seed} (PAWL_MODEL_SEED); what runs at once is not replayed exactly`)
-  const { engine, sql, url, schema } = await fresh(t)
-  const advance = await movableClock(sql)
-  const open = async () => {
-    const made = await pawl({ database: url!, schema, connections: 2, migrate: false })
-    t.after(() => made.close())
-    return made
-  }
-  const chance = dice(seed)
-  const queued = await engine.enqueueMany(Array.from({ length: 1000 }, (_, n) => newTask(chance, n)))
-  const ids = queued.map(({ id }) => id)
-  const story: Story = { won: new Set(), settled: new Map(), refused: 0, isOver: false }
+test(
+  'a thousand tasks with failures, cancels and lost leases: all end, and events tell all of it',
+  needsServer(),
+  async t => {
+    const { engine, sql, url, schema } = await fresh(t)
+    const advance = await movableClock(sql)
+    const open = async () => {
+      const made = await pawl({ database: url!, schema, connections: 2, migrate: false })
+      t.after(() => made.close())
+      return made
+    }
+    const chance = dice(seed)
+    const queued = await engine.enqueueMany(Array.from({ length: 1000 }, (_, n) => newTask(chance, n)))
+    const ids = queued.map(({ id }) => id)
+    const story: Story = { won: new Set(), settled: new Map(), refused: 0, isOver: false }
 
-  const working = Promise.all(workers.map(async (name, n) => work(await open(), name, dice(seed + n), story)))
-  const asking = Promise.all(
-    Array.from({ length: operators }, async (_, n) => operate(await open(), ids, dice(seed + 100 + n))),
-  )
-  const sitting = babysit({ sql, advance }, [await open(), await open()], dice(seed + 200), asking).finally(() => {
-    story.isOver = true
-  })
-  await Promise.all([working, asking, sitting])
+    const working = Promise.all(workers.map(async (name, n) => work(await open(), name, dice(seed + n), story)))
+    const asking = Promise.all(
+      Array.from({ length: operators }, async (_, n) => operate(await open(), ids, dice(seed + 100 + n))),
+    )
+    const sitting = babysit({ sql, advance }, [await open(), await open()], dice(seed + 200), asking).finally(() => {
+      story.isOver = true
+    })
+    await Promise.all([working, asking, sitting])
 
-  const tasks = await allTasks(engine)
-  assert.equal(tasks.filter(({ endedAt }) => endedAt !== null).length, 1000, 'all have ended')
-  const events = await checkReplay(engine)
-  checkAnswers(events, story)
-  checkVariety(events, story)
-})
+    const tasks = await allTasks(engine)
+    assert.equal(tasks.filter(({ endedAt }) => endedAt !== null).length, 1000, 'all have ended')
+    const events = await checkReplay(engine)
+    checkAnswers(events, story)
+    checkVariety(events, story)
+  },
+)
 
 interface Story {
   /** Leases, as `id epoch`. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { findRoot } from '../scripts/job-schema-page.ts'
+import { findRoot } from '../../scripts/job-schema-page.ts'
 
 const root = findRoot(import.meta.dirname)
 
