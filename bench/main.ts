@@ -7,6 +7,7 @@ import pg from 'pg'
 import { type Cluster, startCluster } from '../test/harness/cluster.ts'
 import type { Measure, MeasureEnv, Section } from './contender.ts'
 import { type Absence, contenderNames, type Entrant, openEntrants, reasonOf } from './entrants.ts'
+import { closeOwnStores } from './own-store.ts'
 import { figuresTable, ratioLines, writeReport } from './report.ts'
 import { type Plan, runRounds } from './rounds.ts'
 
@@ -90,6 +91,8 @@ async function runMeasures(names: string[], env: MeasureEnv): Promise<[Section[]
       sections.push(await measure.run(env))
     } catch (error) {
       failures.push({ name, why: reasonOf(error) })
+    } finally {
+      await closeOwnStores()
     }
   }
   return [sections, failures]

@@ -17,6 +17,13 @@ export interface OwnStore {
   close(): Promise<void>
 }
 
+const opened = new Set<OwnStore>()
+
+/** Closes what a failed measure left open: the server's shutdown would end the process through an open connection. */
+export async function closeOwnStores(): Promise<void> {
+  for (const store of opened) await store.close()
+}
+
 export const workerSettings = { concurrency: 200, buffer: 1800, waitSeconds: 5 }
 
 export async function openOwnStore(cluster: Cluster, name: string): Promise<OwnStore> {
@@ -24,7 +31,7 @@ export async function openOwnStore(cluster: Cluster, name: string): Promise<OwnS
   const engine = await pawl({ database: url })
   const client = new pg.Client(url)
   await client.connect()
-  return {
+  const store: OwnStore = {
     url,
     engine,
     client,
@@ -48,8 +55,11 @@ export async function openOwnStore(cluster: Cluster, name: string): Promise<OwnS
       await client.query('checkpoint')
     },
     async close() {
+      if (!opened.delete(store)) return
       await client.end()
       await engine.close()
     },
   }
+  opened.add(store)
+  return store
 }

@@ -1,6 +1,6 @@
 // What the run found, as lines for the terminal and as RESULTS.md with its chart.
 
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { barChart } from './chart.ts'
@@ -55,6 +55,7 @@ export function figuresTable(figures: Figures[]): string {
 }
 
 export async function writeReport(folder: string, run: Run): Promise<void> {
+  await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'results.svg'), chart(run.figures))
   await writeFile(join(folder, 'RESULTS.md'), markdown(run))
 }

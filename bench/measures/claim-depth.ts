@@ -54,18 +54,21 @@ async function medianClaim(store: OwnStore): Promise<number> {
   return median(took)
 }
 
-/** Deals the tasks out to so many lanes of the same queue and rank, as jobs with as many stages would. */
+/**
+ * Deals the tasks out to as many lanes of the same queue and rank, as jobs with that many stages would. A claim gives out
+ * only tasks whose own time is that of their place, so the tasks of a lane get one time.
+ */
 async function spread({ client }: OwnStore, lanes: number): Promise<void> {
   await client.query(`
     insert into pawl.lane (queue, stage_id, priority)
     select 'noop', gen_random_uuid(), 0 from generate_series(1, ${lanes});
     create temp table dealt as
-      select t.id, t.run_at, t.type, l.id as lane_id
+      select t.id, min(t.run_at) over (partition by l.id) as run_at, t.type, l.id as lane_id
         from (select id, run_at, type, row_number() over (order by id) % ${lanes} as n from pawl.task) as t
         join (select id, row_number() over (order by id) % ${lanes} as n from pawl.lane where stage_id is not null) as l
        using (n);
     truncate pawl.due;
     insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, min(run_at), min(id::text)::uuid, array_agg(id order by id), type from dealt group by lane_id, type;
-    update pawl.task t set lane_id = dealt.lane_id from dealt where t.id = dealt.id`)
+    update pawl.task t set lane_id = dealt.lane_id, run_at = dealt.run_at from dealt where t.id = dealt.id`)
 }

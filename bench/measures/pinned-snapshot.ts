@@ -19,12 +19,15 @@ export const measure: Measure = {
     const free = [await drainOnce(), await drainOnce(), await drainOnce()]
     const pin = new pg.Client(store.url)
     await pin.connect()
-    await pin.query('begin isolation level repeatable read')
-    await pin.query('select count(*) from pawl.task')
     const pinned: number[] = []
-    for (const end = Date.now() + seconds * 1000; Date.now() < end; ) pinned.push(await drainOnce())
-    await pin.query('commit')
-    await pin.end()
+    try {
+      await pin.query('begin isolation level repeatable read')
+      await pin.query('select count(*) from pawl.task')
+      for (const end = Date.now() + seconds * 1000; Date.now() < end; ) pinned.push(await drainOnce())
+      await pin.query('commit')
+    } finally {
+      await pin.end()
+    }
     await store.close()
     const late = median(pinned.slice(-3))
     const rows = [

@@ -30,12 +30,11 @@ export interface PoolOptions {
   readonly sourceMaps: boolean
   /** A file that takes longer is stopped, and fails. */
   readonly fileSeconds: number
+  /** How long a process may take to exit once its last file has ended. Default 30. */
+  readonly exitSeconds?: number
   /** Called as each file ends. Returns runs that are to follow, such as the same file on other databases. */
   onEnd(result: RunResult): readonly Run[]
 }
-
-/** How long a process may take to exit once its last file has ended. */
-const exitSeconds = 30
 
 export async function runPool(runs: readonly Run[], options: PoolOptions): Promise<void> {
   const waiting = [...runs]
@@ -100,7 +99,7 @@ async function startProcess({ build, sourceMaps }: PoolOptions): Promise<TestPro
   const isOver = () => child.exitCode !== null || child.signalCode !== null || !child.connected
   let last = 'nothing'
   let hasFailed = false
-  await reportsUntil(child, 'ready', exitSeconds)
+  await reportsUntil(child, 'ready', 60)
   return {
     isOver,
     async run(run, { fileSeconds }) {
@@ -125,7 +124,7 @@ async function startProcess({ build, sourceMaps }: PoolOptions): Promise<TestPro
         usesDatabase: end?.kind === 'ended' && end.usesDatabase,
       }
     },
-    async end({ onEnd }) {
+    async end({ onEnd, exitSeconds = 30 }) {
       if (isOver()) return
       const exited = once(child, 'exit')
       child.send('end')
