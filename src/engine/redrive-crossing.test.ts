@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { losing } from '../../test/faults/losing-sql.ts'
-import { database, needsServer } from '../../test/harness/databases.ts'
+import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
@@ -113,11 +113,8 @@ test('a redrive that fails is logged with the letter it has come to, and its cor
     create trigger fail before update on pawl.task for each row execute function pawl.fail()`)
   await run.advance(4)
   assert.equal((await redriveOn().run(run.engine.context)).failed, 1)
-  assert.deepEqual(lines, [
-    [
-      'redrive.failed',
-      { id, taskId, error: `${database() === 'embedded' ? 'Error' : 'error'}: no room`, correlationId: 'order-7' },
-    ],
-  ])
+  const [[word, { error, ...facts }] = ['', {}]] = lines as [string, Record<string, unknown>][]
+  assert.deepEqual([lines.length, word, facts], [1, 'redrive.failed', { id, taskId, correlationId: 'order-7' }])
+  assert.match(String(error), /no disk space left.*no room/)
   await run.sql.script('drop trigger fail on pawl.task')
 })

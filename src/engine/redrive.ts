@@ -8,7 +8,7 @@
  */
 import { revive } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
-import { Problem, type Refused } from '../kernel/problem.ts'
+import { Problem, type Refused, willPass } from '../kernel/problem.ts'
 import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/dead-letters.ts'
 import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
 import { faultsIn } from '../spec/payload-schema.ts'
@@ -23,6 +23,7 @@ import {
   noteRedriven,
 } from '../store/redrive.ts'
 import type { Sql } from '../store/sql.ts'
+import { storeFault } from '../store/store-fault.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { withinMs } from './bounded.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
@@ -32,7 +33,7 @@ import { logCorrelated } from './correlated.ts'
 import { finishErrands } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { keepFuller, once } from './once.ts'
-import { again, isAboutData, isWorthRepeating } from './split.ts'
+import { again, isWorthRepeating } from './split.ts'
 import { placed, withJob } from './task-of-job.ts'
 
 /** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
@@ -187,7 +188,7 @@ export async function goOn(
   let size = batchSize
   for (let seen = 0; seen < most; ) {
     const step = await again(() => sql.begin(tx => takeStep(context, tx, id, size))).catch(error => {
-      if (!isAboutData(error)) throw error
+      if (storeFault(error) !== 'data') throw error
       return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
     })
     size = step === undefined ? size >> 1 : Math.min(batchSize, size * 2)
@@ -237,7 +238,7 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
       // Named twice, it has come back by then.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })
     } catch (error) {
-      if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
+      if (!(error instanceof Problem) || willPass(error)) throw error
       refused.push({ id, code: error.code, message: error.message })
     }
   }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
-import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
+import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
 import {
   type BeatOfTask,
   type HeldTask,
@@ -17,6 +17,7 @@ import { unfinishedFiles } from '../store/artifacts.ts'
 import { jobOf } from '../store/job-read.ts'
 import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
+import { storeFault } from '../store/store-fault.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
 import { driveJob, driveOnce } from './drive.ts'
@@ -138,7 +139,7 @@ async function settleAndSpawn(context: Context, item: SettledTask, speaker: Spea
       ruleAndSpawn(context, tx, book, item, speaker),
     )
   } catch (error) {
-    if (!(error instanceof Problem) || error.code === 'STORE_UNAVAILABLE') throw error
+    if (!(error instanceof Problem) || willPass(error)) throw error
     return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
   }
 }
@@ -285,7 +286,9 @@ function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
   return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
 }
 
+/** A row that somebody holds is free later; a value that the database cannot take stays as it is. */
 function unfit(item: HeldTask, error: unknown): Refused {
+  if (storeFault(error) === 'locked') return { item, refusal: refusal(item, 'TASK_BUSY') }
   return { item, refusal: { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message } }
 }
 

@@ -1,3 +1,5 @@
+import { storeFault } from '../store/store-fault.ts'
+
 /**
  * Runs a batch; if it fails for something that an item holds, halves it until the bad item stands alone. One bad row
  * never takes its neighbours down. What says nothing about the items (the store is away) fails the whole.
@@ -11,7 +13,7 @@ export async function splitting<Item, Result>(
   try {
     return await again(() => run(items))
   } catch (error) {
-    if (!isAboutData(error)) throw error
+    if (!isAboutItems(error)) throw error
     if (items.length === 1) return [refuse(items[0]!, error)]
     const half = items.length >> 1
     const first = await splitting(items.slice(0, half), run, refuse)
@@ -35,15 +37,11 @@ export async function again<T>(run: () => Promise<T>, tell?: () => void): Promis
 }
 
 export function isWorthRepeating(error: unknown): boolean {
-  return /^40/.test(codeOf(error)) || (error as { constraint?: unknown }).constraint === 'task_dedupe'
+  return storeFault(error) === 'conflict' || (error as { constraint?: unknown }).constraint === 'task_dedupe'
 }
 
-/** Classes of SQLSTATE that speak of values and constraints, not of the server. */
-export function isAboutData(error: unknown): boolean {
-  return /^(22|23|42|54|P0)/.test(codeOf(error))
-}
-
-function codeOf(error: unknown): string {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? code : ''
+/** Whether a batch failed for something that one of its items holds: a value, or a row that somebody has locked. */
+function isAboutItems(error: unknown): boolean {
+  const fault = storeFault(error)
+  return fault === 'data' || fault === 'locked'
 }

@@ -1,4 +1,5 @@
 import { fileProblems } from './file-problems.ts'
+import { storeProblems } from './store-problems.ts'
 
 /**
  * Everything that can go wrong and that a caller may want to act on. Error replies, client errors and
@@ -111,21 +112,7 @@ export const problems = {
     means: 'This cursor is of an earlier generation of the store.',
     hint: 'The store was restored or moved. Read a snapshot, then follow the feed from its start.',
   },
-  SCHEMA_NEWER: {
-    status: 503,
-    means: 'The database was migrated by a newer Pawl.',
-    hint: 'Upgrade this process; nothing was changed.',
-  },
-  STORE_UNAVAILABLE: {
-    status: 503,
-    means: 'The store cannot be reached.',
-    hint: 'Nothing is lost; the request can be repeated with its Idempotency-Key.',
-  },
-  STORE_LOCKED: {
-    status: 409,
-    means: 'Another live process has this data folder open.',
-    hint: 'Stop it, choose another folder, or use a PostgreSQL server for several processes.',
-  },
+  ...storeProblems,
   KEYS_WANTED: {
     status: 409,
     means: 'On an address that others can reach, the server wants keys, and there are none.',
@@ -260,6 +247,11 @@ export interface Refused {
 
 const passing: readonly ProblemCode[] = [
   'STORE_UNAVAILABLE',
+  'STORE_BUSY',
+  'STORE_FULL',
+  'STORE_READ_ONLY',
+  'STORE_CROWDED',
+  'STORE_REFUSED',
   'SERVER_UNREACHABLE',
   'SERVER_CLOSING',
   'KUBERNETES_UNREACHABLE',

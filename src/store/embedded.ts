@@ -12,6 +12,7 @@ import { lockFolder } from './folder-lock.ts'
 import { narrowPlans } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
+import { asProblem } from './store-fault.ts'
 
 export interface Asked {
   readonly n: number
@@ -66,7 +67,7 @@ function talkTo(thread: Worker): { ask: Ask } {
     waiting.delete(answer.n)
     if (waiting.size === 0) thread.unref()
     if (answer.error === undefined) asker?.resolve(answer)
-    else asker?.reject(Object.assign(new Error(answer.error.message), answer.error))
+    else asker?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
   })
   const end = (cause: Error) => {
     ended = new Problem('STORE_UNAVAILABLE', { why: cause.message }, cause)

@@ -1,8 +1,8 @@
 import pg from 'pg'
-import { Problem } from '../kernel/problem.ts'
 import { narrowPlans } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
+import { asProblem, isBroken } from './store-fault.ts'
 
 export interface PostgresOptions {
   readonly connections: number
@@ -70,7 +70,7 @@ function poolDriver(pool: pg.Pool, nameOf: NameOf): Driver {
       try {
         return await inTransaction(client as unknown as Queryable, nameOf, work)
       } catch (error) {
-        if (error instanceof Problem && error.code === 'STORE_UNAVAILABLE') broken = error
+        if (isBroken(error)) broken = error as Error
         throw error
       } finally {
         client.release(broken)
@@ -118,22 +118,11 @@ function statementNames(prepare: boolean): NameOf {
   }
 }
 
-/** Tells "the store is away" from "the statement is wrong", so that callers know what is worth repeating. */
+/** Names what is wrong with the store, so that callers know what is worth repeating. */
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw isUnavailable(error) ? new Problem('STORE_UNAVAILABLE', { why: (error as Error).message }, error) : error
+    throw asProblem(error)
   }
-}
-
-const awayCodes = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|57P0|08|53300)/
-
-function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && awayCodes.test(code)) return true
-  return /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(
-    error.message,
-  )
 }

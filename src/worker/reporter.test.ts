@@ -1,7 +1,7 @@
 /** Run, then report: what goes wrong with the report is never held against the work. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ended, eventually } from '../../test/harness/eventually.ts'
+import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
@@ -116,27 +116,130 @@ test('a claim whose answer is lost while the worker stops is given back, uncharg
   assert.deepEqual([state, failures, losses, runs], ['retrying', 0, 0, []])
 })
 
-test('an output that cannot be kept is a failed attempt that says why, and not one done for ever', bounded, async t => {
-  const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
-  const cycle: Record<string, unknown> = {}
-  cycle.self = cycle
-  const outputs = { 'too large': 'x'.repeat(2000), 'a cycle': cycle, 'a bigint': 1n, 'a NUL': '\0' }
-  const task = defineTask({
-    type: 'work',
-    retry: { attempts: 2, delaySeconds: 0 },
-    handler: (name: unknown) => outputs[name as keyof typeof outputs] ?? 'fine',
-  })
-  const names = [...Object.keys(outputs), 'none of these']
-  const queued = await engine.enqueueMany(names.map(payload => ({ type: 'work', payload })))
-  await using _worker = startWorker(engine, [task], hurried)
-  const messages: string[] = []
-  for (const { id } of queued.slice(0, -1)) {
-    const { state, failures, deadLetter } = await ended(engine, id)
-    assert.deepEqual([state, failures, deadLetter?.step], ['dead_lettered', 2, 'output'])
-    messages.push(deadLetter!.lastError.message)
+test(
+  'a result that can never be stored goes to the dead-letter queue with the reason, without a retry',
+  bounded,
+  async t => {
+    const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
+    const cycle: Record<string, unknown> = {}
+    cycle.self = cycle
+    const outputs = { 'too large': 'x'.repeat(2000), 'a cycle': cycle, 'a bigint': 1n, 'a NUL': '\0' }
+    const task = defineTask({
+      type: 'work',
+      retry: { attempts: 2, delaySeconds: 0 },
+      handler: (name: unknown) => outputs[name as keyof typeof outputs] ?? 'fine',
+    })
+    const names = [...Object.keys(outputs), 'none of these']
+    const queued = await engine.enqueueMany(names.map(payload => ({ type: 'work', payload })))
+    await using _worker = startWorker(engine, [task], hurried)
+    const messages: string[] = []
+    for (const { id } of queued.slice(0, -1)) {
+      const { state, epoch, deadLetter } = await ended(engine, id)
+      assert.deepEqual([state, epoch], ['dead_lettered', 1])
+      assert.deepEqual([deadLetter?.reasonCode, deadLetter?.step], ['validation_failed', 'output'])
+      messages.push(deadLetter!.lastError.message)
+    }
+    for (const [index, hint] of [/larger/, /circular/, /BigInt/, /NUL/].entries()) assert.match(messages[index]!, hint)
+    assert.equal((await ended(engine, queued.at(-1)!.id)).output, 'fine')
+  },
+)
+
+/** As node-postgres throws them. */
+const storeErrors = {
+  'lock timeout': Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }),
+  'disk full': Object.assign(new Error('could not extend file'), { code: '53100' }),
+  'an error that nobody has heard of': Object.assign(new Error('cache lookup failed'), { code: 'XX000' }),
+  'an error without a code': new Error('something else'),
+}
+
+for (const [name, error] of Object.entries(storeErrors)) {
+  test(
+    `a result is reported until the engine answers, whatever the store says in between: ${name}`,
+    bounded,
+    async t => {
+      const { engine } = await fresh(t)
+      const { task, runs } = counting('work', { retry: { attempts: 1 } })
+      let left = 6
+      const port: SyncPort = {
+        putTaskType: (type, settings) => engine.putTaskType(type, settings),
+        async sync(request, signal) {
+          if (reports(request) && left-- > 0) throw error
+          return engine.sync(request, signal)
+        },
+      }
+      const queued = await engine.enqueueMany([1, 2, 3].map(payload => ({ type: 'work', payload })))
+      await using _worker = startWorker(port, [task], { ...hurried, concurrency: 3 })
+      for (const { id } of queued) {
+        const { state, epoch, failures } = await ended(engine, id)
+        assert.deepEqual([state, epoch, failures], ['succeeded', 1, 0])
+      }
+      assert.equal(runs.length, 3)
+    },
+  )
+}
+
+test('one report that the engine cannot take does not hold up the others', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task } = counting()
+  const poison = await engine.enqueue(task, 'poison')
+  const port: SyncPort = {
+    putTaskType: (type, settings) => engine.putTaskType(type, settings),
+    async sync(request, signal) {
+      if (request.settled?.some(({ id }) => id === poison.id)) throw new Error('a bug')
+      return engine.sync(request, signal)
+    },
   }
-  for (const [index, hint] of [/larger/, /circular/, /BigInt/, /NUL/].entries()) assert.match(messages[index]!, hint)
-  assert.equal((await ended(engine, queued.at(-1)!.id)).output, 'fine')
+  const queued = await engine.enqueueMany([1, 2, 3, 4, 5].map(payload => ({ type: 'work', payload })))
+  await using worker = startWorker(port, [task], { ...hurried, concurrency: 6 })
+  for (const { id } of queued) assert.equal((await ended(engine, id)).state, 'succeeded')
+  assert.equal((await engine.task(poison.id)).endedAt, null)
+  await worker.stop(0)
+})
+
+test(
+  'a result is reported although the lease has ended by the clock of the worker: the fence decides',
+  bounded,
+  async t => {
+    const { engine } = await fresh(t)
+    const { task } = counting('work', { retry: { attempts: 1 } })
+    const isOver = latch()
+    let reportedAt = Number.POSITIVE_INFINITY
+    const port: SyncPort = {
+      putTaskType: (type, settings) => engine.putTaskType(type, settings),
+      async sync(request, signal) {
+        if (reports(request)) {
+          reportedAt = performance.now()
+          await isOver.opened
+        }
+        const answer = await engine.sync(request, signal)
+        const claimed = answer.claimed.map(each => ({ ...each, leaseSeconds: 0.05 }))
+        return { ...answer, claimed }
+      },
+    }
+    const { id } = await engine.enqueue(task, 1)
+    await using _worker = startWorker(port, [task], hurried)
+    await eventually('the lease is over for the worker', () => performance.now() > reportedAt + 100)
+    isOver.open()
+    assert.equal((await ended(engine, id)).state, 'succeeded')
+  },
+)
+
+test('a report that is abandoned when the worker stops is logged, and not taken for acknowledged', bounded, async t => {
+  const { engine } = await fresh(t)
+  const { task } = counting()
+  const told: Record<string, unknown>[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void told.push({ word, ...facts })
+  const port = faultyPort(engine, { losesRequest: reports })
+  const { id } = await engine.enqueue(task, 1, { correlationId: 'order-7' })
+  const worker = startWorker(port, [task], { ...hurried, log })
+  await eventually('a report was lost', () => port.asked.some(reports))
+  await worker.stop(0)
+  const abandoned = told.filter(({ word }) => word === 'report.abandoned')
+  assert.deepEqual(abandoned, [
+    { word: 'report.abandoned', id, epoch: 1, outcome: 'succeeded', correlationId: 'order-7', worker: worker.name },
+  ])
+  assert.equal(told.find(({ word }) => word === 'worker.stopped')?.leftBehind, 1)
+  assert.equal((await engine.task(id)).epoch, 1)
 })
 
 test('what a worker says of a refused task names its correlation', bounded, async t => {

@@ -1,54 +1,92 @@
+import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { leaseOf, type Refusal, type SettledTask } from '../protocol/sync.ts'
 import type { Hands } from './hands.ts'
-import { type InHand, nameOf, traceOf } from './held-task.ts'
-import type { Line } from './line.ts'
+import { correlationsOf, type InHand, nameOf, traceOf } from './held-task.ts'
+import { type Line, mayPass } from './line.ts'
 import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
 
 /**
- * Sends reports until they are answered. What ends while an answer is awaited goes with the next, so a busy worker
- * makes large batches by itself. It never rejects.
+ * Sends the reports of finished attempts until the engine answers each of them. Whatever goes wrong on the way is not the
+ * handler's fault and is never reported as one; the worker's own clock does not end it either, because only the fence
+ * knows whether the lease still holds. What ends while an answer is awaited goes with the next report, so a busy worker
+ * makes large batches by itself.
  */
 export function makeReporter(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
   const waiting: InHand[] = []
-  const secondReports = new WeakSet<InHand>()
+  const replaced = new WeakSet<InHand>()
   let isSending = false
   let most = batchSize
+  let failures = 0
 
   async function send(): Promise<void> {
     isSending = true
     // What else ends in this turn of the event loop goes with it.
     await new Promise(setImmediate)
-    while (waiting.length > 0) {
+    while (waiting.length > 0 && !line.isHungUp()) {
       const batch = waiting.splice(0, fitting(waiting, most))
-      const answer = await line.untilAnswered(() => line.say({ settled: batch.map(withLog) }), batch)
-      if (answer === undefined && !line.isHungUp()) {
-        takeApart(batch)
-        continue
+      try {
+        const answer = await line.once(() => line.say({ settled: batch.map(withLog) }))
+        if (answer === undefined) waiting.unshift(...batch)
+        else {
+          heedAll(batch, answer.refused)
+          // Tasks that somebody holds are asked for again, and the wait grows while nothing else comes through.
+          if (answer.refused.some(isBusy)) await line.pauseAfter(++failures)
+          else failures = 0
+        }
+      } catch (error) {
+        failures += 1
+        log('sync.failed', { worker, tries: failures, ...correlationsOf(batch), error: String(error) })
+        setBack(batch, error)
+        await line.pauseAfter(failures)
       }
-      most = batchSize
-      const refusals = new Map(answer?.refused.map(refusal => [leaseOf(refusal), refusal]))
-      for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task)))
     }
+    for (const one of waiting.splice(0)) abandon(one)
     isSending = false
   }
 
-  /** The engine cannot take them together (they are too large, say): one by one, until the culprit stands alone. */
-  function takeApart(batch: readonly InHand[]): void {
-    most = Math.max(1, batch.length >> 1)
-    if (batch.length > 1) waiting.unshift(...batch)
-    else
-      heed(batch[0]!, { ...nameOf(batch[0]!), code: 'PAYLOAD_INVALID', message: 'The engine cannot take its report.' })
+  function heedAll(batch: readonly InHand[], refused: readonly Refusal[]): void {
+    most = Math.min(batchSize, most * 2)
+    const refusals = new Map(refused.map(refusal => [leaseOf(refusal), refusal]))
+    for (const one of batch) heed(one, refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task)))
   }
 
   function heed(one: InHand, refusal: Refusal | undefined): void {
     if (refusal !== undefined) log('task.refused', { ...refusal, ...traceOf(one), worker })
-    if (refusal === undefined || refusal.code === 'LEASE_LOST' || secondReports.has(one)) {
+    if (refusal === undefined || refusal.code === 'LEASE_LOST') hands.letGo(one)
+    else if (isBusy(refusal)) waiting.push(one)
+    else replace(one, refusal)
+  }
+
+  /**
+   * A failed request says nothing about its reports if it may simply be repeated. Otherwise the batch is sent in halves, so
+   * that a report that the engine cannot take ends up alone; behind the others, so that they need not wait for it.
+   */
+  function setBack(batch: readonly InHand[], error: unknown): void {
+    const [one] = batch
+    if (mayPass(error)) waiting.unshift(...batch)
+    else if (batch.length > 1) {
+      most = Math.max(1, batch.length >> 1)
+      waiting.push(...batch)
+    } else if (isAboutReport(one!, error)) {
+      replace(one!, { ...nameOf(one!), code: codeOf(error), message: (error as Error).message })
+    } else waiting.push(one!)
+  }
+
+  /** The engine can never take this report. It takes one that says so; if not even that, the lease runs out. */
+  function replace(one: InHand, refusal: Refusal): void {
+    if (replaced.has(one)) {
       hands.letGo(one)
       return
     }
-    one.settled = failedBy(one.settled!, refusal)
-    secondReports.add(one)
+    replaced.add(one)
+    one.settled = replacementFor(one.settled!, refusal)
     waiting.push(one)
+  }
+
+  /** It stays in hand: nobody has acknowledged it. */
+  function abandon(one: InHand): void {
+    const { outcome } = one.settled!
+    log('report.abandoned', { ...nameOf(one), outcome, ...traceOf(one), worker })
   }
 
   return {
@@ -58,6 +96,31 @@ export function makeReporter(line: Line, hands: Hands, { name: worker, log }: Wo
       if (!isSending) void send()
     },
   }
+}
+
+const isBusy = ({ code }: Refusal) => code === 'TASK_BUSY'
+
+/** Whether the engine, or the way to it, has refused the report itself: it is too large, or no JSON. */
+function isAboutReport({ settled }: InHand, error: unknown): boolean {
+  if (error instanceof Problem) return error.status < 500
+  try {
+    JSON.stringify(settled)
+    return false
+  } catch {
+    return true
+  }
+}
+
+const codeOf = (error: unknown): ProblemCode => (error instanceof Problem ? error.code : 'PAYLOAD_INVALID')
+
+/**
+ * A result that can never be stored goes to the dead-letter queue without a retry: the next attempt would have the same.
+ * Files that were registered and not uploaded are missing work, so that attempt has failed.
+ */
+function replacementFor({ id, epoch }: SettledTask, { code, message }: Refusal): SettledTask {
+  if (code === 'FILES_UNFINISHED') return { id, epoch, outcome: 'failed', error: { message, step: 'output' } }
+  const error = { message, step: 'output', reasonCode: 'validation_failed' } as const
+  return { id, epoch, outcome: 'dead_lettered', error }
 }
 
 /** How many of these go into one sync: at least one, and no more log lines than can be sent at once. */
@@ -71,13 +134,8 @@ function fitting(waiting: readonly InHand[], atMost: number): number {
   return most
 }
 
-/** What no beat has carried goes with the report, and again with it if that is sent again. */
+/** Log lines that no heartbeat has carried go with the report, and again with it if the report is repeated. */
 function withLog(one: InHand): SettledTask {
   const logs = one.log?.last(performance.now()) ?? []
   return logs.length === 0 ? one.settled! : { ...one.settled!, logs }
-}
-
-/** A report that the engine cannot take (an output that is too large, say) is a failed attempt, and says why. */
-function failedBy({ id, epoch }: SettledTask, { message }: Refusal): SettledTask {
-  return { id, epoch, outcome: 'failed', error: { message, step: 'output' } }
 }
