@@ -38,6 +38,6 @@ export const storeProblems = {
   STORE_LOCKED: {
     status: 409,
     means: 'Another live process has this data folder open.',
-    hint: 'Stop it, choose another folder, or use a PostgreSQL server for several processes.',
+    hint: 'The details name it. Stop it, choose another folder, or use a PostgreSQL server for several processes.',
   },
 } as const

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
+import { lockFiles } from './folder-lock.ts'
 import { giveIdentity } from './store-identity.ts'
 
 const pglite = join(dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite')), '..')
@@ -39,7 +40,8 @@ const mark = 'being-made'
  * another name until then: whoever is killed on the way leaves a folder that the next one fills anew.
  */
 export function layStore(folder: string): void {
-  const found = existsSync(folder) ? readdirSync(folder) : []
+  const ours: readonly string[] = Object.values(lockFiles)
+  const found = existsSync(folder) ? readdirSync(folder).filter(name => !ours.includes(name)) : []
   if (found.length > 0 && !found.includes(mark)) return
   const tar = emptyStore()
   if (tar === undefined) return

@@ -1,60 +1,55 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { Problem } from '../kernel/problem.ts'
-import { beganAt } from '../machine/began-at.ts'
-
-const mine = new Set<string>()
-const tries = 10
-
 /**
  * Keeps a second process out of a data folder; two would destroy it.
  *
- * Every process puts up a claim of its own, named after itself and when it began (since numbers of processes are used
- * again), and only then looks for others: of two at once, at least one sees the other. Whoever sees a living one
- * takes its own down; two that saw each other try again after a moment of chance. The claim of a dead process names
- * nobody else, so anyone may remove it at any time.
+ * The lock is held by the kernel for the lifetime of the process, on a file inside the folder. So it goes when the
+ * process dies, however it dies; it holds between containers that share a volume, where process ids and names of hosts
+ * say nothing; and no link or other name of the folder leads around it. Machines that share a folder over a network
+ * (NFS, SMB) are not covered: whether their locks reach one another depends on the file system.
  */
+import { closeSync, mkdirSync, openSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { Problem } from '../kernel/problem.ts'
+
+/** Files of ours in the folder of the store. PGlite ignores them. */
+export const lockFiles = { lock: 'pawl.lock', holder: 'pawl.lock.json' } as const
+
+/** Who has the folder open, for the message to whoever is refused. */
+interface Holder {
+  readonly host: string
+  readonly pid: number
+  readonly startedAt: string
+}
+
+/** Locks the folder, which is made if it is missing. Returns a function that unlocks it. */
 export function lockFolder(folder: string): () => void {
-  const place = `${resolve(folder)}.lock`
-  if (mine.has(place)) throw new Problem('STORE_LOCKED', { folder, pid: process.pid })
-  const began = beganAt(process.pid)
-  const claim = join(place, `${process.pid}-${began}`)
-  let holder: number | undefined
-  for (let n = 0; n < tries; n++) {
-    mkdirSync(place, { recursive: true })
-    // The same name can only be another thread of this process; where beginnings are not known, an earlier process.
-    if (!putUp(claim, began === 'alive' ? 'w' : 'wx')) throw new Problem('STORE_LOCKED', { folder, pid: process.pid })
-    holder = livingOther(place)
-    if (holder === undefined) {
-      mine.add(place)
-      return () => {
-        mine.delete(place)
-        rmSync(claim, { force: true })
-      }
-    }
-    rmSync(claim, { force: true })
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * 20)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const real = realpathSync(folder)
+  const descriptor = openSync(join(real, lockFiles.lock), 'a+', 0o600)
+  if (!tryLock(descriptor)) {
+    closeSync(descriptor)
+    throw new Problem('STORE_LOCKED', { folder, ...holderOf(real) })
   }
-  throw new Problem('STORE_LOCKED', { folder, pid: holder })
+  const startedAt = new Date(Date.now() - process.uptime() * 1000).toISOString()
+  const holder: Holder = { host: hostname(), pid: process.pid, startedAt }
+  writeFileSync(join(real, lockFiles.holder), `${JSON.stringify(holder)}\n`, { mode: 0o600 })
+  // Closing the file ends the lock.
+  return () => closeSync(descriptor)
 }
 
-function putUp(claim: string, flag: 'w' | 'wx'): boolean {
+function tryLock(descriptor: number): boolean {
+  // A native module, which is loaded only where an embedded store is opened.
+  const { tryLock } = createRequire(import.meta.url)('fs-native-extensions') as { tryLock(descriptor: number): boolean }
+  return tryLock(descriptor)
+}
+
+/** Nothing if the holder has locked the folder and not yet said who it is. */
+function holderOf(folder: string): Partial<Holder> {
   try {
-    writeFileSync(claim, '', { flag })
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    const { host, pid, startedAt } = JSON.parse(readFileSync(join(folder, lockFiles.holder), 'utf8')) as Holder
+    return { host, pid, startedAt }
+  } catch {
+    return {}
   }
-}
-
-/** The process, other than this one, that has a claim and lives. Claims of the dead go. */
-function livingOther(place: string): number | undefined {
-  for (const name of readdirSync(place)) {
-    const [pid, began] = name.split('-')
-    if (Number(pid) === process.pid && began === beganAt(process.pid)) continue
-    if (beganAt(Number(pid)) === began) return Number(pid)
-    rmSync(join(place, name), { force: true })
-  }
-  return undefined
 }

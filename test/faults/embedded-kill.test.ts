@@ -1,6 +1,7 @@
 /** The embedded store lives in the application's process and dies with it, at any moment. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually } from '../harness/eventually.ts'
 import { startProgram } from '../harness/program.ts'
@@ -19,8 +20,8 @@ const filesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder, { 
 
 /** Moments of the first set-up, which writes about a thousand files. */
 const moments: Record<string, (folder: string) => boolean> = {
-  'before it has written anything': folder => existsSync(`${folder}.lock`),
-  'with its first files': folder => filesIn(folder) >= 1,
+  'before it has written anything': folder => existsSync(join(folder, 'pawl.lock')),
+  'with its first files': folder => filesIn(folder) >= 3,
   'with half of its files': folder => filesIn(folder) >= 450,
 }
 

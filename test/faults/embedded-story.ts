@@ -45,7 +45,7 @@ export async function liveAndDie(t: TestContext, folder: string, enough: number)
 /** The application dies before it was open at all: in its first set-up, or while it recovers from an earlier death. */
 async function dieOpening(t: TestContext, folder: string): Promise<void> {
   const program = startProgram(t, 'faults/programs/embedded.js', { folder } satisfies EmbeddedProgram, readLine)
-  await eventually('it has begun to open the store', () => existsSync(`${folder}.lock`))
+  await eventually('it has begun to open the store', () => existsSync(join(folder, 'pawl.lock')))
   await eventually('it has touched its data', () => existsSync(join(folder, 'PG_VERSION')))
   program.signal('SIGKILL')
   await program.ended

@@ -53,6 +53,7 @@ const mayImport: Record<string, readonly string[]> = {
 const mayUse: Record<string, readonly string[]> = {
   pg: ['store'],
   '@electric-sql/pglite': ['store'],
+  'fs-native-extensions': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
   jiti: ['config'],
