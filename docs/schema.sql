@@ -683,6 +683,10 @@ select t.id, l.queue, t.type, t.state, l.priority, t.seq, t.round, t.epoch, t.fa
   join pawl.lane l on l.id = t.lane_id
   left join pawl.trouble on trouble.task_id = t.id;
 
+-- Migration 14
+
+alter table pawl.meta add column timeline text;
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8

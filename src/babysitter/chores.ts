@@ -5,6 +5,7 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
 import { forgetIds } from '../store/chosen-ids.ts'
 import { clockMs } from '../store/clock.ts'
+import { currentGeneration } from '../store/generation.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { forgetLines } from '../store/logs.ts'
 import { removeRedrives } from '../store/redrive.ts'
@@ -93,6 +94,7 @@ export const countEvents: Chore = {
   name: 'count',
   everySeconds: 1,
   async run({ sql }) {
+    await currentGeneration(sql)
     let counted = 0
     for (let batch = 0; batch < batchesPerLook; batch++) {
       const { events, isAll } = await countMoves(sql, movesPerBatch)

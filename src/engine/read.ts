@@ -27,12 +27,15 @@ import {
   eventsOfEntity,
   eventsOfTask,
   type FeedRow,
-  generation,
+  isSame,
+  type Mark,
+  markAt,
   type Position,
   readFeed,
   readLatest,
   start,
 } from '../store/feed.ts'
+import { currentGeneration } from '../store/generation.ts'
 import {
   countTasks,
   getTask,
@@ -43,6 +46,7 @@ import {
   type TaskTypeRow,
 } from '../store/read.ts'
 import { listSessions } from '../store/sessions.ts'
+import type { Sql } from '../store/sql.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './cursor.ts'
@@ -174,25 +178,43 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
     throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
   }
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
-  const of = await generation(sql)
-  const cursorOf = ({ tx, n, k }: Position) => encode({ tx, n, k, of })
-  const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: cursorOf(row) })
+  const of = await currentGeneration(sql)
+  const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: feedCursor(of, row) })
   if (latest !== undefined) {
     const { events, end } = await readLatest(sql, { limit: latest, types, jobId })
-    return { items: events.map(toItem), next: cursorOf(end), more: false }
+    return { items: events.map(toItem), next: feedCursor(of, await marked(sql, end, events)), more: false }
   }
-  const after = cursor === undefined ? start : position(cursor, of)
+  const after = cursor === undefined ? start : await readCursor(sql, cursor, of)
   const { events, next, more } = await readFeed(sql, { after, limit, types, jobId })
-  return { items: events.map(toItem), next: cursorOf(next), more }
+  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await marked(sql, next, events)
+  return { items: events.map(toItem), next: feedCursor(of, end), more }
+}
+
+/** What lies at a position. Most often that is the last event of the page. */
+async function marked(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
+  const last = events.at(-1)
+  if (last !== undefined && isSame(last, at)) return last
+  return isSame(at, start) ? undefined : markAt(sql, at)
+}
+
+/** A cursor names the event that it lies behind, so that a store that has lost the event can tell. */
+function feedCursor(of: string, mark: Mark | undefined): string {
+  if (mark === undefined) return encode({ ...start, of })
+  const { tx, n, k, entityId, seq, atUs } = mark
+  return encode({ tx, n, k, of, entityId, seq, atUs })
 }
 
 export const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
 /** A seq that leaves room for a page behind it. */
 export const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
 
-function position(cursor: string, of: string): Position {
-  const at = decode<Position & { of: string }>(cursor, 'tx')
+async function readCursor(sql: Sql, cursor: string, of: string): Promise<Position | Mark> {
+  const at = decode<Mark & { of: string }>(cursor, 'tx')
   if (![at.tx, at.n, at.k].every(isPlace) || at.k > 2 ** 31 - 1) throw new Problem('CURSOR_INVALID', { cursor })
   if (at.of !== of) throw new Problem('CURSOR_GONE')
-  return at
+  if (isSame(at, start)) return start
+  const found = await markAt(sql, at)
+  const isThere = found?.entityId === at.entityId && found.seq === at.seq && found.atUs === at.atUs
+  if (!isThere) throw new Problem('CURSOR_GONE')
+  return found
 }

@@ -109,8 +109,8 @@ export const problems = {
   CURSOR_INVALID: { status: 400, means: 'This cursor was not made by this API.', hint: 'Start without one.' },
   CURSOR_GONE: {
     status: 410,
-    means: 'This cursor is of an earlier generation of the store.',
-    hint: 'The store was restored or moved. Read a snapshot, then follow the feed from its start.',
+    means: 'The history that this cursor belongs to is gone: the store was restored, copied, moved or failed over.',
+    hint: 'Read a snapshot of what you follow, then follow the feed without a cursor.',
   },
   ...storeProblems,
   KEYS_WANTED: {

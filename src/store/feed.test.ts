@@ -5,14 +5,13 @@ import { dice, seed } from '../../test/harness/dice.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { type OpenTransaction, openTransaction } from '../../test/harness/open-transaction.ts'
+import { taskIn } from '../../test/harness/task-in.ts'
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedPage } from '../protocol/tasks.ts'
-import { migrate } from './migrate.ts'
+import { forget } from './chores.ts'
 import type { Sql } from './sql.ts'
 
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
-
-/** Mulberry32: small, and the same for the same seed. */
 
 /** Every event there is, by the rows themselves. */
 async function allEvents(sql: Sql): Promise<string[]> {
@@ -201,14 +200,49 @@ test('the feed of the embedded store reads through, in pages of any size, and by
   assert.deepEqual(some, [...Array(3).fill('task.succeeded'), 'task.cancel_requested'])
 })
 
-test('a cursor of an earlier generation is gone, and the feed can be read from its start', async t => {
-  const { engine, sql } = await fresh(t, { database: 'embedded' })
-  await engine.enqueue('work', {})
-  const { next } = await engine.events()
-  await sql`update pawl.meta set system = 'the server that it was moved from'`
-  await migrate(sql)
-  await assert.rejects(engine.events({ cursor: next }), { code: 'CURSOR_GONE', status: 410 })
-  assert.equal((await engine.events()).items.length, 1)
+for (const [event, change] of Object.entries({
+  'the store was moved to another server': "update pawl.meta set system = 'the server that it was moved from'",
+  'a standby was promoted': "update pawl.meta set timeline = '00000000'",
+  'a restore has lost the event': 'delete from pawl.change where n = (select max(n) from pawl.change)',
+  'a restored store has another entity there': 'update pawl.change set ids = array[gen_random_uuid()]',
+  'a restored store moved the same task at another moment': "update pawl.change set at = at - interval '1 ms'",
+})) {
+  test(`a reader whose history is gone is told so, and can begin anew: ${event}`, async t => {
+    const { engine, sql } = await fresh(t, { rules: 'broken on purpose' })
+    const { id } = await engine.enqueue('work', {})
+    const { next, items } = await eventually('it is in the feed', async () => {
+      const page = await engine.events()
+      return page.items.length === 1 && page
+    })
+    assert.equal(items[0]!.cursor, next)
+    await sql.script(change)
+    await assert.rejects(engine.events({ cursor: next }), { code: 'CURSOR_GONE', status: 410 })
+    const anew = await engine.events()
+    assert.deepEqual(
+      anew.items.map(({ entityId }) => entityId).filter(each => each !== id),
+      [],
+    )
+    assert.deepEqual((await engine.events({ cursor: anew.next })).items, [])
+  })
+}
+
+test('a reader that has read everything keeps its place, however long nothing happens', async t => {
+  const run = await fresh(t)
+  const { engine, sql, advance } = run
+  const { id } = await taskIn(run, 'cancelled')
+  await engine.deleteTask(id)
+  const { next } = await eventually('the feed has come to its end', async () => {
+    const page = await engine.events()
+    return !page.more && page
+  })
+  await advance(3 * 86_400)
+  await forget(sql)
+  await engine.enqueue('work', 'next')
+  const page = await eventually('the next event is read', async () => {
+    const found = await engine.events({ cursor: next })
+    return found.items.length > 0 && found
+  })
+  assert.equal(page.items[0]!.type, 'task.queued')
 })
 
 test('a cursor that no feed gave out is refused, and nothing is read', async t => {

@@ -30,7 +30,27 @@ export interface EventRow {
 }
 
 /** An event where it lies in the feed. */
-export interface FeedRow extends EventRow, Position {}
+export interface FeedRow extends EventRow, Position {
+  /** When its statement was written, in microseconds since 1970. */
+  readonly atUs: number
+}
+
+/** A position with what lies there. A store that was restored has something else there, or nothing. */
+export interface Mark extends Position {
+  readonly entityId: string
+  readonly seq: number
+  readonly atUs: number
+}
+
+/** What lies at a position; undefined: nothing. */
+export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
+  const [row] = await sql<Mark>`
+    select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,
+           (extract(epoch from at) * 1000000)::bigint as at_us
+      from pawl.change
+     where tx = ${tx}::bigint and n = ${n}::bigint and cardinality(ids) >= ${k}::int`
+  return row
+}
 
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
@@ -148,7 +168,7 @@ function pageStart(changes: readonly Change[], until: Position, limit: number): 
   return at
 }
 
-const isSame = (one: Position, other: Position) => one.tx === other.tx && one.n === other.n && one.k === other.k
+export const isSame = (one: Position, other: Position) => one.tx === other.tx && one.n === other.n && one.k === other.k
 
 function eventsBetween(
   sql: Sql,
@@ -157,7 +177,7 @@ function eventsBetween(
   { types, jobId }: { types: readonly string[]; jobId: string | null },
 ): Promise<FeedRow[]> {
   return sql<FeedRow>`
-    select c.tx, c.n, u.k, e.*, t.job_id, t.correlation_id, t.traceparent
+    select c.tx, c.n, u.k, (extract(epoch from c.at) * 1000000)::bigint as at_us, e.*, t.job_id, t.correlation_id, t.traceparent
       from pawl.change c
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
      cross join lateral (
@@ -212,9 +232,4 @@ export function eventsOfEntity(
      cross join lateral pawl.event_of(x.id, x.history, s.seq) as e
      where x.id = ${id}::uuid
      order by e.seq`
-}
-
-export async function generation(sql: Sql): Promise<string> {
-  const [row] = await sql<{ generation: string }>`select generation from pawl.meta`
-  return row!.generation
 }

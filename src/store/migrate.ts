@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lifecycles } from '../kernel/lifecycles.ts'
 import { Problem } from '../kernel/problem.ts'
+import { currentGeneration } from './generation.ts'
 import { lifecycleSql } from './lifecycle-sql.ts'
 import { core } from './migrations/0001-core.ts'
 import { lanes } from './migrations/0002-lanes.ts'
@@ -15,6 +16,7 @@ import { chosen } from './migrations/0010-chosen.ts'
 import { dashboard } from './migrations/0011-dashboard.ts'
 import { alike } from './migrations/0012-alike.ts'
 import { tries } from './migrations/0013-tries.ts'
+import { timeline } from './migrations/0014-timeline.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
@@ -33,6 +35,7 @@ export const migrations: readonly string[] = [
   dashboard,
   alike,
   tries,
+  timeline,
 ]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
@@ -62,21 +65,9 @@ export function migrate(sql: Sql): Promise<{ applied: number; version: number }>
       await tx.script(guards)
       await tx`update pawl.meta set guards = ${fingerprint(guards)}`
     }
-    await openGeneration(tx)
+    await currentGeneration(tx)
     return { applied: migrations.length - from, version: migrations.length }
   })
-}
-
-/**
- * Positions in the feed are transaction ids, which mean nothing on another server: after a restore or a move they
- * would skip or repeat. So a store that finds itself on another system begins a new generation.
- */
-async function openGeneration(sql: Sql): Promise<void> {
-  await sql`
-    update pawl.meta
-       set generation = case when system is null then generation else gen_random_uuid() end,
-           system = (select system_identifier::text from pg_control_system())
-     where system is distinct from (select system_identifier::text from pg_control_system())`
 }
 
 export function fingerprint(text: string): string {
