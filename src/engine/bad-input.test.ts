@@ -234,7 +234,12 @@ test('a cursor that a list did not give out is refused, of every list', async t 
     }
   }
   const elsewhere = made({ tx: 1, n: 1, k: 1, of: 'another' })
-  await refuses(run, () => engine.events({ cursor: elsewhere }), 'CURSOR_GONE', /earlier generation/)
+  await refuses(
+    run,
+    () => engine.events({ cursor: elsewhere }),
+    'CURSOR_GONE',
+    /history that this cursor belongs to is gone/,
+  )
 })
 
 test('a request about a task that does not exist is refused', async t => {

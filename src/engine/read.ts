@@ -214,7 +214,8 @@ async function readCursor(sql: Sql, cursor: string, of: string): Promise<Positio
   if (at.of !== of) throw new Problem('CURSOR_GONE')
   if (isSame(at, start)) return start
   const found = await markAt(sql, at)
-  const isThere = found?.entityId === at.entityId && found.seq === at.seq && found.atUs === at.atUs
-  if (!isThere) throw new Problem('CURSOR_GONE')
+  if (found?.atUs !== at.atUs) throw new Problem('CURSOR_GONE')
+  const isSameEvent = found.entityId === at.entityId && found.seq === at.seq
+  if (found.entityId !== null && !isSameEvent) throw new Problem('CURSOR_GONE')
   return found
 }

@@ -16,6 +16,11 @@ test('what repeating cannot mend is the caller’s fault; what it can, the store
   assert.deepEqual(ours, [
     'SCHEMA_NEWER',
     'STORE_UNAVAILABLE',
+    'STORE_BUSY',
+    'STORE_FULL',
+    'STORE_READ_ONLY',
+    'STORE_CROWDED',
+    'STORE_REFUSED',
     'SERVER_CLOSING',
     'SERVER_UNREACHABLE',
     'KUBERNETES_UNREACHABLE',

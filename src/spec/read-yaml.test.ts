@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { Problem } from '../kernel/problem.ts'
 import type { Issue } from './faults.ts'
@@ -88,7 +89,27 @@ test('a text that is nested too deeply or is too long is refused, not crashed on
     assert.notDeepEqual(issuesOf(`name: job\nstages: []\ninput:\n ${'- '.repeat(levels)}x`), [])
     assert.notDeepEqual(issuesOf(`name: job\nstages: []\ninput: ${'{ a: '.repeat(levels)}1${'}'.repeat(levels)}`), [])
   }
+  const stairs = Array.from({ length: 600 }, (_, n) => `${' '.repeat(n)}a:`).join('\n')
+  assert.match(issuesOf(`name: job\nstages: []\ninput:\n${stairs.replace(/^/gm, ' ')}`)[0]?.why ?? '', /levels deep/)
   assert.match(issuesOf(`name: ${'a'.repeat(3 * 1024 * 1024)}`)[0]?.why ?? '', /at most 2097152 characters/)
+})
+
+// Whether a process survives depends on where exactly the stack ends, so many depths are tried, in a process of their own.
+test('no depth of nesting ends the process', () => {
+  const program = `
+    import { readYaml } from ${JSON.stringify(new URL('./read-yaml.js', import.meta.url).href)}
+    for (const opening of ['[', '{ a: ', '- ', '? ', '[[{ a: '])
+      for (let levels = 100; levels < 6000; levels += 13) readYaml(opening.repeat(levels))
+    for (let columns = 100; columns < 2000; columns += 13)
+      readYaml(Array.from({ length: columns }, (_, n) => ' '.repeat(n) + 'a:').join('\\n'))`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+})
+
+test('brackets in texts and comments are no levels', () => {
+  const many = '[{'.repeat(500)
+  const text = `name: job # ${many}\nstages: []\ninput:\n  a: "${many}"\n  b: |\n    ${many}\n  c: x${many}\n`
+  assert.deepEqual(parseJobSpec(text).input, { a: many, b: `${many}\n`, c: `x${many}` })
 })
 
 test('an object of 20,000 keys and as many aliases is read, and not with each compared to each', () => {

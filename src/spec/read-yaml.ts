@@ -2,7 +2,19 @@
  * The text of a spec, in YAML. JSON is YAML too, but a hundred times slower to read as such; so it is read as JSON,
  * where of a key that stands twice the last one counts, as in JSON everywhere. In YAML it is refused.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import {
+  CST,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml'
 import type { Fault } from './faults.ts'
 
 /** A second or two of reading. */
@@ -21,12 +33,40 @@ export function readYaml(text: string): { value: unknown } | { faults: Fault[] }
   }
   if (text.length > longestYaml)
     return refused(`must have at most ${longestYaml} characters as YAML; JSON may have more`)
-  try {
-    return parsed(text)
-  } catch (error) {
-    if (error instanceof RangeError) return refused('is nested too deeply')
-    throw error
+  return isTooDeep(text) ? refused(`is nested more than ${mostLevels} levels deep`) : parsed(text)
+}
+
+/** No spec comes near it, and the library's recursion is far from the end of the stack. */
+const mostLevels = 200
+const mostIndentation = 500
+
+/**
+ * Counts levels before the library builds a tree. Its recursion must never reach the end of the stack: a regular
+ * expression that is compiled there ends the process, and no error can be caught. Levels are opened by brackets, by
+ * indicators that follow one another on a line (`- - - x`), and by indentation.
+ */
+function isTooDeep(text: string): boolean {
+  let brackets = 0
+  let indicators = 0
+  let isContent = false
+  let isLineStart = true
+  for (const lexeme of new Lexer().lex(text)) {
+    // The content of a scalar follows its mark, and may look like anything.
+    if (isContent) {
+      isContent = false
+      continue
+    }
+    const type = CST.tokenType(lexeme)
+    if (type === 'scalar') isContent = true
+    else if (type === 'newline') indicators = 0
+    else if (type === 'flow-seq-start' || type === 'flow-map-start') brackets += 1
+    else if (type === 'flow-seq-end' || type === 'flow-map-end') brackets -= 1
+    else if (type === 'seq-item-ind' || type === 'explicit-key-ind' || type === 'map-value-ind') indicators += 1
+    else if (type === 'space' && isLineStart && lexeme.length > mostIndentation) return true
+    if (brackets > mostLevels || (brackets === 0 && indicators > mostLevels)) return true
+    isLineStart = type === 'newline'
   }
+  return false
 }
 
 function refused(why: string) {

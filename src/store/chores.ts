@@ -148,12 +148,21 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), changes as (
       delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
        where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
-         -- The newest stays: readers that have read everything have cursors that name it.
+         -- The newest stays, though empty: readers that have read everything have cursors that name it.
          and (change.tx, change.n) < (select tx, n from pawl.change order by tx desc, n desc limit 1)
          and not exists (select from pawl.task where id = any(oldest.ids))
          and not exists (select from pawl.stage where id = any(oldest.ids))
          and not exists (select from pawl.job where id = any(oldest.ids))
          and not exists (select from pawl.artifact where id = any(oldest.ids)) returning 1
+    ), emptied as (
+      update pawl.change set ids = '{}', seqs = '{}'
+        from (select tx, n, ids from pawl.change order by tx desc, n desc limit 1) as newest
+       where change.tx = newest.tx and change.n = newest.n and change.at < pawl.clock() - interval '1 day'
+         and cardinality(change.ids) > 0
+         and not exists (select from pawl.task where id = any(newest.ids))
+         and not exists (select from pawl.stage where id = any(newest.ids))
+         and not exists (select from pawl.job where id = any(newest.ids))
+         and not exists (select from pawl.artifact where id = any(newest.ids))
     )
     select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
            (select count(*) from sessions) as sessions, (select count(*) from changes) as changes`

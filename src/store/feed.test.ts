@@ -237,6 +237,11 @@ test('a reader that has read everything keeps its place, however long nothing ha
   })
   await advance(3 * 86_400)
   await forget(sql)
+  const { more, next: still } = await engine.events({ cursor: next })
+  assert.deepEqual(
+    [more, (await engine.events({ cursor: still })).items, (await engine.events()).more],
+    [false, [], false],
+  )
   await engine.enqueue('work', 'next')
   const page = await eventually('the next event is read', async () => {
     const found = await engine.events({ cursor: next })

@@ -37,8 +37,9 @@ export interface FeedRow extends EventRow, Position {
 
 /** A position with what lies there. A store that was restored has something else there, or nothing. */
 export interface Mark extends Position {
-  readonly entityId: string
-  readonly seq: number
+  /** Null: the entities were deleted, and the place was kept. */
+  readonly entityId: string | null
+  readonly seq: number | null
   readonly atUs: number
 }
 
@@ -48,7 +49,7 @@ export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | u
     select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,
            (extract(epoch from at) * 1000000)::bigint as at_us
       from pawl.change
-     where tx = ${tx}::bigint and n = ${n}::bigint and cardinality(ids) >= ${k}::int`
+     where tx = ${tx}::bigint and n = ${n}::bigint and (cardinality(ids) >= ${k}::int or cardinality(ids) = 0)`
   return row
 }
 
@@ -126,6 +127,8 @@ function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
       from pawl.change
      where (tx, n) >= (${tx}::bigint, ${n}::bigint)
        and (tx, n, cardinality(ids)) > (${tx}::bigint, ${n}::bigint, ${k}::int)
+       -- Of some, all that was there has been deleted.
+       and cardinality(ids) > 0
        and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
      order by tx, n
      limit ${changesPerPage}::int`
@@ -149,7 +152,7 @@ function changesUntil(sql: Sql, { tx, n }: Position): Promise<Change[]> {
   return sql<Change>`
     select tx, n, cardinality(ids) as size
       from pawl.change
-     where (tx, n) <= (${tx}::bigint, ${n}::bigint)
+     where (tx, n) <= (${tx}::bigint, ${n}::bigint) and cardinality(ids) > 0
      order by tx desc, n desc
      limit ${changesPerPage}::int`
 }
