@@ -19,6 +19,8 @@ export interface Context {
   readonly log: Log
   readonly figures: Figures
   readonly maxPayloadBytes: number
+  /** How long a request waits for a job that another transaction holds. */
+  readonly lockSeconds: number
   readonly files: FileStore
   /** Folders of this machine, as URIs, that jobs may name; undefined: any. */
   readonly fileRoots: readonly string[] | undefined

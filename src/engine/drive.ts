@@ -18,13 +18,14 @@ import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs
 import { keepListing } from '../store/listings.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
+import { storeFault } from '../store/store-fault.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
 import { logCorrelated } from './correlated.ts'
 import { type Ask, JobBook } from './job-book.ts'
 import { lookAt } from './look.ts'
 import { reviveBatch } from './revive.ts'
-import { again, splitting } from './split.ts'
+import { briefly, patiently, splitting } from './split.ts'
 import { planUndoing } from './undo.ts'
 
 /** Most tasks that one transaction touches. */
@@ -42,7 +43,7 @@ export async function driveJob<T = void>(
   actor: string,
   change?: (book: JobBook, tx: Sql) => Promise<T> | T,
 ): Promise<T> {
-  const first = await again(() => context.sql.begin(tx => driveOnce(tx, jobId, actor, change)))
+  const first = await patiently(context, bounds => context.sql.begin(tx => driveOnce(tx, jobId, actor, change), bounds))
   context.wake.tell(first.queues)
   if (first.lists) context.fileBell.ring()
   if (first.isUnfinished) await goOn(context, jobId, batchesAwaited)
@@ -57,8 +58,8 @@ export async function finishErrands(context: Context, jobId: string): Promise<vo
 /** One more batch and one more, until the job has no errand left. */
 async function goOn(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
-    const { queues, isUnfinished } = await again(() =>
-      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined)),
+    const { queues, isUnfinished } = await patiently(context, bounds =>
+      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined), bounds),
     )
     context.wake.tell(queues)
     if (!isUnfinished) return
@@ -96,16 +97,21 @@ export async function driveOnce<T>(
  * that have more to do than the rest of them together may, are gone on with one by one.
  */
 export async function driveJobs(context: Context, asks: readonly Ask[]): Promise<void> {
-  const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(tx, some))]
-  const fail = (_: Ask, error: unknown): never => {
-    throw error
+  const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(tx, some), briefly)]
+  const alone = ({ jobId }: Ask, error: unknown) => {
+    if (storeFault(error) !== 'locked') throw error
+    return { queues: [], unfinished: [jobId], lists: false }
   }
-  const driven = await splitting(asks, drive, fail)
+  const driven = await splitting(asks, drive, alone)
   context.wake.tell(driven.flatMap(({ queues }) => queues))
   if (driven.some(({ lists }) => lists)) context.fileBell.ring()
   for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) {
-    // One that was deleted since needs no driving: what was settled before that stands.
-    await driveJob(context, jobId, 'engine').catch(unless('JOB_NOT_FOUND'))
+    await driveJob(context, jobId, 'engine').catch(error => {
+      // What was counted for it stands, and the babysitter goes on with it when it is free.
+      if (storeFault(error) === 'locked') return void context.log('job.busy', { jobId })
+      // One that was deleted since needs no driving: what was settled before that stands.
+      unless('JOB_NOT_FOUND')(error)
+    })
   }
 }
 

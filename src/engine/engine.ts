@@ -17,6 +17,7 @@ import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
+import { usualBounds } from '../store/postgres.ts'
 import { queueDepths } from '../store/read.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
@@ -57,6 +58,9 @@ import { wakeBoard } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
+/** A caller's own code runs in between. */
+const callersBounds = { idleSeconds: 60 }
+
 const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
 
 export type Pawl = Awaited<ReturnType<typeof pawl>>
@@ -75,6 +79,7 @@ export async function pawl(options: PawlOptions = {}) {
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
+    lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
     files: openFiles(options.files),
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
     pipelines,
@@ -123,7 +128,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     },
     /** Runs `work` in a transaction; pass its handle on to calls inside it. Workers hear of it once it commits. */
     async transaction<T>(work: (tx: Sql) => Promise<T>): Promise<T> {
-      const result = await context.sql.begin(work)
+      const result = await context.sql.begin(work, callersBounds)
       if (context.oneConnection) context.wake.tell(['*'])
       return result
     },

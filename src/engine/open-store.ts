@@ -4,8 +4,8 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
-import { openPools, type Pools } from '../store/postgres.ts'
-import { type Driver, makeSql, type Sql } from '../store/sql.ts'
+import { openPools, type Pools, usualBounds } from '../store/postgres.ts'
+import { type Bounds, type Driver, makeSql, type Sql } from '../store/sql.ts'
 import { timed } from '../store/timed.ts'
 import { number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
@@ -23,6 +23,11 @@ export interface PawlOptions {
   readonly connections?: number
   /** Named statements; off for poolers that cannot keep them. Default true. */
   readonly prepare?: boolean
+  /**
+   * How long, in seconds, a statement may take (default 10), wait for a row that another transaction holds (3), and a
+   * transaction may be idle (10). Questions about everything, and migrations, have longer bounds of their own.
+   */
+  readonly bounds?: Bounds
   /** The largest payload or output. Default 1 MiB. */
   readonly maxPayloadBytes?: number
   /** Bring the schema up to date when opening. Default true. */
@@ -44,6 +49,7 @@ export const optionFields = {
   schema: schemaName,
   connections: number({ from: 1, to: 100, whole: true }),
   prepare: oneOf([true, false]),
+  bounds: object,
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
   migrate: oneOf([true, false]),
   store: () => undefined,
@@ -73,7 +79,8 @@ export async function openStore(options: PawlOptions): Promise<Store> {
     return { ...oneConnection, statements, sql: timedSql(driver, statements, schema), close }
   }
   const { database, connections = 4, prepare = true } = options
-  return serverStore(database, openPools(database, { connections, prepare }), schema)
+  const bounds = { ...usualBounds, ...options.bounds }
+  return serverStore(database, openPools(database, { connections, prepare, bounds }), schema)
 }
 
 /** The embedded store: nobody else can write to it, so nobody needs to be notified. */
@@ -90,7 +97,7 @@ export function serverStore(url: string, pools: Pools, schema: string): Store {
   return {
     sql: timedSql(pools.driver, statements, schema),
     aside: timedSql(pools.aside, statements, schema),
-    messenger: notifications(url, pool, schema),
+    messenger: notifications(url, pools.driver, schema),
     statements,
     connections() {
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool

@@ -2,23 +2,15 @@
  * What workers report, batch by batch; a batch may be of several. Nothing here throws for an item: it is refused, and
  * says why.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Report, settle, type TaskFacts } from '../kernel/decide.ts'
 import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
-import {
-  type BeatOfTask,
-  type HeldTask,
-  leaseOf,
-  type Refusal,
-  type SettledTask,
-  type StartedTask,
-} from '../protocol/sync.ts'
+import { type HeldTask, leaseOf, type Refusal, type SettledTask, type StartedTask } from '../protocol/sync.ts'
 import { unfinishedFiles } from '../store/artifacts.ts'
 import { jobOf } from '../store/job-read.ts'
-import { beatTasks, endsOf, startTasks, succeedTasks } from '../store/settle.ts'
+import { endsOf, startTasks, succeedTasks } from '../store/settle.ts'
 import type { Sql } from '../store/sql.ts'
 import { storeFault } from '../store/store-fault.ts'
-import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
+import { lockedTasks, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import type { Context } from './context.ts'
 import { driveJob, driveOnce } from './drive.ts'
 import type { JobBook } from './job-book.ts'
@@ -64,18 +56,31 @@ async function settleOnce(
   const { sql } = context
   const rest = items.filter(item => !isPlain(item))
   const quick = rest.length === 0 ? items : items.filter(isPlain)
-  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad)
+  const held = heldAmong(sql)
+  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad, held)
   const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
   const missed = await splitting<SettledTask, Miss>(
     slow,
     batch => decideAndWrite(context, batch, speakerOf, stageIds),
     bad,
+    held,
   )
   for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, speakerOf(item))))
   const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
   return [...refused, ...(await settledBefore(sql, unknown, stageIds))]
 }
+
+/** The items whose tasks another transaction holds. */
+const heldAmong =
+  (sql: Sql) =>
+  async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
+    const locked = await lockedTasks(
+      sql,
+      items.map(({ id }) => id),
+    )
+    return new Set(items.filter(({ id }) => locked.has(id)))
+  }
 
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
 const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
@@ -227,32 +232,16 @@ export async function reportStarts(
     for (const id of stageIds) touched.add(id)
     return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
   }
-  const refused = await inTurn(items, turn => splitting(turn, run, unfit))
+  const refused = await inTurn(items, turn => splitting(turn, run, unfit, heldAmong(context.sql)))
   await rollUp(context, [...touched])
   return refused
-}
-
-export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
-  const run = async (batch: readonly BeatOfTask[]) => {
-    const { lost, passedOver } = await beatTasks(sql, batch)
-    figures.leaseRenewals += batch.length - lost.size - passedOver.size
-    const again = await beatAgain(
-      sql,
-      batch.filter(item => passedOver.has(item.id)),
-    )
-    return batch.flatMap(item => {
-      if (lost.has(item.id) || again.lost.has(item.id)) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      return again.passedOver.has(item.id) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
-    })
-  }
-  return inTurn(items, turn => splitting(turn, run, unfit))
 }
 
 /**
  * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has
  * claimed it again, is taken in turns that each name it once.
  */
-async function inTurn<Item extends HeldTask>(
+export async function inTurn<Item extends HeldTask>(
   items: readonly Item[],
   run: (turn: readonly Item[]) => Promise<Refused[]>,
 ): Promise<Refused[]> {
@@ -266,28 +255,12 @@ async function inTurn<Item extends HeldTask>(
   return [...refused, ...(await inTurn(later, run))]
 }
 
-const lookAgainMs = [10, 20, 40, 80]
-
-/** A beat that was passed over has renewed nothing, and must not be taken for one that has: it is tried again. */
-async function beatAgain(sql: Sql, items: readonly BeatOfTask[]) {
-  const lost = new Set<string>()
-  let open = items
-  for (const ms of lookAgainMs) {
-    if (open.length === 0) break
-    await sleep(ms)
-    const looked = await beatTasks(sql, open)
-    for (const id of looked.lost) lost.add(id)
-    open = open.filter(({ id }) => looked.passedOver.has(id))
-  }
-  return { lost, passedOver: new Set(open.map(({ id }) => id)) }
-}
-
-function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
+export function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
   return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
 }
 
 /** A row that somebody holds is free later; a value that the database cannot take stays as it is. */
-function unfit(item: HeldTask, error: unknown): Refused {
+export function unfit(item: HeldTask, error: unknown): Refused {
   if (storeFault(error) === 'locked') return { item, refusal: refusal(item, 'TASK_BUSY') }
   return { item, refusal: { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message } }
 }

@@ -5,8 +5,9 @@
  */
 import { willPass } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
+import { reportBeats } from './beats.ts'
 import type { Context } from './context.ts'
-import { type Refused, reportBeats, reportSettled, reportStarts, type Speaker, type SpeakerOf } from './report.ts'
+import { type Refused, reportSettled, reportStarts, type Speaker, type SpeakerOf } from './report.ts'
 
 export interface Reports {
   readonly settled: Report<SettledTask>

@@ -1,13 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Bounds } from '../store/sql.ts'
 import { storeFault } from '../store/store-fault.ts'
+import type { Context } from './context.ts'
 
 /**
  * Runs a batch; if it fails for something that an item holds, halves it until the bad item stands alone. One bad row
- * never takes its neighbours down. What says nothing about the items (the store is away) fails the whole.
+ * never takes its neighbours down. What says nothing about the items (the store is away) fails the whole. `heldAmong`
+ * finds the items whose rows somebody else has locked: these are refused at once, instead of waiting for each half.
  */
 export async function splitting<Item, Result>(
   items: readonly Item[],
   run: (items: readonly Item[]) => Promise<Result[]>,
   refuse: (item: Item, error: unknown) => Result,
+  heldAmong: (items: readonly Item[]) => Promise<ReadonlySet<Item>> = async () => new Set(),
 ): Promise<Result[]> {
   if (items.length === 0) return []
   try {
@@ -15,9 +20,14 @@ export async function splitting<Item, Result>(
   } catch (error) {
     if (!isAboutItems(error)) throw error
     if (items.length === 1) return [refuse(items[0]!, error)]
+    const split = (some: readonly Item[]) => splitting(some, run, refuse, heldAmong)
+    const held = storeFault(error) === 'locked' ? await heldAmong(items) : new Set<Item>()
+    if (held.size > 0) {
+      const rest = await split(items.filter(item => !held.has(item)))
+      return [...rest, ...[...held].map(item => refuse(item, error))]
+    }
     const half = items.length >> 1
-    const first = await splitting(items.slice(0, half), run, refuse)
-    return [...first, ...(await splitting(items.slice(half), run, refuse))]
+    return [...(await split(items.slice(0, half))), ...(await split(items.slice(half)))]
   }
 }
 
@@ -44,4 +54,23 @@ export function isWorthRepeating(error: unknown): boolean {
 function isAboutItems(error: unknown): boolean {
   const fault = storeFault(error)
   return fault === 'data' || fault === 'locked'
+}
+
+/** Jobs are held for milliseconds, unless by a caller's own transaction. */
+export const briefly: Bounds = { lockSeconds: 0.2 }
+
+/**
+ * Repeats what fails because another transaction holds a row, until the usual time for that is over. Between two tries
+ * it has no connection, so that whoever waits for one job holds up nobody who does not.
+ */
+export async function patiently<T>({ lockSeconds }: Context, run: (bounds: Bounds) => Promise<T>): Promise<T> {
+  const until = performance.now() + lockSeconds * 1000
+  for (let tries = 1; ; tries++) {
+    try {
+      return await again(() => run(tries === 1 ? briefly : { lockSeconds: 0.01 }))
+    } catch (error) {
+      if (storeFault(error) !== 'locked' || performance.now() >= until) throw error
+      await sleep(Math.min(500, 20 * 2 ** tries) * (0.5 + Math.random() / 2))
+    }
+  }
 }

@@ -5,14 +5,16 @@ import { serverUrl } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { currentGeneration } from './generation.ts'
 import { migrate, migrations } from './migrate.ts'
-import { openPools } from './postgres.ts'
+import { openPools, usualBounds } from './postgres.ts'
 import { makeSql, type Sql } from './sql.ts'
 
 /** As many processes as asked, each with a pool of its own, on one schema that does not exist yet. */
 async function emptySchema(t: TestContext, version: 15 | 18, processes: number): Promise<Sql[]> {
   const schema = `t_${randomBytes(6).toString('hex')}`
   const url = await serverUrl(version)
-  const pools = Array.from({ length: processes }, () => openPools(url, { connections: 2, prepare: true }))
+  const pools = Array.from({ length: processes }, () =>
+    openPools(url, { connections: 2, prepare: true, bounds: usualBounds }),
+  )
   t.after(async () => {
     await pools[0]!.pool.query(`drop schema if exists "${schema}" cascade`)
     for (const { pool } of pools) await pool.end()

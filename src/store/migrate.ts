@@ -43,6 +43,9 @@ export function guardsSql(): string {
   return settingsSql() + lifecycles.map(lifecycleSql).join('')
 }
 
+/** Large tables take their time; another process that migrates is waited for. */
+const migrationBounds = { statementSeconds: 3600, lockSeconds: 60, idleSeconds: 60 }
+
 /**
  * Brings the schema up to this version. A second process that migrates at once waits for the first one's transaction
  * and then finds nothing to do.
@@ -67,7 +70,7 @@ export function migrate(sql: Sql): Promise<{ applied: number; version: number }>
     }
     await currentGeneration(tx)
     return { applied: migrations.length - from, version: migrations.length }
-  })
+  }, migrationBounds)
 }
 
 export function fingerprint(text: string): string {

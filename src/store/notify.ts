@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { Sql } from './sql.ts'
+import type { Driver, Sql } from './sql.ts'
 
 /** The word of new work, over a server's LISTEN and NOTIFY: one connection that listens, the pool for sending. */
-export function notifications(url: string, pool: pg.Pool, schema: string) {
+export function notifications(url: string, driver: Driver, schema: string) {
   const channel = channelOf(schema)
   return {
     async send(queues: readonly string[]): Promise<void> {
       const text = JSON.stringify(queues)
-      await pool.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
+      await driver.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
     },
     listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void {
       void keepListening(url, channel, hear, signal)
@@ -16,7 +16,23 @@ export function notifications(url: string, pool: pg.Pool, schema: string) {
   }
 }
 
-/** Listens until told to stop; a connection that breaks is made again. What was missed meanwhile, polling finds. */
+/** How long the server may take to answer, and how often it is asked whether it is still there. */
+const answerMs = 10_000
+const silenceMs = 10_000
+
+/** Whether a promise resolves within the time. */
+async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
+  const late = new AbortController()
+  const isLate = sleep(ms, false, { signal: late.signal, ref: false }).catch(() => false)
+  const over = await Promise.race([promise.then(() => true), isLate])
+  late.abort()
+  return over
+}
+
+/**
+ * Listens until told to stop. A connection that breaks, or that does not answer any more, is made again. What was missed
+ * meanwhile, polling finds.
+ */
 async function keepListening(
   url: string,
   channel: string,
@@ -24,7 +40,13 @@ async function keepListening(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const client = new pg.Client({ connectionString: url, application_name: 'pawl listen', keepAlive: true })
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'pawl listen',
+      keepAlive: true,
+      connectionTimeoutMillis: answerMs,
+      query_timeout: answerMs,
+    })
     const broken = new Promise<void>(resolve => {
       client.on('error', () => resolve())
       client.on('end', () => resolve())
@@ -36,11 +58,12 @@ async function keepListening(
       await client.query(`listen "${channel}"`)
       // Whatever was said before is unknown, so everyone looks once.
       hear(['*'])
-      await broken
+      while (!(await isOver(broken, silenceMs))) await client.query('select 1')
     } catch {
       await sleep(1000, undefined, { signal, ref: false }).catch(() => {})
     }
-    await client.end().catch(() => {})
+    // A connection that hangs would not end by itself.
+    client.connection.stream.destroy()
   }
 }
 

@@ -15,10 +15,13 @@ export const narrowPlans = `
 
 /** For questions about everything: lists, depths, integrity. The planner is free again, for this transaction. */
 export function widely<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
-  return sql.begin(async tx => {
-    await tx.script(`
-      set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on;
-      set local plan_cache_mode = auto`)
-    return work(tx)
-  })
+  return sql.begin(
+    async tx => {
+      await tx.script(`
+        set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on;
+        set local plan_cache_mode = auto`)
+      return work(tx)
+    },
+    { statementSeconds: 120 },
+  )
 }

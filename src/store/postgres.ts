@@ -1,14 +1,25 @@
+/**
+ * The driver for a PostgreSQL server. Nothing waits without a bound: locks, statements and idle transactions are bounded
+ * by the server, and each statement also by this side, because a server that is frozen or cut off bounds nothing.
+ */
 import pg from 'pg'
 import { narrowPlans } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
-import type { Driver } from './sql.ts'
+import type { Bounds, Driver } from './sql.ts'
 import { asProblem, isBroken } from './store-fault.ts'
 
 export interface PostgresOptions {
   readonly connections: number
   /** Named statements are planned once per connection; off for poolers that cannot keep them. */
   readonly prepare: boolean
+  readonly bounds: Required<Bounds>
 }
+
+/** A connection that hangs is given up after the statement's bound, so work goes on within 15 seconds. */
+export const usualBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
+const connectSeconds = 10
+/** The server ends a statement that takes too long. If that is not heard of so much later, the connection is dead. */
+const spareSeconds = 2
 
 interface Queryable {
   query(config: object): Promise<{ fields: { name: string }[]; rows: unknown[][] }>
@@ -32,13 +43,9 @@ export interface Pools {
 
 export function openPools(url: string, options: PostgresOptions): Pools {
   const { pool, driver } = postgresPool(url, options)
-  const aside = postgresPool(url, { connections: 1, prepare: false })
-  return {
-    pool,
-    driver,
-    aside: aside.driver,
-    close: async () => void (await Promise.all([pool.end(), aside.pool.end()])),
-  }
+  const aside = postgresPool(url, { ...options, connections: 1, prepare: false })
+  const close = async () => void (await Promise.all([pool.end(), aside.pool.end()]))
+  return { pool, driver, aside: aside.driver, close }
 }
 
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
@@ -46,64 +53,139 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
     connectionString: url,
     max: options.connections,
     application_name: 'pawl',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: connectSeconds * 1000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     types: parsers,
-    onConnect: async client => void (await client.query(narrowPlans)),
+    onConnect: async client => void (await bounded(client, { text: sessionSettings(options.bounds) }, connectSeconds)),
   })
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
-  return { pool, driver: poolDriver(pool, statementNames(options.prepare)) }
+  // So would one that breaks at any other moment, such as between two statements. Whoever uses it hears of it anyway.
+  pool.on('connect', client => client.on('error', () => {}))
+  return { pool, driver: poolDriver(pool, options) }
 }
 
-function poolDriver(pool: pg.Pool, nameOf: NameOf): Driver {
+function sessionSettings({ statementSeconds, lockSeconds, idleSeconds }: Required<Bounds>): string {
+  return `${narrowPlans};
+    set statement_timeout = '${ms(statementSeconds)}ms'; set lock_timeout = '${ms(lockSeconds)}ms';
+    set idle_in_transaction_session_timeout = '${ms(idleSeconds)}ms'`
+}
+
+/** For one transaction, in the round trip that begins it. */
+function beginWith({ statementSeconds, lockSeconds, idleSeconds }: Bounds): string {
+  const settings = [
+    statementSeconds === undefined ? '' : `; set local statement_timeout = '${ms(statementSeconds)}ms'`,
+    lockSeconds === undefined ? '' : `; set local lock_timeout = '${ms(lockSeconds)}ms'`,
+    idleSeconds === undefined ? '' : `; set local idle_in_transaction_session_timeout = '${ms(idleSeconds)}ms'`,
+  ]
+  return `begin${settings.join('')}`
+}
+
+const ms = (seconds: number) => Math.max(1, Math.round(seconds * 1000))
+
+function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions): Driver {
+  const nameOf = statementNames(prepare)
+  const usual = bounds.statementSeconds
   return {
     isTransaction: false,
-    query: (text, values) => send(pool as unknown as Queryable, nameOf, text, values),
-    script: text => guarded(async () => void (await pool.query(text))),
-    async begin(work) {
-      const client = await guarded(() => pool.connect())
-      let broken: Error | undefined
-      // A connection that breaks between two statements fails the next one; without a listener it would end the process.
-      const heard = () => {}
-      client.on('error', heard)
-      try {
-        return await inTransaction(client as unknown as Queryable, nameOf, work)
-      } catch (error) {
-        if (isBroken(error)) broken = error as Error
-        throw error
-      } finally {
-        client.release(broken)
-        client.off('error', heard)
-      }
-    },
+    query: (text, values) => withClient(pool, client => send(client, nameOf, text, values, usual)),
+    script: text => withClient(pool, async client => void (await bounded(client, { text }, usual))),
+    begin: (work, own = {}) =>
+      withClient(pool, client => inTransaction(client, nameOf, work, { ...bounds, ...own }, own)),
   }
 }
 
-async function inTransaction<T>(client: Queryable, nameOf: NameOf, work: (driver: Driver) => Promise<T>): Promise<T> {
-  await guarded(() => client.query({ text: 'begin' }))
+/** A connection that broke or hangs is thrown away; any other goes back to the pool. */
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  let client: pg.PoolClient | undefined
+  let broken: Error | undefined
   try {
-    const result = await work(transactionDriver(client, nameOf))
-    await guarded(() => client.query({ text: 'commit' }))
+    client = await pool.connect()
+    return await work(client)
+  } catch (error) {
+    if (isBroken(error)) broken = error as Error
+    throw asProblem(error)
+  } finally {
+    client?.release(broken)
+  }
+}
+
+async function inTransaction<T>(
+  client: pg.PoolClient,
+  nameOf: NameOf,
+  work: (driver: Driver) => Promise<T>,
+  { statementSeconds }: Required<Bounds>,
+  own: Bounds,
+): Promise<T> {
+  const ask = (text: string) => bounded(client, { text }, statementSeconds)
+  await ask(beginWith(own))
+  const driver = withSavepoints({
+    query: (text, values) => named(() => send(client, nameOf, text, values, statementSeconds)),
+    script: text => named(async () => void (await ask(text))),
+  })
+  try {
+    const result = await work(driver)
+    await ask('commit')
     return result
   } catch (error) {
-    await client.query({ text: 'rollback' }).catch(() => {})
+    if (!isBroken(error)) await ask('rollback').catch(() => {})
     throw error
   }
 }
 
-function transactionDriver(client: Queryable, nameOf: NameOf): Driver {
-  return withSavepoints({
-    query: (text, values) => send(client, nameOf, text, values),
-    script: text => guarded(async () => void (await client.query({ text }))),
+/** Names what is wrong with the store, so that the work in a transaction knows what is worth repeating. */
+async function named<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw asProblem(error)
+  }
+}
+
+async function send(
+  client: pg.PoolClient,
+  nameOf: NameOf,
+  text: string,
+  values: readonly (string | null)[],
+  seconds: number,
+) {
+  const name = nameOf(text)
+  const config = { text, values, rowMode: 'array', types: parsers, ...(name !== undefined && { name }) }
+  const { fields, rows } = await bounded(client, config, seconds)
+  return { fields: fields.map(field => field.name), rows }
+}
+
+/**
+ * A statement with an end on this side, too. If the end is missed, the socket is destroyed: what would still come over it
+ * belongs to nobody. Whether the statement was carried out is unknown then, so only what has a key or a fence is
+ * repeated.
+ */
+function bounded(client: pg.ClientBase, config: object, seconds: number): ReturnType<Queryable['query']> {
+  return new Promise((resolve, reject) => {
+    const end = setTimeout(
+      () => {
+        reject(Object.assign(new Error(`no answer within ${seconds + spareSeconds} s`), { code: 'ETIMEDOUT' }))
+        socketOf(client).destroy()
+      },
+      (seconds + spareSeconds) * 1000,
+    )
+    const done = () => clearTimeout(end)
+    ;(client as unknown as Queryable).query(config).then(
+      result => {
+        done()
+        resolve(result)
+      },
+      error => {
+        done()
+        reject(error)
+      },
+    )
   })
 }
 
-async function send(client: Queryable, nameOf: NameOf, text: string, values: readonly (string | null)[]) {
-  const name = nameOf(text)
-  const config = { text, values, rowMode: 'array', types: parsers, ...(name !== undefined && { name }) }
-  const { fields, rows } = await guarded(() => client.query(config))
-  return { fields: fields.map(field => field.name), rows }
+function socketOf(client: pg.ClientBase): { destroy(): void } {
+  return (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream
 }
 
 type NameOf = (text: string) => string | undefined
@@ -115,14 +197,5 @@ function statementNames(prepare: boolean): NameOf {
     const name = names.get(text) ?? `pawl_${names.size}`
     names.set(text, name)
     return name
-  }
-}
-
-/** Names what is wrong with the store, so that callers know what is worth repeating. */
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw asProblem(error)
   }
 }

@@ -16,8 +16,8 @@ export type Value =
 
 export interface Sql {
   <Row = Record<string, unknown>>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]>
-  /** Runs `work` in a transaction; inside one, in a savepoint. */
-  begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /** Runs `work` in a transaction; inside one, in a savepoint, which keeps the bounds of the transaction. */
+  begin<T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds): Promise<T>
   /** Several statements at once, without parameters. */
   script(text: string): Promise<void>
   readonly isTransaction: boolean
@@ -29,7 +29,17 @@ export interface Driver {
   readonly isTransaction: boolean
   query(text: string, values: readonly (string | null)[]): Promise<{ fields: readonly string[]; rows: unknown[][] }>
   script(text: string): Promise<void>
-  begin<T>(work: (driver: Driver) => Promise<T>): Promise<T>
+  begin<T>(work: (driver: Driver) => Promise<T>, bounds?: Bounds): Promise<T>
+}
+
+/** How long a transaction and its statements may take, where that differs from what is usual. */
+export interface Bounds {
+  /** A statement. */
+  readonly statementSeconds?: number
+  /** Waiting for a row that another transaction holds. */
+  readonly lockSeconds?: number
+  /** A transaction in which nothing is asked. */
+  readonly idleSeconds?: number
 }
 
 export interface Literal {
@@ -72,7 +82,8 @@ export function makeSql(driver: Driver, schema: string): Sql {
   return Object.assign(run, {
     isTransaction: driver.isTransaction,
     schema,
-    begin: <T>(work: (sql: Sql) => Promise<T>) => driver.begin(inner => work(makeSql(inner, schema))),
+    begin: <T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds) =>
+      driver.begin(inner => work(makeSql(inner, schema)), bounds),
     script: (text: string) => driver.script(rename(text)),
   })
 }

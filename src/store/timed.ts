@@ -14,6 +14,6 @@ export function timed(driver: Driver, tell: (seconds: number) => void): Driver {
     isTransaction: driver.isTransaction,
     query: (text, values) => time(() => driver.query(text, values)),
     script: text => time(() => driver.script(text)),
-    begin: work => driver.begin(inner => work(timed(inner, tell))),
+    begin: (work, bounds) => driver.begin(inner => work(timed(inner, tell)), bounds),
   }
 }

@@ -70,6 +70,15 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
   }))
 }
 
+/** Those of these tasks that another transaction holds just now. */
+export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const free = await sql<{ id: string }>`
+    select id from pawl.task where id = any(${ids}::uuid[]) order by id for update skip locked`
+  const there = await sql<{ id: string }>`select id from pawl.task where id = any(${ids}::uuid[])`
+  const isFree = new Set(free.map(({ id }) => id))
+  return new Set(there.flatMap(({ id }) => (isFree.has(id) ? [] : [id])))
+}
+
 export interface Ruling {
   readonly task: LockedTask
   readonly steps: readonly TaskStep[]

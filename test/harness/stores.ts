@@ -4,7 +4,7 @@
  */
 import { type Store, serverStore } from '../../src/engine/open-store.ts'
 import { openEmbedded } from '../../src/store/embedded.ts'
-import { openPools } from '../../src/store/postgres.ts'
+import { openPools, usualBounds } from '../../src/store/postgres.ts'
 import { type Driver, makeSql } from '../../src/store/sql.ts'
 import { type DatabaseName, serverUrl } from './databases.ts'
 import { atProcessEnd } from './process-end.ts'
@@ -44,7 +44,7 @@ async function embedded(): Promise<SharedStore> {
 
 async function server(name: Exclude<DatabaseName, 'embedded'>): Promise<SharedStore> {
   const url = await serverUrl(name === 'postgres 15' ? 15 : 18)
-  const pools = openPools(url, { connections: 4, prepare: true })
+  const pools = openPools(url, { connections: 4, prepare: true, bounds: usualBounds })
   // A test that mocks timers would leave the pool's own timers running, and they would end connections that are in use.
   Object.assign(pools.pool.options, { idleTimeoutMillis: 0, connectionTimeoutMillis: 0 })
   return {
@@ -77,7 +77,7 @@ function closable(driver: Driver): { driver: Driver; close(): Promise<void> } {
       isTransaction: false,
       query: (text, values) => track(() => driver.query(text, values)),
       script: text => track(() => driver.script(text)),
-      begin: work => track(() => driver.begin(work)),
+      begin: (work, bounds) => track(() => driver.begin(work, bounds)),
     },
     async close() {
       isClosed = true
