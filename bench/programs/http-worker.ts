@@ -21,3 +21,5 @@ process.on('message', async (word: 'go' | 'rest') => {
 })
 setInterval(() => process.connected && process.send!({ ran, inHand: worker?.inHand() ?? 0 }), 20)
 process.on('disconnect', () => process.exit(0))
+// The bench may end while something is being told to it.
+process.on('error', () => process.exit(0))
