@@ -107,9 +107,9 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
   if (driven.some(({ lists }) => lists)) context.fileBell.ring()
   for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) {
     await driveJob(context, jobId, 'engine').catch(error => {
-      // What was counted for it stands, and the babysitter goes on with it when it is free.
+      // The settle is already recorded. The babysitter drives the job once its row is free.
       if (storeFault(error) === 'locked') return void context.log('job.busy', { jobId })
-      // One that was deleted since needs no driving: what was settled before that stands.
+      // A job that was deleted meanwhile needs no driving.
       unless('JOB_NOT_FOUND')(error)
     })
   }

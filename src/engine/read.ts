@@ -190,7 +190,7 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   return { items: events.map(toItem), next: feedCursor(of, end), more }
 }
 
-/** What lies at a position. Most often that is the last event of the page. */
+/** The mark of a position, usually that of the last event on the page. */
 async function marked(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
   const last = events.at(-1)
   if (last !== undefined && isSame(last, at)) return last

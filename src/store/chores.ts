@@ -148,7 +148,7 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), changes as (
       delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
        where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
-         -- The newest stays, though empty: readers that have read everything have cursors that name it.
+         -- The newest row is emptied instead of deleted, because the cursors of up-to-date readers name it.
          and (change.tx, change.n) < (select tx, n from pawl.change order by tx desc, n desc limit 1)
          and not exists (select from pawl.task where id = any(oldest.ids))
          and not exists (select from pawl.stage where id = any(oldest.ids))

@@ -43,7 +43,7 @@ export interface Mark extends Position {
   readonly atUs: number
 }
 
-/** What lies at a position; undefined: nothing. */
+/** Reads the event at a position. Undefined if there is none. */
 export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
   const [row] = await sql<Mark>`
     select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,

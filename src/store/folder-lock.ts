@@ -15,7 +15,7 @@ import { Problem } from '../kernel/problem.ts'
 /** Files of ours in the folder of the store. PGlite ignores them. */
 export const lockFiles = { lock: 'pawl.lock', holder: 'pawl.lock.json' } as const
 
-/** Who has the folder open, for the message to whoever is refused. */
+/** The process that has the folder open. The refusal names it. */
 interface Holder {
   readonly host: string
   readonly pid: number
@@ -44,7 +44,7 @@ function tryLock(descriptor: number): boolean {
   return tryLock(descriptor)
 }
 
-/** Nothing if the holder has locked the folder and not yet said who it is. */
+/** Empty if the holder has locked the folder but has not written its name yet. */
 function holderOf(folder: string): Partial<Holder> {
   try {
     const { host, pid, startedAt } = JSON.parse(readFileSync(join(folder, lockFiles.holder), 'utf8')) as Holder

@@ -5,7 +5,7 @@
  */
 import type { Sql } from './sql.ts'
 
-/** The generation now. It is compared on every read, because behind a pooler nobody notices a failover. */
+/** Returns the current generation. Called on every feed read, because a pooler hides failovers. */
 export async function currentGeneration(sql: Sql): Promise<string> {
   const [row] = await sql<{ generation: string; isHere: boolean; system: string; timeline: string }>`
     select m.generation, (m.system, m.timeline) is not distinct from (here.system, here.timeline) as is_here,
@@ -18,7 +18,7 @@ export async function currentGeneration(sql: Sql): Promise<string> {
   return isHere ? generation : beginGeneration(sql, system, timeline)
 }
 
-/** Of several who find out at once, the first begins it and the others find it begun. */
+/** Safe when several processes notice at once: the first update changes the row, and the others match nothing. */
 async function beginGeneration(sql: Sql, system: string, timeline: string): Promise<string> {
   await sql`
     update pawl.meta

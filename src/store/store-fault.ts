@@ -1,6 +1,6 @@
 /**
- * What an error of PostgreSQL, or of the connection to it, means for the sender of a statement: classified in one table,
- * by class of SQLSTATE and, where a class is mixed, by code.
+ * Classifies errors of PostgreSQL and of the connection to it, so that callers know what to do next. One table, by
+ * SQLSTATE class and, where a class is mixed, by code.
  */
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 
@@ -66,7 +66,7 @@ export function storeFault(error: unknown): StoreFault {
   return byCode[code] ?? (code.length === 5 ? byClass[code.slice(0, 2)] : undefined) ?? 'bug'
 }
 
-/** What callers are told. Each of these passes, so the same request may be answered later. */
+/** The problem that callers get. All of these are temporary, so the same request may succeed later. */
 const told: Partial<Record<StoreFault, ProblemCode>> = {
   locked: 'STORE_BUSY',
   cancelled: 'STORE_BUSY',

@@ -70,7 +70,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
   }))
 }
 
-/** Those of these tasks that another transaction holds just now. */
+/** Returns the ids of the tasks that another transaction has locked. */
 export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const free = await sql<{ id: string }>`
     select id from pawl.task where id = any(${ids}::uuid[]) order by id for update skip locked`

@@ -69,7 +69,7 @@ test(
     const copied = await open(t, { folder: copy })
     await enqueue(copied, 15)
     await assert.rejects(copied.events({ cursor: late }), gone)
-    // What both have in common can be gone on from.
+    // A cursor from before the copy is valid in both.
     assert.equal((await copied.events({ cursor: early })).items.length, 15)
   },
 )

@@ -1,4 +1,4 @@
-/** What the tests of a process share (connections, a browser) is closed when the process has run its last file. */
+/** Closes resources that the tests of a process share (connections, a browser) after its last file. */
 import { after } from 'node:test'
 
 const closers: (() => Promise<unknown>)[] = []
