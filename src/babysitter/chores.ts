@@ -94,6 +94,7 @@ export const countEvents: Chore = {
   name: 'count',
   everySeconds: 1,
   async run({ sql }) {
+    // After a failover, counting starts anew in the new generation.
     await currentGeneration(sql)
     let counted = 0
     for (let batch = 0; batch < batchesPerLook; batch++) {

@@ -170,17 +170,8 @@ function bounded(client: pg.ClientBase, config: object, seconds: number): Return
       },
       (seconds + spareSeconds) * 1000,
     )
-    const done = () => clearTimeout(end)
-    ;(client as unknown as Queryable).query(config).then(
-      result => {
-        done()
-        resolve(result)
-      },
-      error => {
-        done()
-        reject(error)
-      },
-    )
+    const asked = (client as unknown as Queryable).query(config)
+    asked.then(resolve, reject).finally(() => clearTimeout(end))
   })
 }
 

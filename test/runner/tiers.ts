@@ -28,7 +28,6 @@ const fullFolders = [
   'test/examples',
   'test/faults',
   'test/kubernetes',
-  'test/load',
   'test/model',
 ]
 
