@@ -7,7 +7,7 @@ import { notifications, notifyOnCommit } from '../store/notify.ts'
 import { openPools, type Pools, usualBounds } from '../store/postgres.ts'
 import { type Bounds, type Driver, makeSql, type Sql } from '../store/sql.ts'
 import { timed } from '../store/timed.ts'
-import { number, object, oneOf, text } from './check.ts'
+import { checkOptions, number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import { type Connections, type Durations, makeDurations, observe } from './figures.ts'
 import type { Messenger } from './wake.ts'
@@ -60,6 +60,9 @@ export const optionFields = {
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
+const seconds = number({ from: 0.01, to: 86_400 })
+const boundFields = { statementSeconds: seconds, lockSeconds: seconds, idleSeconds: seconds }
+
 export interface Store {
   readonly sql: Sql
   readonly aside?: Sql
@@ -79,6 +82,7 @@ export async function openStore(options: PawlOptions): Promise<Store> {
     return { ...oneConnection, statements, sql: timedSql(driver, statements, schema), close }
   }
   const { database, connections = 4, prepare = true } = options
+  checkOptions(options.bounds ?? {}, boundFields, 'bounds')
   const bounds = { ...usualBounds, ...options.bounds }
   return serverStore(database, openPools(database, { connections, prepare, bounds }), schema)
 }
