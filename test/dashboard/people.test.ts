@@ -79,8 +79,9 @@ inBrowser(
     await engine.fail(claimed!.id, claimed!.epoch, { error: { message: 'no such street' } })
     const page = await open('/#/dead-letters')
     await page.getByRole('button', { name: 'Redrive …' }).click()
-    await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
     const payload = page.getByLabel(/Another payload/)
+    await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
+    await eventually('its payload is shown', async () => (await payload.inputValue()).includes('Ada'))
     await payload.fill('{"to": 7}')
     await page.getByText('Expected "string"').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Redrive', exact: true }).isDisabled())
@@ -90,6 +91,32 @@ inBrowser(
     assert.deepEqual((await engine.task(id)).payload, { to: 'Bob' })
   },
 )
+
+inBrowser('what somebody types while a payload loads stays', {}, async ({ engine, open }) => {
+  await engine.enqueue('letter', { to: 'Ada' }, { retry: { attempts: 1 } })
+  const [claimed] = await engine.claims({ worker: 'w', queues: ['letter'] })
+  await engine.fail(claimed!.id, claimed!.epoch, { error: { message: 'no such street' } })
+  const page = await open('/#/dead-letters')
+  await page.getByRole('button', { name: 'Redrive …' }).click()
+  let answer = () => {}
+  const typed = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  const path = `**/v1/tasks/${claimed!.id}`
+  await page.route(path, async route => {
+    await typed
+    await route.continue()
+  })
+  const answered = page.waitForResponse(path)
+  await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
+  const payload = page.getByLabel(/Another payload/)
+  await payload.fill('{"to": "Bob"}')
+  answer()
+  await (await answered).finished()
+  await page.getByRole('button', { name: 'Dry run' }).click()
+  await page.getByText('1 would be redriven, 0 would be refused.').waitFor()
+  assert.equal(await payload.inputValue(), '{"to": "Bob"}')
+})
 
 const locked = {
   server: { keysOnly: true },

@@ -84,8 +84,9 @@ export async function runTests(build: string, wanted: Wanted): Promise<boolean> 
   await servers.stop()
   writeFileSync(join(build, 'tests.txt'), titleList(ended))
   console.log('')
-  for (const run of ended) if (!isGood(run)) console.log(`${fileLine(run)}: see above`)
   if (words.length === 0) for (const line of longestLines(ended)) console.log(line)
+  // Printed a second time, because many tools keep only the end of a long log.
+  for (const run of ended) if (!isGood(run)) for (const line of [fileLine(run), ...failureLines(run)]) console.log(line)
   const minutes = ((performance.now() - began) / 60_000).toFixed(1)
   console.log(`${minutes} minutes. Seed ${seed}: add \`--seed ${seed}\` to repeat what was left to chance.`)
   console.log(totalLine(ended))

@@ -50,6 +50,8 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
     setPayload(text)
     setDry(undefined)
   }
+  // What somebody typed while the payload was loading stays.
+  const suggest = (text: string) => setPayload(typed => (typed === '' ? text : typed))
   return (
     <Modal
       opened
@@ -70,7 +72,7 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
           onChange={setRate}
           min={0.001}
         />
-        <Payload taskId={taskId} value={payload} onChange={edit} faults={faults} />
+        <Payload taskId={taskId} value={payload} onChange={edit} onSuggest={suggest} faults={faults} />
         {schema !== undefined && <Json label="What its workers take" value={schema} />}
         {dry !== undefined && <Text size="sm">{dry}</Text>}
         <Group justify="flex-end">
@@ -86,9 +88,16 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
   )
 }
 
-function Payload(props: { taskId: string; value: string; onChange(text: string): void; faults: readonly string[] }) {
-  const { taskId, value, onChange, faults } = props
-  const begin = async () => onChange(JSON.stringify((await api.task(taskId)).payload, null, 2))
+interface PayloadProps {
+  taskId: string
+  value: string
+  onChange(text: string): void
+  onSuggest(text: string): void
+  faults: readonly string[]
+}
+
+function Payload({ taskId, value, onChange, onSuggest, faults }: PayloadProps) {
+  const begin = async () => onSuggest(JSON.stringify((await api.task(taskId)).payload, null, 2))
   return (
     <div>
       <Textarea
