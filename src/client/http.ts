@@ -90,7 +90,8 @@ function problemIn(answer: unknown, status: number, server: string): Error {
   if (code !== undefined && Object.hasOwn(problems, code)) return new Problem(code as ProblemCode, details)
   // Whatever went wrong there, it was not this request: it may be answered the next time.
   if (status >= 500) {
-    return new Problem('SERVER_UNREACHABLE', { server, why: `HTTP ${status}` })
+    const request = details?.requestId === undefined ? '' : `, request id ${details.requestId}`
+    return new Problem('SERVER_UNREACHABLE', { server, why: `HTTP ${status}${request}` })
   }
   return new Error(`The server answered ${status}: ${JSON.stringify(answer ?? null)}`)
 }

@@ -25,6 +25,14 @@ export interface PawlConfig {
   readonly schema?: string
   /** Connections to the PostgreSQL server. Default 4. */
   readonly connections?: number
+  /** How long a statement may take on the PostgreSQL server. Default 10. */
+  readonly statementSeconds?: number
+  /** How long to wait for a row that another transaction holds. Default 3. */
+  readonly lockSeconds?: number
+  /** How long a transaction may stay open without a statement. Default 10. */
+  readonly idleSeconds?: number
+  /** How long to wait for a connection (default 10), or for a turn on the embedded store (default 60). */
+  readonly connectionSeconds?: number
   /** The server that commands and workers speak to. Default: the one that `pawl up` would start here. */
   readonly server?: string
   /** The key that they show it. */

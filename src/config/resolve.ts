@@ -73,11 +73,21 @@ const strength = { flag: 3, env: 2, file: 1, default: 0 } as const
 /** The store: of a folder and a PostgreSQL server, the one that was said closer to the command. */
 export function storeOf({ values, sources }: Settled) {
   const { database, data, schema, connections } = values
+  const bounds = boundsOf(values)
   if (sources.database.from === 'flag' && sources.data.from === 'flag') {
     throw new Problem('COMMAND_INVALID', { why: '--database and --data name two stores: give one' })
   }
   const isServer = database !== undefined && strength[sources.database.from] >= strength[sources.data.from]
-  return isServer ? { database, schema, connections } : { folder: resolve(data), schema }
+  return isServer ? { database, schema, connections, bounds } : { folder: resolve(data), schema, bounds }
+}
+
+function boundsOf({ statementSeconds, lockSeconds, idleSeconds, connectionSeconds }: PawlConfig) {
+  return {
+    ...(statementSeconds !== undefined && { statementSeconds }),
+    ...(lockSeconds !== undefined && { lockSeconds }),
+    ...(idleSeconds !== undefined && { idleSeconds }),
+    ...(connectionSeconds !== undefined && { connectionSeconds }),
+  }
 }
 
 /** The server that commands speak to: the one that is named, else the one that `pawl up` would start with the same settings. */

@@ -35,6 +35,8 @@ const folders = field({ type: 'array' }, value =>
   Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
 )
 
+const bound = number({ from: 0.01, to: 86_400 })
+
 const dialectsOrNone = field({ type: 'array' }, value =>
   JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),
 )
@@ -144,6 +146,34 @@ export const settings = {
     env: 'PAWL_CONNECTIONS',
     default: 4,
     says: 'connections to the PostgreSQL server',
+  },
+  statementSeconds: {
+    check: bound,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_STATEMENT_SECONDS',
+    says: 'how long a statement may take on the PostgreSQL server; default 10',
+  },
+  lockSeconds: {
+    check: bound,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_LOCK_SECONDS',
+    says: 'how long to wait for a row that another transaction holds; default 3',
+  },
+  idleSeconds: {
+    check: bound,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_IDLE_SECONDS',
+    says: 'how long a transaction may stay open without a statement; default 10',
+  },
+  connectionSeconds: {
+    check: bound,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_CONNECTION_SECONDS',
+    says: 'how long to wait for a connection, default 10, or for a turn on the embedded store, default 60',
   },
   server: {
     check: serverUrl,

@@ -11,8 +11,7 @@ import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/
 import { checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { finishErrands } from './drive.ts'
-import { type Idempotency, once } from './once.ts'
-import { again } from './split.ts'
+import { type Idempotency, onceInTransaction } from './once.ts'
 import { placed, withItsJob } from './task-of-job.ts'
 import { toTaskView } from './view.ts'
 
@@ -84,21 +83,18 @@ async function control(
   const sql = context.within(call.tx)
   const actor = call.actor ?? 'operator'
   const fence = call.epoch === undefined ? [] : [{ epoch: call.epoch }]
-  const run = () =>
-    once(sql, call, ['task', taskId, ...request, ...fence], outer =>
-      outer.begin(async tx => {
-        await withItsJob(context, tx, taskId, actor, async book => {
-          const [task] = await lockTasks(tx, [taskId])
-          if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-          if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
-          demandState(call, task.state, { id: taskId })
-          const ruling = await rule(tx, task, decide(task))
-          await writeRulings(tx, [placed(book, ruling)], actor)
-        })
-        return toTaskView((await getTask(tx, taskId))!)
-      }),
-    )
-  const view = await (sql.isTransaction ? run() : again(run)).catch(keyTaken(taskId))
+  const asked = ['task', taskId, ...request, ...fence]
+  const view = await onceInTransaction(context, sql, call, asked, async tx => {
+    await withItsJob(context, tx, taskId, actor, async book => {
+      const [task] = await lockTasks(tx, [taskId])
+      if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+      if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
+      demandState(call, task.state, { id: taskId })
+      const ruling = await rule(tx, task, decide(task))
+      await writeRulings(tx, [placed(book, ruling)], actor)
+    })
+    return toTaskView((await getTask(tx, taskId))!)
+  }).catch(keyTaken(taskId))
   if (view.state === 'queued') {
     if (sql.isTransaction) await context.tellOnCommit(sql, [view.queue])
     else context.wake.tell([view.queue])

@@ -7,27 +7,22 @@ import { lockTasks } from '../store/verdicts.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
-import { once } from './once.ts'
-import { again } from './split.ts'
+import { onceInTransaction } from './once.ts'
 
 /** Deletes a task that has ended, with its events and logs, before its time. One of a job goes with its job. */
 export async function deleteTask(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
   const taskId = checkId(id)
   const sql = context.within(call.tx)
-  const run = () =>
-    once(sql, call, ['task', taskId, 'delete'], outer =>
-      outer.begin(async tx => {
-        const [task] = await lockTasks(tx, [taskId])
-        if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-        if (task.jobId !== null) throw new Problem('TASK_OF_JOB', { id: taskId, job: task.jobId })
-        if (!isFinal(taskLifecycle, task.state)) {
-          const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
-          throw new Problem('MOVE_REFUSED', { id: taskId, state: task.state, move: 'delete', possible })
-        }
-        await removeTasks(tx, [taskId])
-        return null
-      }),
-    )
-  await (sql.isTransaction ? run() : again(run))
+  await onceInTransaction(context, sql, call, ['task', taskId, 'delete'], async tx => {
+    const [task] = await lockTasks(tx, [taskId])
+    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+    if (task.jobId !== null) throw new Problem('TASK_OF_JOB', { id: taskId, job: task.jobId })
+    if (!isFinal(taskLifecycle, task.state)) {
+      const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
+      throw new Problem('MOVE_REFUSED', { id: taskId, state: task.state, move: 'delete', possible })
+    }
+    await removeTasks(tx, [taskId])
+    return null
+  })
 }

@@ -78,6 +78,7 @@ export async function pawl(options: PawlOptions = {}) {
     hints: claimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
+    readiness: store.readiness,
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
     files: openFiles(options.files),
@@ -257,8 +258,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     queuesOf: (ids: readonly unknown[]) => read.readQueuesOf(context, ids),
     /** The one clock that counts, in milliseconds. */
     clock: () => clockMs(context.sql),
-    /** Resolves if the store answers. */
-    ready: async () => void (await clockMs(context.sql)),
+    /** Resolves if the store accepts writes; else throws the problem, within a second. */
+    ready: () => context.readiness.check(context.aside),
     brokenRules: () => brokenRules(context.sql),
     doctor: () => examine(context),
     context,

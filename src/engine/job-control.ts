@@ -19,9 +19,8 @@ import { driveJob, driveOnce, finishErrands } from './drive.ts'
 import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
-import { once } from './once.ts'
+import { onceInTransaction } from './once.ts'
 import { canRevive, reviveStages } from './revive.ts'
-import { again } from './split.ts'
 import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './submit.ts'
 
 /** Starts a job that was submitted with `start: false`. */
@@ -247,15 +246,11 @@ export async function requestOn<T>(
     const result = await driveJob(context, jobId, actor, checked)
     return { view: await readJob(context, jobId), result }
   }
-  const run = () =>
-    once(sql, call, asked, outer =>
-      outer.begin(async tx => {
-        const jobId = await find(tx)
-        const { queues, result } = await driveOnce(tx, jobId, actor, checked)
-        return { view: await readJob({ sql: tx }, jobId), queues, result }
-      }),
-    )
-  const { view, queues, result } = await (sql.isTransaction ? run() : again(run))
+  const { view, queues, result } = await onceInTransaction(context, sql, call, asked, async tx => {
+    const jobId = await find(tx)
+    const { queues, result } = await driveOnce(tx, jobId, actor, checked)
+    return { view: await readJob({ sql: tx }, jobId), queues, result }
+  })
   if (sql.isTransaction) await context.tellOnCommit(sql, queues)
   else {
     context.wake.tell(queues)

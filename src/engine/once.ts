@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import { findAnswer, keepAnswer, reserveKey } from '../store/idempotency.ts'
-import type { Sql } from '../store/sql.ts'
+import type { Bounds, Sql } from '../store/sql.ts'
+import type { Context } from './context.ts'
+import { patiently } from './split.ts'
 
 export interface Idempotency {
   readonly idempotencyKey?: string
@@ -21,6 +23,7 @@ export async function once<T>(
   { idempotencyKey: key, holder = '', asked }: Idempotency,
   request: unknown,
   work: (sql: Sql) => Promise<T>,
+  bounds: Bounds = {},
 ): Promise<T> {
   if (key === undefined) return work(sql)
   const fingerprint = fingerprintOf(asked ?? request)
@@ -33,7 +36,23 @@ export async function once<T>(
     const answer = await work(tx)
     await keepAnswer(tx, holder, key, answer)
     return answer
-  })
+  }, bounds)
+}
+
+/**
+ * The same, always in a transaction. Outside a caller's own transaction, it is repeated while somebody else holds a row
+ * that it needs.
+ */
+export function onceInTransaction<T>(
+  context: Context,
+  sql: Sql,
+  call: Idempotency,
+  request: unknown,
+  work: (tx: Sql) => Promise<T>,
+): Promise<T> {
+  const run = (bounds: Bounds) =>
+    call.idempotencyKey === undefined ? sql.begin(work, bounds) : once(sql, call, request, work, bounds)
+  return sql.isTransaction ? run({}) : patiently(context, run)
 }
 
 /** What was asked under a key has been answered more fully since it was taken: whoever asks again has this answer. */

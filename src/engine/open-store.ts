@@ -4,13 +4,26 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
 import { notifications, notifyOnCommit } from '../store/notify.ts'
+import { observed } from '../store/observed.ts'
 import { openPools, type Pools, usualBounds } from '../store/postgres.ts'
-import { type Bounds, type Driver, makeSql, type Sql } from '../store/sql.ts'
-import { timed } from '../store/timed.ts'
+import { makeReadiness, type Readiness } from '../store/readiness.ts'
+import { type Driver, makeSql, type Sql } from '../store/sql.ts'
 import { checkOptions, number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import { type Connections, type Durations, makeDurations, observe } from './figures.ts'
 import type { Messenger } from './wake.ts'
+
+/** How long the store may take, in seconds. Reads of everything, and migrations, have longer bounds of their own. */
+export interface StoreBounds {
+  /** A statement. Default 10. */
+  readonly statementSeconds?: number
+  /** Waiting for a row that another transaction holds. Default 3. */
+  readonly lockSeconds?: number
+  /** A transaction in which nothing is asked. Default 10. */
+  readonly idleSeconds?: number
+  /** Waiting for a connection (default 10) or, on the embedded store, for the transactions before (default 60). */
+  readonly connectionSeconds?: number
+}
 
 export interface PawlOptions {
   /** A PostgreSQL server. Default: the embedded store. */
@@ -23,11 +36,7 @@ export interface PawlOptions {
   readonly connections?: number
   /** Named statements; off for poolers that cannot keep them. Default true. */
   readonly prepare?: boolean
-  /**
-   * How long, in seconds, a statement may take (default 10), wait for a row that another transaction holds (3), and a
-   * transaction may be idle (10). Questions about everything, and migrations, have longer bounds of their own.
-   */
-  readonly bounds?: Bounds
+  readonly bounds?: StoreBounds
   /** The largest payload or output. Default 1 MiB. */
   readonly maxPayloadBytes?: number
   /** Bring the schema up to date when opening. Default true. */
@@ -61,13 +70,19 @@ export const optionFields = {
 }
 
 const seconds = number({ from: 0.01, to: 86_400 })
-const boundFields = { statementSeconds: seconds, lockSeconds: seconds, idleSeconds: seconds }
+const boundFields = {
+  statementSeconds: seconds,
+  lockSeconds: seconds,
+  idleSeconds: seconds,
+  connectionSeconds: seconds,
+}
 
 export interface Store {
   readonly sql: Sql
   readonly aside?: Sql
   readonly messenger: Messenger | undefined
   readonly statements: Durations
+  readonly readiness: Readiness
   connections(): Connections
   tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   close(): Promise<void>
@@ -75,16 +90,21 @@ export interface Store {
 
 export async function openStore(options: PawlOptions): Promise<Store> {
   const schema = options.schema ?? 'pawl'
-  if (options.store !== undefined) return { ...oneConnection, statements: makeDurations(), ...options.store }
-  if (options.database === undefined) {
-    const statements = makeDurations()
-    const { driver, close } = await openEmbedded(options.folder)
-    return { ...oneConnection, statements, sql: timedSql(driver, statements, schema), close }
-  }
-  const { database, connections = 4, prepare = true } = options
+  const { database, connections = 4, prepare = true, bounds: { connectionSeconds, ...bounds } = {} } = options
   checkOptions(options.bounds ?? {}, boundFields, 'bounds')
-  const bounds = { ...usualBounds, ...options.bounds }
-  return serverStore(database, openPools(database, { connections, prepare, bounds }), schema)
+  const observing = makeObserving()
+  if (options.store !== undefined) return { ...oneConnection, ...observing, ...options.store }
+  if (database === undefined) {
+    const { driver, close } = await openEmbedded(options.folder, connectionSeconds)
+    return { ...oneConnection, ...observing, sql: observedSql(driver, observing, schema), close }
+  }
+  const pools = openPools(database, {
+    connections,
+    prepare,
+    bounds: { ...usualBounds, ...bounds },
+    ...(connectionSeconds !== undefined && { connectionSeconds }),
+  })
+  return serverStore(database, pools, schema)
 }
 
 /** The embedded store: nobody else can write to it, so nobody needs to be notified. */
@@ -96,13 +116,13 @@ const oneConnection = {
 
 /** A schema on a server that `pools` are connected to. */
 export function serverStore(url: string, pools: Pools, schema: string): Store {
-  const statements = makeDurations()
+  const observing = makeObserving()
   const { pool } = pools
   return {
-    sql: timedSql(pools.driver, statements, schema),
-    aside: timedSql(pools.aside, statements, schema),
+    sql: observedSql(pools.driver, observing, schema),
+    aside: observedSql(pools.aside, observing, schema),
     messenger: notifications(url, pools.driver, schema),
-    statements,
+    ...observing,
     connections() {
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool
       return { inUse: totalCount - idle, idle, waiting, most: pool.options.max }
@@ -112,11 +132,13 @@ export function serverStore(url: string, pools: Pools, schema: string): Store {
   }
 }
 
-function timedSql(driver: Driver, statements: Durations, schema: string): Sql {
-  return makeSql(
-    timed(driver, seconds => observe(statements, seconds)),
-    schema,
-  )
+type Observing = Pick<Store, 'statements' | 'readiness'>
+
+const makeObserving = (): Observing => ({ statements: makeDurations(), readiness: makeReadiness() })
+
+function observedSql(driver: Driver, { statements, readiness }: Observing, schema: string): Sql {
+  const { noteFault } = readiness
+  return makeSql(observed(driver, { noteSeconds: seconds => observe(statements, seconds), noteFault }), schema)
 }
 
 /** A caller's transaction as ours. */

@@ -18,8 +18,7 @@ import { checkedJson, checkId, checkOptions, type Fields } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { changePriority, request, why } from './job-control.ts'
-import { once } from './once.ts'
-import { again } from './split.ts'
+import { onceInTransaction } from './once.ts'
 import { onStage } from './stage-control.ts'
 import { toTaskView } from './view.ts'
 
@@ -70,22 +69,18 @@ export async function patchTask(
   check(context, patch, metadataFields, call)
   const taskId = checkId(id)
   const sql = context.within(call.tx)
-  const run = () =>
-    once(sql, call, [taskId, 'patch', patch], outer =>
-      outer.begin(async tx => {
-        const [task] = await lockTasks(tx, [taskId])
-        if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-        const edit = editOf(context, task.metadata, patch, call)
-        if (edit !== undefined) {
-          const { metadata, payload } = edit
-          const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
-          const ruling = { task, steps: [step], patch: { metadata, edit: true as const } }
-          await writeRulings(tx, [ruling], call.actor ?? 'operator')
-        }
-        return toTaskView((await getTask(tx, taskId))!)
-      }),
-    )
-  return sql.isTransaction ? run() : again(run)
+  return onceInTransaction(context, sql, call, [taskId, 'patch', patch], async tx => {
+    const [task] = await lockTasks(tx, [taskId])
+    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+    const edit = editOf(context, task.metadata, patch, call)
+    if (edit !== undefined) {
+      const { metadata, payload } = edit
+      const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
+      const ruling = { task, steps: [step], patch: { metadata, edit: true as const } }
+      await writeRulings(tx, [ruling], call.actor ?? 'operator')
+    }
+    return toTaskView((await getTask(tx, taskId))!)
+  })
 }
 
 function check(context: Context, patch: MetadataPatch, fields: Fields, call: ControlCall): void {

@@ -21,7 +21,7 @@ import { checkFiles } from './file-rules.ts'
 import { idTaken } from './id-taken.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
-import { type Idempotency, once } from './once.ts'
+import { type Idempotency, onceInTransaction } from './once.ts'
 import { demandQueues, queuesIn } from './queues.ts'
 import { produced } from './trace.ts'
 
@@ -101,13 +101,11 @@ export async function writeJob(
   }
   const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
-    const { view, queues } = await once(sql, call, request, outer =>
-      outer.begin(async tx => {
-        await fill(tx, await write(tx))
-        const { queues } = await driveOnce(tx, id, actor, book => show(book, plan))
-        return { view: await readJob({ ...context, sql: tx }, id), queues }
-      }),
-    )
+    const { view, queues } = await onceInTransaction(context, sql, call, request, async tx => {
+      await fill(tx, await write(tx))
+      const { queues } = await driveOnce(tx, id, actor, book => show(book, plan))
+      return { view: await readJob({ ...context, sql: tx }, id), queues }
+    })
     if (sql.isTransaction) await context.tellOnCommit(sql, queues)
     else {
       context.wake.tell(queues)

@@ -7,7 +7,7 @@ import { type Problem, problems } from '../kernel/problem.ts'
 import { admit, demand, refusePages } from './admit.ts'
 import { callOf, type Served } from './bind.ts'
 import { missing } from './not-found.ts'
-import { problemIn, tellBug } from './problems.ts'
+import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
 import type { Came } from './read-request.ts'
 
 /** `root`: where it is served, without a slash at its end. */
@@ -16,8 +16,10 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
     async scope => {
       scope.setErrorHandler((error: FastifyError, request, reply) => {
         const problem = problemIn(error)
-        if (problem === undefined) tellBug(log, error, request)
-        return send(reply, dialect.refuse(problem === undefined ? bug : faultOf(problem)))
+        if (problem !== undefined) return refuseIn(dialect, reply, problem)
+        const bug = { status: 500, code: 'BUG', details: { requestId: request.id } }
+        const message = `A bug in Pawl. ${tellBug(log, error, request)}`
+        return send(reply, dialect.refuse({ ...bug, message }))
       })
       const routes = routesOf(dialect, root)
       const why = missing(routes, root)
@@ -36,6 +38,7 @@ function routesOf({ routes, links }: Dialect, root: string): readonly DialectRou
 
 /** A problem that is found before a route is, in the words of whoever is spoken to there. */
 export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem): FastifyReply {
+  sayWhenToRetry(reply, problem)
   return send(reply, dialect.refuse(faultOf(problem)))
 }
 
@@ -74,8 +77,6 @@ function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answe
   }
   return reply.type(headers['content-type'] ?? 'application/json; charset=utf-8').send(JSON.stringify(body))
 }
-
-const bug = { status: 500, code: 'BUG', message: 'A fault in Pawl; the server’s log has it.', details: {} }
 
 /** A hint that points to the details, or to pages of ours, is left out: a dialect's client sees neither. */
 function faultOf({ status, code, message, details }: Problem): Fault {

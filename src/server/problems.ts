@@ -5,10 +5,19 @@ import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
+  sayWhenToRetry(reply, problem)
   return reply
     .status(problem.status)
     .type('application/problem+json')
     .send(JSON.stringify(bodyOf(problem, reply.server.prefix)))
+}
+
+/** How long a busy store is given; one that is full, away or read-only needs longer. */
+const busySeconds = 1
+const awaySeconds = 5
+
+export function sayWhenToRetry(reply: FastifyReply, { code, status }: Problem): void {
+  if (status === 503) reply.header('retry-after', code === 'STORE_BUSY' ? busySeconds : awaySeconds)
 }
 
 /** `root`: where Pawl's own routes are. */
@@ -21,20 +30,30 @@ export function problemHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const problem = problemIn(error)
     if (problem !== undefined) return sendProblem(reply, problem)
-    tellBug(log, error, request)
-    const bug = { type: 'about:blank', title: 'A fault in Pawl.', status: 500, detail: 'The server’s log has it.' }
+    const detail = tellBug(log, error, request)
+    const bug = {
+      type: 'about:blank',
+      title: 'A bug in Pawl.',
+      status: 500,
+      detail,
+      details: { requestId: request.id },
+    }
     return reply.status(500).type('application/problem+json').send(JSON.stringify(bug))
   }
 }
 
-export function tellBug(log: Log, error: Error, { headers: { traceparent }, method, url }: FastifyRequest): void {
+/** Returns the sentence with which whoever asked can find the line in the log. */
+export function tellBug(log: Log, error: Error, { id, headers: { traceparent }, method, url }: FastifyRequest): string {
   log('http.bug', {
+    level: 'error',
+    requestId: id,
     ...(traceparent !== undefined && { traceparent }),
     method,
     url,
     error: String(error),
     stack: error.stack,
   })
+  return `The server’s log describes it under the request id ${id}.`
 }
 
 /** What the asker may act on; undefined: a bug. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { dialects } from '../dialects/all.ts'
 import type { Pawl } from '../engine/engine.ts'
+import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
 import { bind, type Served } from './bind.ts'
@@ -68,6 +69,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
   const { maxBodyBytes, requestSeconds, dialects: names, rootDialect } = settings
   const app = fastify({
     bodyLimit: maxBodyBytes,
+    genReqId: () => newId(),
     requestTimeout: requestSeconds * 1000,
     http: {
       // Node takes the larger of the two for the whole request.

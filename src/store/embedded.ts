@@ -33,7 +33,7 @@ export interface Embedded {
 }
 
 /** Opens the store in `folder`, or in memory without one. */
-export async function openEmbedded(folder: string | undefined): Promise<Embedded> {
+export async function openEmbedded(folder: string | undefined, turnSeconds = 60): Promise<Embedded> {
   const unlock = folder === undefined ? () => {} : lockFolder(folder)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
@@ -47,7 +47,7 @@ export async function openEmbedded(folder: string | undefined): Promise<Embedded
     throw error
   }
   return {
-    driver: takingTurns(line.ask),
+    driver: takingTurns(line.ask, turnSeconds),
     async close() {
       await line.ask('', null).catch(() => {})
       await thread.terminate()
@@ -90,15 +90,24 @@ function talkTo(thread: Worker): { ask: Ask } {
   }
 }
 
-function takingTurns(ask: Ask): Driver {
+function takingTurns(ask: Ask, turnSeconds: number): Driver {
   // What a transaction sets going may outlive it: the mark is taken off when it ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
+  /** Only the wait is bounded. What has begun is never given up, because there is no other connection to go on with. */
   const turn = <T>(work: () => Promise<T>): Promise<T> => {
     if (inside.getStore()?.isOpen) return Promise.reject(new Problem('TRANSACTION_OPEN'))
-    const mine = last.then(work)
-    last = mine.catch(() => {})
-    return mine
+    return new Promise<T>((resolve, reject) => {
+      let isLate = false
+      const end = setTimeout(() => {
+        isLate = true
+        reject(new Problem('STORE_BUSY', { why: `other transactions took more than ${turnSeconds} s` }))
+      }, turnSeconds * 1000).unref()
+      last = last.then(() => {
+        clearTimeout(end)
+        return isLate ? undefined : work().then(resolve, reject)
+      })
+    })
   }
   return {
     isTransaction: false,

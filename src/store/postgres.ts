@@ -13,11 +13,13 @@ export interface PostgresOptions {
   /** Named statements are planned once per connection; off for poolers that cannot keep them. */
   readonly prepare: boolean
   readonly bounds: Required<Bounds>
+  /** How long to wait for a connection. Default 10. */
+  readonly connectionSeconds?: number
 }
 
 /** A connection that hangs is given up after the statement's bound, so work goes on within 15 seconds. */
 export const usualBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
-const connectSeconds = 10
+const usualConnectionSeconds = 10
 /** The server ends a statement that takes too long. If that is not heard of so much later, the connection is dead. */
 const spareSeconds = 2
 
@@ -49,15 +51,17 @@ export function openPools(url: string, options: PostgresOptions): Pools {
 }
 
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
+  const { connectionSeconds = usualConnectionSeconds } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connections,
     application_name: 'pawl',
-    connectionTimeoutMillis: connectSeconds * 1000,
+    connectionTimeoutMillis: ms(connectionSeconds),
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: parsers,
-    onConnect: async client => void (await bounded(client, { text: sessionSettings(options.bounds) }, connectSeconds)),
+    onConnect: async client =>
+      void (await bounded(client, { text: sessionSettings(options.bounds) }, connectionSeconds)),
   })
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { settle, storeOf } from '../../src/config/resolve.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 
 const bounded = { timeout: 300_000 }
@@ -44,6 +45,16 @@ test(
     assert.match(table.out, /^host +127\.0\.0\.2 +env HOST$/m)
   },
 )
+
+test('how long the store may take can be set by flag, environment and file, for both kinds of store', () => {
+  const flags = { statementSeconds: 5 }
+  const env = { PAWL_LOCK_SECONDS: '0.5', PAWL_CONNECTION_SECONDS: '20' }
+  const file = { name: 'pawl.config.json', says: { idleSeconds: 30 } }
+  const bounds = { statementSeconds: 5, lockSeconds: 0.5, idleSeconds: 30, connectionSeconds: 20 }
+  assert.deepEqual(storeOf(settle({ flags, env, file })).bounds, bounds)
+  const onServer = { ...env, DATABASE_URL: 'postgres://localhost/a' }
+  assert.deepEqual(storeOf(settle({ flags, env: onServer, file })).bounds, bounds)
+})
 
 test('a misspelt setting is refused with what may have been meant, a bad value with who said it', bounded, async t => {
   const misspelt = await place(t, 'pawl.config.json', '{ "prot": 1 }')

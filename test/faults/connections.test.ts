@@ -151,3 +151,19 @@ test('a transaction whose process is frozen is ended by the server, and others g
   await assert.rejects(stuck, { code: 'STORE_UNAVAILABLE' })
   assert.equal((await run.engine.job(id)).state, 'paused')
 })
+
+test('whoever waits for a held job under an idempotency key keeps no connection from others', bounded, async t => {
+  const run = await fresh(t)
+  const engine = await pawl({ database: run.url!, schema: run.schema, migrate: false, connections: 1 })
+  t.after(() => engine.close())
+  const { id } = await engine.submit({ name: 'held', stages: [{ name: 'a', task: 'a' }] })
+  const other = await openTransaction(run.sql)
+  await run.engine.pauseJob(id, { tx: other.tx })
+  const ended: string[] = []
+  const pausing = assert.rejects(engine.pauseJob(id, { idempotencyKey: 'k' }), { code: 'STORE_BUSY' })
+  const pause = pausing.then(() => ended.push('pause'))
+  await engine.enqueue('unrelated', 1).then(() => ended.push('enqueue'))
+  await pause
+  await other.commit()
+  assert.deepEqual(ended, ['enqueue', 'pause'])
+})

@@ -1,0 +1,38 @@
+/** A small file system in memory, which a test can fill. Mounting one needs root on Linux. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface SmallDisk {
+  readonly folder: string
+  /** Leaves so many bytes free. */
+  fill(spareBytes?: number): void
+  empty(): void
+  remove(): void
+}
+
+/** Undefined where this process may not mount anything. */
+export function smallDisk(megabytes: number): SmallDisk | undefined {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', folder], { stdio: 'ignore' })
+  } catch {
+    rmdirSync(folder)
+    return undefined
+  }
+  const ballast = join(folder, 'ballast')
+  return {
+    folder,
+    fill(spareBytes = 0) {
+      const { bavail, bsize } = statfsSync(folder)
+      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - spareBytes)))
+    },
+    empty: () => rmSync(ballast),
+    remove() {
+      execFileSync('umount', ['-l', folder], { stdio: 'ignore' })
+      rmdirSync(folder)
+    },
+  }
+}
