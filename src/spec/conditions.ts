@@ -1,12 +1,12 @@
-/**
- * Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. They are bounded in length and in
- * processor time, not in memory: one that doubles lists until it is stopped can take some 100 MB meanwhile.
- */
+/** Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. Their work is bounded. */
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { cel, withinProcessorSecond, wordsFor } from './cel.ts'
+import { cel, evaluateMetered, wordsFor } from './cel.ts'
+import { Meter } from './meter.ts'
 import { plainJson } from './plain-json.ts'
 
 export const longestCondition = 2000
+/** For one expression: some tenths of a second, and at most some 100 MB. */
+export const mostSteps = 3_000_000
 
 /** What an expression is for: to choose (`when`), to list (`forEach`), or to make something (`gives`). */
 export type Gives = 'boolean' | 'list' | 'anything'
@@ -46,12 +46,14 @@ export function stagesNamedIn(text: string): string[] {
 }
 
 /** The value of an expression, as plain JSON. Throws an Error that says in a few words why it has none. */
-export function evaluate(text: string, scope: Scope): unknown {
+export function evaluate(text: string, scope: Scope, meter = new Meter(mostSteps)): unknown {
   const fault = checkCondition(text)
   if (fault !== undefined) throw new Error(fault)
   try {
-    const run = cel.parse(text)
-    return withinProcessorSecond(() => plainJson(run({ input: scope.input, stages: scope.stages })))
+    const value = evaluateMetered(meter, text, { input: scope.input, stages: scope.stages })
+    // A list that holds the same list many times becomes as many copies.
+    meter.spendFor(value)
+    return plainJson(value)
   } catch (error) {
     throw new Error(wordsFor(error), { cause: error })
   }

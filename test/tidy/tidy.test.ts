@@ -61,6 +61,7 @@ const mayUse: Record<string, readonly string[]> = {
   '@cfworker/json-schema': ['spec'],
   '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
+  re2js: ['spec'],
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.
   '@opentelemetry/api': ['protocol', 'engine', 'worker'],
   'prom-client': ['server'],
