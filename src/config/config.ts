@@ -25,6 +25,10 @@ export interface PawlConfig {
   readonly schema?: string
   /** Connections to the PostgreSQL server. Default 4. */
   readonly connections?: number
+  /** Whether the database is a pooler such as PgBouncer that hands out connections by transaction. Default: detect. */
+  readonly pooler?: 'detect' | 'transaction' | 'none'
+  /** Behind a pooler, the PostgreSQL server itself, to hear of new work at once. Default: polling. */
+  readonly listenDatabase?: string
   /** How long a statement may take on the PostgreSQL server. Default 10. */
   readonly statementSeconds?: number
   /** How long to wait for a row that another transaction holds. Default 3. */

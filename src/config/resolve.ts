@@ -72,13 +72,21 @@ const strength = { flag: 3, env: 2, file: 1, default: 0 } as const
 
 /** The store: of a folder and a PostgreSQL server, the one that was said closer to the command. */
 export function storeOf({ values, sources }: Settled) {
-  const { database, data, schema, connections } = values
+  const { database, data, schema, connections, pooler, listenDatabase } = values
   const bounds = boundsOf(values)
   if (sources.database.from === 'flag' && sources.data.from === 'flag') {
     throw new Problem('COMMAND_INVALID', { why: '--database and --data name two stores: give one' })
   }
   const isServer = database !== undefined && strength[sources.database.from] >= strength[sources.data.from]
-  return isServer ? { database, schema, connections, bounds } : { folder: resolve(data), schema, bounds }
+  if (!isServer) return { folder: resolve(data), schema, bounds }
+  return {
+    database,
+    schema,
+    connections,
+    bounds,
+    ...(pooler !== undefined && { pooler }),
+    ...(listenDatabase !== undefined && { listenDatabase }),
+  }
 }
 
 function boundsOf({ statementSeconds, lockSeconds, idleSeconds, connectionSeconds }: PawlConfig) {

@@ -1,6 +1,6 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
-import { name, schemaName, serverUrl } from '../kernel/fields.ts'
+import { name, poolerModes, schemaName, serverUrl } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
@@ -146,6 +146,21 @@ export const settings = {
     env: 'PAWL_CONNECTIONS',
     default: 4,
     says: 'connections to the PostgreSQL server',
+  },
+  pooler: {
+    check: oneOf(poolerModes),
+    kind: 'text',
+    value: 'MODE',
+    env: 'PAWL_POOLER',
+    says: 'whether the database is a pooler such as PgBouncer: detect, transaction or none; default: detect',
+  },
+  listenDatabase: {
+    check: database,
+    kind: 'text',
+    value: 'URL',
+    env: 'PAWL_LISTEN_DATABASE',
+    says: 'behind a pooler, the PostgreSQL server itself, to hear of new work at once; default: polling',
+    secret: true,
   },
   statementSeconds: {
     check: bound,

@@ -1,9 +1,9 @@
 import type { FilesOptions } from '../files/files.ts'
-import { schemaName } from '../kernel/fields.ts'
+import { type PoolerMode, poolerModes, schemaName } from '../kernel/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
-import { notifications, notifyOnCommit } from '../store/notify.ts'
+import { type Listening, notifications, notifyOnCommit } from '../store/notify.ts'
 import { observed } from '../store/observed.ts'
 import { openPools, type Pools, usualBounds } from '../store/postgres.ts'
 import { makeReadiness, type Readiness } from '../store/readiness.ts'
@@ -36,6 +36,13 @@ export interface PawlOptions {
   readonly connections?: number
   /** Named statements; off for poolers that cannot keep them. Default true. */
   readonly prepare?: boolean
+  /**
+   * Whether `database` is a pooler such as PgBouncer that hands out connections by transaction. Default: it is found out.
+   * `none` is right for one that hands out whole sessions.
+   */
+  readonly pooler?: PoolerMode
+  /** Where to LISTEN, if `database` is a pooler: the server itself. Without it, news from other processes is polled for. */
+  readonly listenDatabase?: string
   readonly bounds?: StoreBounds
   /** The largest payload or output. Default 1 MiB. */
   readonly maxPayloadBytes?: number
@@ -58,6 +65,8 @@ export const optionFields = {
   schema: schemaName,
   connections: number({ from: 1, to: 100, whole: true }),
   prepare: oneOf([true, false]),
+  pooler: oneOf(poolerModes),
+  listenDatabase: text(2000),
   bounds: object,
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
   migrate: oneOf([true, false]),
@@ -90,7 +99,8 @@ export interface Store {
 
 export async function openStore(options: PawlOptions): Promise<Store> {
   const schema = options.schema ?? 'pawl'
-  const { database, connections = 4, prepare = true, bounds: { connectionSeconds, ...bounds } = {} } = options
+  const { database, connections = 4, prepare = true, pooler = 'detect', listenDatabase } = options
+  const { connectionSeconds, ...bounds } = options.bounds ?? {}
   checkOptions(options.bounds ?? {}, boundFields, 'bounds')
   const observing = makeObserving()
   if (options.store !== undefined) return { ...oneConnection, ...observing, ...options.store }
@@ -103,8 +113,11 @@ export async function openStore(options: PawlOptions): Promise<Store> {
     prepare,
     bounds: { ...usualBounds, ...bounds },
     ...(connectionSeconds !== undefined && { connectionSeconds }),
+    pooler,
   })
-  return serverStore(database, pools, schema)
+  const listening =
+    listenDatabase === undefined ? { url: database, pooler } : { url: listenDatabase, pooler: 'none' as const }
+  return serverStore(listening, pools, schema)
 }
 
 /** The embedded store: nobody else can write to it, so nobody needs to be notified. */
@@ -115,13 +128,13 @@ const oneConnection = {
 }
 
 /** A schema on a server that `pools` are connected to. */
-export function serverStore(url: string, pools: Pools, schema: string): Store {
+export function serverStore(listening: Listening, pools: Pools, schema: string): Store {
   const observing = makeObserving()
   const { pool } = pools
   return {
     sql: observedSql(pools.driver, observing, schema),
     aside: observedSql(pools.aside, observing, schema),
-    messenger: notifications(url, pools.driver, schema),
+    messenger: notifications(listening, pools.driver, schema),
     ...observing,
     connections() {
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool

@@ -57,3 +57,10 @@ export const settingFields = {
   keepSeconds: number({ from: 0, to: 100 * year }),
   deadLetter: oneOf(['exhausted', 'never']),
 } satisfies Fields
+
+/**
+ * Whether there is a pooler that hands out connections by transaction between us and the PostgreSQL server. `none` is also
+ * right for a pooler that hands out whole sessions.
+ */
+export const poolerModes = ['detect', 'transaction', 'none'] as const
+export type PoolerMode = (typeof poolerModes)[number]

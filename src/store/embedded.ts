@@ -40,7 +40,7 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   })
   const line = talkTo(thread)
   try {
-    await line.ask(narrowPlans, null)
+    for (const [name, value] of Object.entries(narrowPlans)) await line.ask(`set ${name} = '${value}'`, null)
   } catch (error) {
     await thread.terminate()
     unlock()

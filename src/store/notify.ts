@@ -1,9 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import type { PoolerMode } from '../kernel/fields.ts'
+import { isBehindPooler } from './pooler.ts'
 import type { Driver, Sql } from './sql.ts'
 
+export interface Listening {
+  readonly url: string
+  /** What may be between us and the server at this URL. */
+  readonly pooler: PoolerMode
+}
+
 /** The word of new work, over a server's LISTEN and NOTIFY: one connection that listens, the pool for sending. */
-export function notifications(url: string, driver: Driver, schema: string) {
+export function notifications(listening: Listening, driver: Driver, schema: string) {
   const channel = channelOf(schema)
   return {
     async send(queues: readonly string[]): Promise<void> {
@@ -11,7 +19,7 @@ export function notifications(url: string, driver: Driver, schema: string) {
       await driver.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
     },
     listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void {
-      void keepListening(url, channel, hear, signal)
+      if (listening.pooler !== 'transaction') void keepListening(listening, channel, hear, signal)
     },
   }
 }
@@ -31,10 +39,11 @@ async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
 
 /**
  * Listens until told to stop. A connection that breaks, or that does not answer any more, is made again. What was missed
- * meanwhile, polling finds.
+ * meanwhile, polling finds; and everything, where a pooler is in the way: there, LISTEN would stay behind on a connection
+ * of others.
  */
 async function keepListening(
-  url: string,
+  { url, pooler }: Listening,
   channel: string,
   hear: (queues: readonly string[]) => void,
   signal: AbortSignal,
@@ -54,6 +63,7 @@ async function keepListening(
     })
     try {
       await client.connect()
+      if (pooler === 'detect' && (await isBehindPooler(client, text => client.query(text)))) return void client.end()
       client.on('notification', ({ payload }) => hear(readQueues(payload)))
       await client.query(`listen "${channel}"`)
       // Whatever was said before is unknown, so everyone looks once.

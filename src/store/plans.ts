@@ -9,9 +9,14 @@
  */
 import type { Sql } from './sql.ts'
 
-export const narrowPlans = `
-  set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set enable_memoize = off; set jit = off;
-  set plan_cache_mode = force_generic_plan`
+export const narrowPlans = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_memoize: 'off',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+}
 
 /** For questions about everything: lists, depths, integrity. The planner is free again, for this transaction. */
 export function widely<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {

@@ -3,7 +3,9 @@
  * by the server, and each statement also by this side, because a server that is frozen or cut off bounds nothing.
  */
 import pg from 'pg'
+import type { PoolerMode } from '../kernel/fields.ts'
 import { narrowPlans } from './plans.ts'
+import { isBehindPooler } from './pooler.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Bounds, Driver } from './sql.ts'
 import { asProblem, isBroken } from './store-fault.ts'
@@ -15,6 +17,8 @@ export interface PostgresOptions {
   readonly bounds: Required<Bounds>
   /** How long to wait for a connection. Default 10. */
   readonly connectionSeconds?: number
+  /** Default: detect. */
+  readonly pooler?: PoolerMode
 }
 
 /** A connection that hangs is given up after the statement's bound, so work goes on within 15 seconds. */
@@ -50,8 +54,14 @@ export function openPools(url: string, options: PostgresOptions): Pools {
   return { pool, driver, aside: aside.driver, close }
 }
 
+/** What a pool has found out about the way to its server: undefined before the first connection. */
+interface Way {
+  isPooled: boolean | undefined
+}
+
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
-  const { connectionSeconds = usualConnectionSeconds } = options
+  const { connectionSeconds = usualConnectionSeconds, bounds, pooler = 'detect' } = options
+  const way: Way = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connections,
@@ -60,43 +70,62 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: parsers,
-    onConnect: async client =>
-      void (await bounded(client, { text: sessionSettings(options.bounds) }, connectionSeconds)),
+    onConnect: async client => {
+      const ask = (text: string) => bounded(client, { text }, connectionSeconds)
+      way.isPooled ??= await isBehindPooler(client, ask)
+      if (!way.isPooled) await ask(settings(bounds, 'session'))
+    },
   })
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
   // So would one that breaks at any other moment, such as between two statements. Whoever uses it hears of it anyway.
   pool.on('connect', client => client.on('error', () => {}))
-  return { pool, driver: poolDriver(pool, options) }
+  return { pool, driver: poolDriver(pool, options, way) }
 }
 
-function sessionSettings({ statementSeconds, lockSeconds, idleSeconds }: Required<Bounds>): string {
-  return `${narrowPlans};
-    set statement_timeout = '${ms(statementSeconds)}ms'; set lock_timeout = '${ms(lockSeconds)}ms';
-    set idle_in_transaction_session_timeout = '${ms(idleSeconds)}ms'`
+/** Plans and bounds as statements; `local`: for the transaction only. */
+function settings(bounds: Bounds, scope: 'session' | 'local'): string {
+  const all = { ...narrowPlans, ...timeouts(bounds) }
+  return Object.entries(all)
+    .map(([name, value]) => `set ${scope} ${name} = '${value}'`)
+    .join('; ')
 }
 
-/** For one transaction, in the round trip that begins it. */
-function beginWith({ statementSeconds, lockSeconds, idleSeconds }: Bounds): string {
-  const settings = [
-    statementSeconds === undefined ? '' : `; set local statement_timeout = '${ms(statementSeconds)}ms'`,
-    lockSeconds === undefined ? '' : `; set local lock_timeout = '${ms(lockSeconds)}ms'`,
-    idleSeconds === undefined ? '' : `; set local idle_in_transaction_session_timeout = '${ms(idleSeconds)}ms'`,
-  ]
-  return `begin${settings.join('')}`
+function timeouts({ statementSeconds, lockSeconds, idleSeconds }: Bounds): Record<string, string> {
+  return {
+    ...(statementSeconds !== undefined && { statement_timeout: `${ms(statementSeconds)}ms` }),
+    ...(lockSeconds !== undefined && { lock_timeout: `${ms(lockSeconds)}ms` }),
+    ...(idleSeconds !== undefined && { idle_in_transaction_session_timeout: `${ms(idleSeconds)}ms` }),
+  }
+}
+
+/** For one transaction, in the round trip that begins it. Behind a pooler the session has set nothing before. */
+function beginWith(usual: Bounds, own: Bounds, isPooled: boolean): string {
+  if (isPooled) return `begin; ${settings({ ...usual, ...own }, 'local')}`
+  const changed = Object.entries(timeouts(own)).map(([name, value]) => `; set local ${name} = '${value}'`)
+  return `begin${changed.join('')}`
 }
 
 const ms = (seconds: number) => Math.max(1, Math.round(seconds * 1000))
 
-function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions): Driver {
-  const nameOf = statementNames(prepare)
+function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, way: Way): Driver {
+  const named = statementNames()
+  const nameOf = (text: string) => (prepare && !way.isPooled ? named(text) : undefined)
   const usual = bounds.statementSeconds
+  const begin = <T>(client: pg.PoolClient, work: (driver: Driver) => Promise<T>, own: Bounds) => {
+    const seconds = own.statementSeconds ?? usual
+    return inTransaction(client, nameOf, work, seconds, beginWith(bounds, own, way.isPooled === true))
+  }
   return {
     isTransaction: false,
-    query: (text, values) => withClient(pool, client => send(client, nameOf, text, values, usual)),
+    query: (text, values) =>
+      withClient(pool, client =>
+        way.isPooled
+          ? begin(client, driver => driver.query(text, values), {})
+          : send(client, nameOf, text, values, usual),
+      ),
     script: text => withClient(pool, async client => void (await bounded(client, { text }, usual))),
-    begin: (work, own = {}) =>
-      withClient(pool, client => inTransaction(client, nameOf, work, { ...bounds, ...own }, own)),
+    begin: (work, own = {}) => withClient(pool, client => begin(client, work, own)),
   }
 }
 
@@ -119,11 +148,11 @@ async function inTransaction<T>(
   client: pg.PoolClient,
   nameOf: NameOf,
   work: (driver: Driver) => Promise<T>,
-  { statementSeconds }: Required<Bounds>,
-  own: Bounds,
+  statementSeconds: number,
+  beginning: string,
 ): Promise<T> {
   const ask = (text: string) => bounded(client, { text }, statementSeconds)
-  await ask(beginWith(own))
+  await ask(beginning)
   const driver = withSavepoints({
     query: (text, values) => named(() => send(client, nameOf, text, values, statementSeconds)),
     script: text => named(async () => void (await ask(text))),
@@ -185,10 +214,9 @@ function socketOf(client: pg.ClientBase): { destroy(): void } {
 
 type NameOf = (text: string) => string | undefined
 
-function statementNames(prepare: boolean): NameOf {
+function statementNames(): (text: string) => string {
   const names = new Map<string, string>()
   return text => {
-    if (!prepare) return undefined
     const name = names.get(text) ?? `pawl_${names.size}`
     names.set(text, name)
     return name

@@ -99,7 +99,7 @@ test('a full disk is named, /readyz says so, and both recover when there is room
   assert.deepEqual(await ready(), [200, undefined, false])
   disk.fill()
   const refusal = await eventually('a write is refused', async () => {
-    const answer = await enqueue(`${large}${Math.random()}`)
+    const answer = await enqueue(large)
     return answer[0] === 201 ? undefined : answer
   })
   assert.deepEqual(refusal, [503, 'STORE_FULL', true])

@@ -112,7 +112,7 @@ async function preparePlace({ version, settings = {}, folder }: ClusterOptions):
 }
 
 /** PostgreSQL refuses to run as root. The user must be a known one, since initdb looks its name up. */
-function ordinaryUser(): { uid?: number; gid?: number } {
+export function ordinaryUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const known = readFileSync('/etc/passwd', 'utf8').split('\n')
   const line = known.find(entry => entry.startsWith('nobody:'))

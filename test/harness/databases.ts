@@ -1,12 +1,19 @@
 /**
- * The databases that tests run on: PostgreSQL 15 and 18, and the embedded store. A test file runs on one database at a
- * time. `npm test` uses PostgreSQL 18; `npm run test:all` repeats the file on the other two.
+ * The databases that tests run on: PostgreSQL 15 and 18, the embedded store, and PostgreSQL 18 behind PgBouncer. A test
+ * file runs on one database at a time. `npm test` uses PostgreSQL 18; `npm run test:all` repeats the file on 15 and embedded, and stories behind PgBouncer.
  */
 import { startCluster } from './cluster.ts'
+import { hasPgBouncer, startPgBouncer } from './pgbouncer.ts'
 import type { PostgresVersion } from './postgres-binaries.ts'
 
-export type DatabaseName = 'postgres 15' | 'postgres 18' | 'embedded'
-export const everyDatabase: readonly DatabaseName[] = ['postgres 18', 'postgres 15', 'embedded']
+export type DatabaseName = 'postgres 15' | 'postgres 18' | 'embedded' | 'pgbouncer'
+export const everyDatabase: readonly DatabaseName[] = ['postgres 18', 'postgres 15', 'embedded', 'pgbouncer']
+
+/** The databases that a file is repeated on. A pooler changes only how statements reach the server, so stories suffice. */
+export function otherDatabases(file: string): readonly DatabaseName[] {
+  const isStory = file.startsWith('test/stories/')
+  return ['postgres 15', 'embedded', ...(isStory && hasPgBouncer ? (['pgbouncer'] as const) : [])]
+}
 
 /** Given by hand to run a single file with plain `node`; the runner calls `selectDatabase`. */
 let selected = (process.env.PAWL_TEST_DATABASE ?? 'postgres 18') as DatabaseName
@@ -57,13 +64,31 @@ export function serverUrl(version: PostgresVersion = selected === 'postgres 15' 
   return running
 }
 
+let bouncer: Promise<string> | undefined
+
+/** PostgreSQL 18 through PgBouncer. */
+export function bouncerUrl(): Promise<string> {
+  const given = process.env.PAWL_TEST_PGBOUNCER
+  if (given !== undefined) return Promise.resolve(given)
+  bouncer ??= serverUrl(18).then(async url => (await startPgBouncer(url)).url)
+  return bouncer
+}
+
 /** Starts the servers that all test processes share. */
 export async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
   const clusters = await Promise.all(
     ([15, 18] as const).map(version => startCluster({ version, settings: quickSettings })),
   )
+  const pooler = hasPgBouncer ? await startPgBouncer(clusters[1]!.url) : undefined
+  if (pooler === undefined) console.error('PgBouncer was not found, so nothing is tested behind a pooler.')
   return {
-    env: Object.fromEntries(clusters.map(({ version, url }) => [`PAWL_TEST_POSTGRES_${version}`, url])),
-    stop: async () => void (await Promise.all(clusters.map(cluster => cluster.stop()))),
+    env: {
+      ...Object.fromEntries(clusters.map(({ version, url }) => [`PAWL_TEST_POSTGRES_${version}`, url])),
+      ...(pooler !== undefined && { PAWL_TEST_PGBOUNCER: pooler.url }),
+    },
+    async stop() {
+      await pooler?.stop()
+      await Promise.all(clusters.map(cluster => cluster.stop()))
+    },
   }
 }

@@ -6,7 +6,7 @@ import { type Store, serverStore } from '../../src/engine/open-store.ts'
 import { openEmbedded } from '../../src/store/embedded.ts'
 import { openPools, usualBounds } from '../../src/store/postgres.ts'
 import { type Driver, makeSql } from '../../src/store/sql.ts'
-import { type DatabaseName, serverUrl } from './databases.ts'
+import { bouncerUrl, type DatabaseName, serverUrl } from './databases.ts'
 import { atProcessEnd } from './process-end.ts'
 
 export interface SharedStore {
@@ -43,7 +43,7 @@ async function embedded(): Promise<SharedStore> {
 }
 
 async function server(name: Exclude<DatabaseName, 'embedded'>): Promise<SharedStore> {
-  const url = await serverUrl(name === 'postgres 15' ? 15 : 18)
+  const url = name === 'pgbouncer' ? await bouncerUrl() : await serverUrl(name === 'postgres 15' ? 15 : 18)
   const pools = openPools(url, { connections: 4, prepare: true, bounds: usualBounds })
   // A test that mocks timers would leave the pool's own timers running, and they would end connections that are in use.
   Object.assign(pools.pool.options, { idleTimeoutMillis: 0, connectionTimeoutMillis: 0 })
@@ -54,7 +54,7 @@ async function server(name: Exclude<DatabaseName, 'embedded'>): Promise<SharedSt
       const [main, aside] = [closable(pools.driver), closable(pools.aside)]
       const own = { ...pools, driver: main.driver, aside: aside.driver }
       const close = async () => void (await Promise.all([main.close(), aside.close()]))
-      return { ...serverStore(url, { ...own, close }, schema) }
+      return { ...serverStore({ url, pooler: 'detect' }, { ...own, close }, schema) }
     },
     close: pools.close,
   }

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type DatabaseName, everyDatabase, startServers } from '../harness/databases.ts'
+import { type DatabaseName, everyDatabase, otherDatabases, startServers } from '../harness/databases.ts'
 import { type Run, type RunResult, runPool } from './pool.ts'
 import { failureLines, fileLine, isGood, longestLines, titleList, totalLine } from './summary.ts'
 import { tierOf } from './tiers.ts'
@@ -64,7 +64,7 @@ export async function runTests(build: string, wanted: Wanted): Promise<boolean> 
   const others = (run: RunResult): readonly Run[] => {
     const isRepeated = isAll && wanted.database === undefined && run.database === 'postgres 18'
     if (!isRepeated || !run.usesDatabase || tierOf(run.file) !== 'quick') return []
-    return everyDatabase.filter(name => name !== run.database).map(name => ({ file: run.file, database: name }))
+    return otherDatabases(run.file).map(name => ({ file: run.file, database: name }))
   }
   console.log(`${files.length} files, seed ${seed}`)
   await runPool(

@@ -38,6 +38,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'database',
     'schema',
     'connections',
+    'pooler',
+    'listenDatabase',
     'statementSeconds',
     'lockSeconds',
     'idleSeconds',
