@@ -1,19 +1,43 @@
 /** Looks at a store as a doctor would: what is wrong, and what to do about it. It changes nothing. */
 
 import type { Examination, Finding } from '../protocol/operations.ts'
-import { clockSkew, pinnedSnapshots, schemaDrift, serverVersion, wornTables } from '../store/examine.ts'
+import {
+  clockSkew,
+  holdingSlots,
+  longTransactions,
+  preparedTransactions,
+  schemaDrift,
+  serverVersion,
+  wornTables,
+} from '../store/examine.ts'
+import { feedLag } from '../store/feed.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { staleQueues } from '../store/stale.ts'
 import type { Context } from './context.ts'
 
-const pinnedSeconds = 60
+/** From where on something is worth a word. */
+export interface Thresholds {
+  readonly longSeconds: number
+  /** What the slot of a standby that follows closely stays far below. */
+  readonly slotTransactions: number
+  readonly slotBytes: number
+}
+
+const usual: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
 const skewSeconds = 2
 
-export async function examine({ sql, oneConnection }: Context): Promise<Examination> {
+export async function examine(
+  { sql, oneConnection }: Context,
+  thresholds: Partial<Thresholds> = {},
+): Promise<Examination> {
+  const { longSeconds, slotTransactions, slotBytes } = { ...usual, ...thresholds }
   const found = await Promise.all([
     schemaDrift(sql).then(drift => drift.map(drifted)),
     brokenRules(sql).then(broken => broken.map(brokenRule)),
-    pinnedSnapshots(sql, pinnedSeconds).then(pinned => pinned.map(pinnedSnapshot)),
+    feedLag(sql).then(seconds => (seconds > longSeconds ? [feedBehind(seconds)] : [])),
+    longTransactions(sql, longSeconds).then(long => long.map(longTransaction)),
+    preparedTransactions(sql, longSeconds).then(prepared => prepared.map(preparedTransaction)),
+    holdingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
     wornTables(sql).then(worn => worn.map(wornTable)),
     clockSkew(sql).then(skew => (Math.abs(skew) > skewSeconds ? [skewed(skew)] : [])),
     staleQueues(sql, 60).then(stale => stale.map(staleQueue)),
@@ -38,10 +62,32 @@ const brokenRule = ({ rule, entityId, found }: Found<typeof brokenRules>): Findi
   todo: 'Keep the row and its history as evidence and report it; no request of Pawl’s can have caused this.',
 })
 
-const pinnedSnapshot = ({ pid, who, state, seconds, query }: Found<typeof pinnedSnapshots>): Finding => ({
+const feedBehind = (seconds: number): Finding => ({
   grade: 'warning',
-  what: `A snapshot is pinned for ${Math.round(seconds)} s by ${who} (pid ${pid}, ${state}): ${query}`,
-  todo: `It keeps dead rows alive and holds the event feed back. End it: select pg_terminate_backend(${pid}).`,
+  what: `The event feed is held back: its next event is ${Math.round(seconds)} s old.`,
+  todo: 'An older transaction still runs, in any database of the server. If none is named here, this user may not see it: grant it pg_read_all_stats.',
+})
+
+const longTransaction = ({ pid, who, database, state, seconds, query }: Found<typeof longTransactions>): Finding => ({
+  grade: 'warning',
+  what: `A transaction is open for ${Math.round(seconds)} s: ${who} on database ${database} (pid ${pid}, ${state}): ${query}`,
+  todo: `It keeps dead rows alive and may hold the event feed back. End it: select pg_terminate_backend(${pid}).`,
+})
+
+const preparedTransaction = ({ gid, owner, database, seconds }: Found<typeof preparedTransactions>): Finding => ({
+  grade: 'warning',
+  what: `A transaction is prepared for ${Math.round(seconds)} s and not ended: '${gid}' of ${owner} on database ${database}.`,
+  todo: `It holds its locks and the event feed, also after a restart. In that database: commit prepared '${gid}', or rollback prepared '${gid}'.`,
+})
+
+const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof holdingSlots>): Finding => ({
+  grade: 'warning',
+  what: [
+    `Replication slot ${name} (${active ? 'in use' : 'not in use'})`,
+    `keeps ${Math.round(walBytes / 1_048_576)} MiB of write-ahead log`,
+    `and the dead rows of ${heldTransactions ?? 'no'} transactions.`,
+  ].join(' '),
+  todo: `It can fill the disk. If nobody needs it any more: select pg_drop_replication_slot('${name}').`,
 })
 
 const wornTable = ({ name, live, dead, bytes }: Found<typeof wornTables>): Finding => ({

@@ -15,6 +15,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
+import { feedLag } from '../store/feed.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
 import { usualBounds } from '../store/postgres.ts'
@@ -26,7 +27,7 @@ import { checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
 import { deleteTask } from './delete-task.ts'
-import { examine } from './doctor.ts'
+import { examine, type Thresholds } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { watchFeed } from './feed-watch.ts'
 import { makeFigures } from './figures.ts'
@@ -242,6 +243,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       moves: await readTotals(context.sql),
       queues: await queueDepths(context.sql),
       deadLetters: await countDeadLetters(context.sql),
+      feedLagSeconds: await feedLag(context.sql),
     }),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
@@ -261,7 +263,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** Resolves if the store accepts writes; else throws the problem, within a second. */
     ready: () => context.readiness.check(context.aside),
     brokenRules: () => brokenRules(context.sql),
-    doctor: () => examine(context),
+    doctor: (thresholds?: Partial<Thresholds>) => examine(context, thresholds),
     context,
     close,
     [Symbol.asyncDispose]: close,

@@ -83,6 +83,11 @@ function sharedMetrics(registry: Registry) {
   const held = gauge('pawl_queue_held', 'Tasks that a worker holds.')
   const oldest = gauge('pawl_queue_oldest_due_seconds', 'How long the oldest due task has been waiting.')
   const deadLetters = new Gauge({ name: 'pawl_dlq_count', help: 'Dead letters now. Of all processes.', registers })
+  const feedLag = new Gauge({
+    name: 'pawl_feed_lag_seconds',
+    help: 'Age of the oldest event that the feed cannot show yet. Of all processes.',
+    registers,
+  })
   let latencies: readonly Series[] = []
   addHistogram(
     registry,
@@ -94,6 +99,7 @@ function sharedMetrics(registry: Registry) {
   return (totals: Totals | undefined) => {
     for (const metric of [...moves.map(({ counter }) => counter), ended, due, scheduled, held, oldest]) metric.reset()
     deadLetters.remove()
+    feedLag.remove()
     latencies = totals === undefined ? [] : latencySeries(totals.moves)
     if (totals === undefined) return
     for (const { type, what, n } of totals.moves) {
@@ -107,6 +113,7 @@ function sharedMetrics(registry: Registry) {
       oldest.set({ queue }, depth.oldestSeconds ?? 0)
     }
     deadLetters.set(totals.deadLetters)
+    feedLag.set(totals.feedLagSeconds)
   }
 }
 

@@ -3,28 +3,67 @@ import { fingerprint, guardsSql, migrations } from './migrate.ts'
 import { widely } from './plans.ts'
 import type { Sql } from './sql.ts'
 
-export interface PinnedSnapshot {
+export interface LongTransaction {
   readonly pid: number
   readonly who: string
+  readonly database: string
   readonly state: string
   readonly seconds: number
   readonly query: string
 }
 
-/** Whoever keeps old row versions alive, and so holds back vacuum and the event feed, for longer than `seconds`. */
-export function pinnedSnapshots(sql: Sql, seconds: number): Promise<PinnedSnapshot[]> {
-  return sql<PinnedSnapshot>`
+/**
+ * Sessions of any database whose transaction has been open for longer than `seconds`. They keep old row versions alive,
+ * and those that have written hold back the event feed.
+ */
+export function longTransactions(sql: Sql, seconds: number): Promise<LongTransaction[]> {
+  return sql<LongTransaction>`
     select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who,
-           coalesce(state, backend_type) as state,
+           coalesce(datname::text, 'none') as database, coalesce(state, backend_type) as state,
            extract(epoch from clock_timestamp() - xact_start)::float8 as seconds, left(query, 80) as query
       from pg_stat_activity
      where pid <> pg_backend_pid() and xact_start < clock_timestamp() - make_interval(secs => ${seconds}::float8)
        and (backend_xid is not null or backend_xmin is not null)
-     union all
-    select coalesce(active_pid, 0), slot_name::text, 'replication slot', 0,
-           'xmin ' || coalesce(xmin, catalog_xmin)::text
-      from pg_replication_slots where not active and coalesce(xmin, catalog_xmin) is not null
      order by seconds desc limit 20`
+}
+
+export interface PreparedTransaction {
+  readonly gid: string
+  readonly owner: string
+  readonly database: string
+  readonly seconds: number
+}
+
+/** Transactions that were prepared for a commit in two phases, and that nobody has ended for longer than `seconds`. */
+export function preparedTransactions(sql: Sql, seconds: number): Promise<PreparedTransaction[]> {
+  return sql<PreparedTransaction>`
+    select gid, owner::text as owner, database::text as database,
+           extract(epoch from clock_timestamp() - prepared)::float8 as seconds
+      from pg_prepared_xacts
+     where prepared < clock_timestamp() - make_interval(secs => ${seconds}::float8)
+     order by prepared limit 20`
+}
+
+export interface HoldingSlot {
+  readonly name: string
+  readonly active: boolean
+  /** How many transactions have begun since the oldest whose rows it keeps alive; null: it keeps none. */
+  readonly heldTransactions: number | null
+  readonly walBytes: number
+}
+
+/** Replication slots that keep row versions, or so much write-ahead log that the disk may fill up. */
+export function holdingSlots(sql: Sql, heldTransactions: number, walBytes: number): Promise<HoldingSlot[]> {
+  return sql<HoldingSlot>`
+    select * from (
+      select slot_name::text as name, active,
+             greatest(age(xmin), age(catalog_xmin)) as held_transactions,
+             case when pg_is_in_recovery() or restart_lsn is null then 0
+                  else pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) end::float8 as wal_bytes
+        from pg_replication_slots) as slot
+     where (not active and held_transactions is not null)
+        or held_transactions > ${heldTransactions}::int or wal_bytes > ${walBytes}::float8
+     order by wal_bytes desc limit 20`
 }
 
 export interface WornTable {

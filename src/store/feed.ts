@@ -53,6 +53,19 @@ export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | u
   return row
 }
 
+/**
+ * For how many seconds the feed has been held back: the age of the oldest event that it cannot show yet, because a
+ * transaction that is older still runs, in whichever database of the server. 0: it shows everything.
+ */
+export async function feedLag(sql: Sql): Promise<number> {
+  const [row] = await sql<{ seconds: number }>`
+    select extract(epoch from clock_timestamp() - at)::float8 as seconds
+      from pawl.change
+     where tx >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx, n limit 1`
+  return Math.max(0, row?.seconds ?? 0)
+}
+
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
 /** Of a feed of which little is wanted, so many events are looked through at a time, and so often for one answer. */
