@@ -189,10 +189,12 @@ export interface TaskCount {
 /** The tasks of these stages by their states, counted one by one. */
 export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskCount[]> {
   return sql`
-    select t.stage_id, t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
+    select s.id as stage_id, counted.*
       from unnest(${stageIds}::uuid[]) as s (id)
-      join pawl.task t on t.stage_id = any(array[s.id])
-     group by 1, 2, 3`
+     cross join lateral (
+       select t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
+         from pawl.task t where t.stage_id = s.id
+        group by 1, 2) as counted`
 }
 
 /** The job of a stage or of a task; null: there is none. */

@@ -2,7 +2,7 @@ import type { TaskError } from '../kernel/decide.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import { type Frame, type Paging, rowsOf, totalOf } from './paging.ts'
-import { widely } from './plans.ts'
+import { heldTask, widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
 export interface TaskRow {
@@ -65,7 +65,7 @@ export interface TaskFilter {
 }
 
 export function listTasks(sql: Sql, filter: TaskFilter, paging: Paging): Promise<TaskRow[]> {
-  return askTasks(sql, filter, rowsOf('*', 'id', paging))
+  return askTasks(sql, filter, rowsOf('v.*', 'id', paging))
 }
 
 export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> {
@@ -76,6 +76,9 @@ export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> 
 /**
  * What ended badly is found through `trouble`, however rare it is among the rest. Moments are told in milliseconds: what
  * was made within the last of them was made by then.
+ *
+ * Each stage that is asked for is looked through by itself, in the order of the index, and only as far as the page goes.
+ * Asked for together, the planner would rather go through all tasks of the store until it has found a page of them.
  */
 function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
   const troubled =
@@ -83,15 +86,20 @@ function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[
   const source = troubled
     ? '(select v.* from pawl.trouble x join pawl.task_view v on v.id = x.task_id)'
     : 'pawl.task_view'
+  const isOfStages = filter.stageId !== null || filter.jobId !== null
   return widely(
     sql,
     tx => tx<Row>`
     ${frame.head}
-      from ${literal(source)} as v
-     where (${filter.ids}::uuid[] is null or id = any(${filter.ids}::uuid[]))
-       and (${filter.stageId}::uuid is null or stage_id = ${filter.stageId}::uuid)
-       and (${filter.jobId}::uuid is null or stage_id = any(array(
-              select id from pawl.stage where job_id = ${filter.jobId}::uuid)))
+      from unnest(case when ${isOfStages}::boolean
+                       then array(select id from pawl.stage
+                                   where (${filter.stageId}::uuid is null or id = ${filter.stageId}::uuid)
+                                     and (${filter.jobId}::uuid is null or job_id = ${filter.jobId}::uuid))
+                       else array[null::uuid] end) as asked (stage)
+     cross join lateral (
+    select v.* from ${literal(source)} as v
+     where (not ${isOfStages}::boolean or v.stage_id = asked.stage)
+       and (${filter.ids}::uuid[] is null or id = any(${filter.ids}::uuid[]))
        and (${filter.queue}::text is null or queue = ${filter.queue})
        and (${filter.type}::text is null or type = ${filter.type})
        and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
@@ -103,6 +111,7 @@ function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[
             or date_trunc('milliseconds', created_at) <= ${filter.createdTo}::timestamptz)
        and (${frame.before}::uuid is null or id < ${frame.before}::uuid)
        and (${frame.after}::uuid is null or id > ${frame.after}::uuid)
+     ${frame.order} limit ${frame.limit}::int + ${frame.offset}::int) as v
      ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
   )
 }
@@ -133,7 +142,7 @@ export function queueDepths(sql: Sql): Promise<QueueRow[]> {
     ), held as (
       select t.lane_id, count(*) as held
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
+       cross join lateral ${heldTask} as t
        group by t.lane_id
     )
     select l.queue, coalesce(sum(w.due) filter (where l.open), 0)::bigint as due, coalesce(sum(w.scheduled), 0)::bigint as scheduled,

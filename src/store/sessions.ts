@@ -1,7 +1,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, sent, termsOfLease, type Won, wonColumns } from './claimed.ts'
-import { widely } from './plans.ts'
+import { heldTask, widely } from './plans.ts'
 import { among, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -85,11 +85,10 @@ export function listSessions(sql: Sql, withinSeconds: number): Promise<WorkerRow
     with seen as (
       select * from pawl.session where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
     ), held as (
-      select t.owner, l.queue, count(*)::int as leases
+      select t.owner, t.queue, count(*)::int as leases
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = won.id and t.epoch = won.epoch and t.lease_until is not null
-        join pawl.lane l on l.id = t.lane_id
-       group by t.owner, l.queue
+       cross join lateral ${heldTask} as t
+       group by t.owner, t.queue
     ), holding as (
       select owner, sum(leases)::int as leases, json_object_agg(queue, leases order by queue) as by_queue
         from held group by owner

@@ -16,6 +16,8 @@ export interface TcpProxy {
   reset(): void
   /** Holds what the server sends for so long, and then passes it on in one piece. */
   coalesceMs: number
+  /** The port that new connections are passed on to. */
+  target: number
 }
 
 interface Pair {
@@ -28,7 +30,7 @@ export async function tcpProxy(t: TestContext, port: number): Promise<TcpProxy> 
   const pairs = new Set<Pair>()
   let isAllFrozen = false
   const proxy = createServer(client => {
-    const pair: Pair = { client, server: connect(port, '127.0.0.1'), isFrozen: isAllFrozen }
+    const pair: Pair = { client, server: connect(self.target, '127.0.0.1'), isFrozen: isAllFrozen }
     pairs.add(pair)
     const end = () => {
       // A frozen connection tells nobody that its other end is gone.
@@ -78,6 +80,7 @@ export async function tcpProxy(t: TestContext, port: number): Promise<TcpProxy> 
       }
     },
     coalesceMs: 0,
+    target: port,
   }
   t.after(() => {
     for (const { client, server } of pairs) {

@@ -76,7 +76,8 @@ export async function runTests(build: string, wanted: Wanted): Promise<boolean> 
       fileSeconds: 900,
       onEnd(run) {
         ended.push(run)
-        for (const line of [fileLine(run), ...failureLines(run)]) console.log(line)
+        const notes = words.length > 0 && isGood(run) ? run.notes.map(note => `  ${note}`) : []
+        for (const line of [fileLine(run), ...failureLines(run), ...notes]) console.log(line)
         return others(run)
       },
     },

@@ -29,6 +29,7 @@ const fullFolders = [
   'test/faults',
   'test/kubernetes',
   'test/model',
+  'test/scale',
 ]
 
 /** Files that change something process-wide, with the reason. Each runs in a process of its own. */

@@ -1,0 +1,116 @@
+/**
+ * A small installation under load, for faults to be done to: a server with a babysitter and a worker, producers that write
+ * down what was acknowledged, and a reader that follows the event feed. What it has seen is checked against the tables by
+ * `checkTables`, which uses none of the engine's code.
+ */
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startBabysitter } from '../../src/babysitter/babysitter.ts'
+import { connect } from '../../src/client/client.ts'
+import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { Problem, willPass } from '../../src/kernel/problem.ts'
+import { startServer } from '../../src/server/server.ts'
+import type { JobSpec } from '../../src/spec/job-spec.ts'
+import { defineTask, startWorker } from '../../src/worker/index.ts'
+import { eventually } from '../harness/eventually.ts'
+import { checkTables, type Seen } from './check-tables.ts'
+
+export interface RigOptions {
+  /** How the installation reaches its database. */
+  readonly store: PawlOptions
+  /** How the checker reaches it: past every proxy. */
+  readonly directUrl: () => string
+  readonly schema: string
+  /** More servers that producers may ask. */
+  readonly servers?: readonly string[]
+  /** A standby that was promoted may lack what was acknowledged last, if it followed asynchronously. */
+  readonly mayLose?: boolean
+}
+
+const job: JobSpec = {
+  name: 'rig',
+  stages: [
+    { name: 'first', task: 'note', payloads: [1, 2] },
+    { name: 'second', task: 'note', when: 'stages.first.output.all(n, n > 0)', forEach: 'stages.first.output' },
+  ],
+}
+
+/** Runs under load, does `fault` to it, waits until it has recovered by itself, and checks everything. */
+export async function underFault(t: TestContext, options: RigOptions, fault: () => Promise<void>): Promise<void> {
+  const engine = await pawl({ ...options.store, schema: options.schema, migrate: false })
+  const server = await startServer(engine, { port: 0 })
+  const babysitter = startBabysitter(engine)
+  const note = defineTask({ type: 'note', leaseSeconds: 5, handler: (n: number) => n })
+  const worker = startWorker(engine, [note], { waitSeconds: 1, concurrency: 4 })
+  t.after(async () => {
+    await worker.stop(0)
+    await babysitter.stop()
+    await server.close()
+    await engine.close()
+  })
+  const ending = new AbortController()
+  const seen: Seen = { tasks: [], jobs: [], events: [], gone: 0 }
+  const urls = [server.url, ...(options.servers ?? [])]
+  const producing = urls.map(url => produce(url, seen, ending.signal))
+  const following = follow(engine, seen, ending.signal)
+  await eventually('work is being done', () => seen.tasks.length > 50)
+  await fault()
+  const healedAt = performance.now()
+  const client = connect({ server: server.url, patienceSeconds: 60 })
+  const probe = await client.enqueue('note', 1)
+  await eventually('a new task is done', async () => (await client.task(probe.id)).state === 'succeeded', 60)
+  t.diagnostic(`recovered ${((performance.now() - healedAt) / 1000).toFixed(1)} s after the fault ended: ${t.name}`)
+  ending.abort()
+  await Promise.all(producing)
+  await checkTables({ ...options, url: options.directUrl(), seen, follow: () => following.caughtUp() })
+  following.stop()
+}
+
+/** Through the client that programs use: it repeats what was not answered, under the same key. */
+async function produce(url: string, seen: Seen, signal: AbortSignal): Promise<void> {
+  const client = connect({ server: url, patienceSeconds: 60 })
+  for (let round = 0; !signal.aborted; round++) {
+    const tasks = await client.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ type: 'note', payload: n })))
+    seen.tasks.push(...tasks.map(({ id }) => id))
+    if (round % 5 === 0) seen.jobs.push((await client.submit(job)).id)
+    await sleep(20)
+  }
+}
+
+/** Reads the feed from its start, page by page, and goes on from its last cursor, whatever happens in between. */
+function follow(engine: Pawl, seen: Seen, signal: AbortSignal) {
+  let cursor: string | undefined
+  let isStopped = false
+  let emptyPages = 0
+  const read = async () => {
+    try {
+      const page = await engine.events({ limit: 500, ...(cursor !== undefined && { cursor }) })
+      cursor = page.next
+      seen.events.push(...page.items.map(({ entityId, seq }) => `${entityId} ${seq}`))
+      emptyPages = page.items.length === 0 ? emptyPages + 1 : 0
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'CURSOR_GONE') {
+        // What was read before is of another history: start again.
+        cursor = undefined
+        seen.gone += 1
+        seen.events.length = 0
+      } else if (!willPass(error)) throw error
+    }
+  }
+  const reading = (async () => {
+    while (!isStopped) {
+      await read()
+      await sleep(signal.aborted ? 50 : 10)
+    }
+  })()
+  return {
+    async caughtUp() {
+      emptyPages = 0
+      await eventually('the feed has been read', () => emptyPages > 5)
+    },
+    stop() {
+      isStopped = true
+      return reading
+    },
+  }
+}
