@@ -20,14 +20,14 @@ for (const name of readdirSync(join(root, 'examples')).filter(file => file.endsW
 }
 
 test('the pipeline leaves out what its input does not ask for, and optimization also without an evaluation', () => {
-  const { stages, staleSeconds } = parseJobSpec(textOf('async-pipeline/pipeline.yaml'))
+  const { stages, deadlineSeconds } = parseJobSpec(textOf('async-pipeline/pipeline.yaml'))
   const names = ['ingest', 'classify', 'neutralize', 'brief', 'summary', 'evaluation', 'optimization']
   assert.deepEqual(
     stages.map(({ name }) => name),
     names,
   )
   assert.ok(stages.every(({ onFailure, gives }) => onFailure === 'continue' || gives !== undefined))
-  assert.equal(staleSeconds, 7200)
+  assert.equal(deadlineSeconds, 7200)
 
   const runs = (name: string, input: unknown, evaluation = 'succeeded') => {
     const { when } = stages.find(stage => stage.name === name)!

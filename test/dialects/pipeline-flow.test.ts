@@ -67,18 +67,22 @@ test('flow chart', bounded, async t => {
   })
 
   for (const [index, name] of stageNames.entries()) {
-    await t.test(`cancelled during ${name}: no stage behind it starts, and what came before stays`, async () => {
-      const run = await r.run({ enable_evaluation: true, enable_auto_optimize: true }, { [name]: 'hold' })
-      await eventually('it is known to run', async () => (await r.api.job(run.id)).current_stage === name)
-      assert.equal((await r.api.cancel(run.id)).body.cancelled, true)
-      // Asked again while it stops, the answer is the same.
-      const again = (await r.api.cancel(run.id)).body
-      assert.ok(again.cancelled || again.reason === 'Job is already cancelled')
-      const job = await run.ended()
-      const done = stageNames.slice(0, index)
-      assert.deepEqual([job.status, job.current_stage, run.ran()], ['cancelled', name, [...done, name]])
-      for (const each of done) assert.equal(job.stage_progress[each]?.status, 'completed')
-      for (const each of stageNames.slice(index)) assert.equal(job.stage_progress[each]?.status, 'skipped')
-    })
+    await t.test(
+      `cancelled during ${name}: it has failed, no stage behind it starts, and what came before stays`,
+      async () => {
+        const run = await r.run({ enable_evaluation: true, enable_auto_optimize: true }, { [name]: 'hold' })
+        await eventually('it is known to run', async () => (await r.api.job(run.id)).current_stage === name)
+        assert.equal((await r.api.cancel(run.id)).body.cancelled, true)
+        // Asked again while it stops, the answer is the same.
+        const again = (await r.api.cancel(run.id)).body
+        assert.ok(again.cancelled || again.reason === 'Job is already cancelled')
+        const job = await run.ended()
+        const done = stageNames.slice(0, index)
+        assert.deepEqual([job.status, job.current_stage, run.ran()], ['cancelled', name, [...done, name]])
+        for (const each of done) assert.equal(job.stage_progress[each]?.status, 'completed')
+        assert.equal(job.stage_progress[name]?.status, 'failed')
+        for (const each of stageNames.slice(index + 1)) assert.equal(job.stage_progress[each]?.status, 'skipped')
+      },
+    )
   }
 })

@@ -1,7 +1,7 @@
 /** A server, and a worker with stub handlers for the stages of the default pipeline; what they do a request says. */
 import type { TestContext } from 'node:test'
 import type { SyncPort } from '../../src/protocol/sync.ts'
-import { defineTask, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
+import { defineTask, Skip, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
 import { eventually, type Latch, latch } from '../harness/eventually.ts'
 import { type Served, type ServedOptions, served } from '../harness/served.ts'
 import { type Job, type PipelineClient, pipelineClient, type Started } from './pipeline-client.ts'
@@ -9,8 +9,8 @@ import { type Job, type PipelineClient, pipelineClient, type Started } from './p
 export const stageNames = ['ingest', 'classify', 'neutralize', 'brief', 'evaluation', 'optimization'] as const
 export type StageName = (typeof stageNames)[number]
 
-/** `hold`: it waits until the test lets it go on, or until it is told to stop. */
-export type Doing = 'complete' | 'partial' | 'throw' | 'hold'
+/** `hold`: waits until the test lets it go on or it is told to stop. `persist`: waits, but does not stop when told. */
+export type Doing = 'complete' | 'partial' | 'throw' | 'skip' | 'hold' | 'persist' | 'persist then partial'
 
 interface Called {
   readonly name: StageName
@@ -58,16 +58,17 @@ export function stubs(t: TestContext): Stubs {
         const doing = config.doing?.[name] ?? 'complete'
         called.push({ name, token: config.token, payload })
         if (doing === 'throw') throw new Error(`${name} broke`)
-        if (doing === 'partial') {
-          return { status: 'partial', metrics: { total: 2, failed: 1 }, errors: [`${name} left one out`] }
-        }
-        if (doing === 'hold') {
+        if (doing === 'skip') throw new Skip(`nothing to ${name}`)
+        if (doing === 'hold' || doing.startsWith('persist')) {
           const { begun, go } = latchOf(config.token, name)
           begun.open()
           const told = new Promise<never>((_, stop) => {
-            signal.addEventListener('abort', () => stop(signal.reason))
+            if (doing === 'hold') signal.addEventListener('abort', () => stop(signal.reason))
           })
           await Promise.race([go.opened, told])
+        }
+        if (doing.endsWith('partial')) {
+          return { status: 'partial', metrics: { total: 2, failed: 1 }, errors: [`${name} left one out`] }
         }
         return { status: 'completed', metrics: { total: 2, success: 2 }, errors: [] }
       },

@@ -1,8 +1,8 @@
 /** The async pipeline through its own routes: every row of its document’s tables, by name. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { failStale } from '../../src/babysitter/job-chores.ts'
-import { succeedTasks } from '../../src/store/settle.ts'
+import { test } from 'node:test'
+import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
+import { startTasks } from '../../src/store/settle.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Job } from './pipeline-client.ts'
 import { type Doing, type Rig, rig, type StageName, stageNames } from './pipeline-rig.ts'
@@ -100,7 +100,7 @@ test('transition table', bounded, async t => {
       const job = await run.ended()
       assert.deepEqual([job.status, job.current_stage], ['cancelled', 'classify'])
       assert.ok(job.finished_at !== null)
-      assert.deepEqual(statusesIn(job), { ...every('skipped'), ingest: 'completed' })
+      assert.deepEqual(statusesIn(job), { ...every('skipped'), ingest: 'completed', classify: 'failed' })
       assert.deepEqual(job.errors, [{ stage: 'classify', message: 'Job was cancelled' }])
       assert.deepEqual(run.ran(), ['ingest', 'classify'])
     },
@@ -161,6 +161,11 @@ test('stage table', bounded, async t => {
     assert.deepEqual(optimization, { status: 'skipped', duration_ms: 0, metrics: {}, errors: [] })
   })
 
+  await t.test('skipped: a stage whose worker skipped it; the job is completed all the same', async () => {
+    const ended = await (await r.run({}, { brief: 'skip' })).ended()
+    assert.deepEqual([ended.status, ended.stage_progress.brief?.status], ['completed', 'skipped'])
+  })
+
   await t.test('a stage is as long as its handler took', async () => {
     const run = await r.run({}, { ingest: 'hold' })
     await run.held('ingest')
@@ -173,31 +178,74 @@ test('stage table', bounded, async t => {
   })
 })
 
-/** Its first task was done, and whoever wrote that down died before it looked at the job. */
-async function orphan(t: TestContext): Promise<{ r: Rig; id: string }> {
+test('stage table after a cancel', bounded, async t => {
   const r = await rig(t)
-  const { body } = await r.api.start()
-  const claimed = await r.engine.claims({ worker: 'w', queues: ['ingest'] })
-  await succeedTasks(
-    r.sql,
-    claimed.map(task => ({ ...task, outcome: 'succeeded' as const })),
-  )
-  return { r, id: body.job_id }
-}
+  r.work()
+  const cancelledDuring = async (name: StageName, doing: Doing) => {
+    const run = await r.run(all, { [name]: doing })
+    await eventually('it is known to run', async () => (await r.api.job(run.id)).current_stage === name)
+    assert.equal((await r.api.cancel(run.id)).body.cancelled, true)
+    if (doing !== 'hold') run.letGo(name)
+    return run.ended()
+  }
 
-test(
-  'stale: a job that is stuck for more than two hours is FAILED, with the words of the document',
-  bounded,
-  async t => {
-    const { r, id } = await orphan(t)
+  await t.test(
+    'completed: a stage that finished although its job was cancelled meanwhile, with its metrics',
+    async () => {
+      const job = await cancelledDuring('classify', 'persist')
+      assert.equal(job.status, 'cancelled')
+      assert.deepEqual(statusesIn(job), { ...every('skipped'), ingest: 'completed', classify: 'completed' })
+      assert.deepEqual(job.stage_progress.classify?.metrics, { total: 2, success: 2 })
+    },
+  )
+
+  await t.test('partial: a stage that finished with some errors although its job was cancelled meanwhile', async () => {
+    const job = await cancelledDuring('classify', 'persist then partial')
+    assert.deepEqual(statusesIn(job), { ...every('skipped'), ingest: 'completed', classify: 'partial' })
+  })
+
+  await t.test('failed: a stage that the cancel interrupted; only stages that were not run are skipped', async () => {
+    const job = await cancelledDuring('neutralize', 'hold')
+    const begun = { ingest: 'completed', classify: 'completed', neutralize: 'failed' }
+    assert.deepEqual(statusesIn(job), { ...every('skipped'), ...begun })
+  })
+
+  await t.test('failed: a stage that was cancelled before its job knew that it had begun', async () => {
+    const idle = await rig(t)
+    const { body } = await idle.api.start()
+    const [held] = await idle.engine.claims({ worker: 'w', queues: ['ingest'] })
+    await startTasks(idle.sql, [held!], ['w'])
+    await idle.engine.cancelJob(body.job_id, { mode: 'hard' })
+    assert.deepEqual(statusesIn(await idle.api.job(body.job_id)), { ...every('skipped'), ingest: 'failed' })
+  })
+})
+
+test('stale jobs', bounded, async t => {
+  const timedOut = 'Job timed out or was orphaned'
+
+  await t.test('a job that no worker starts within two hours is FAILED, with the words of the document', async () => {
+    const r = await rig(t)
+    const { body } = await r.api.start()
     await r.advance(7199)
-    await failStale.run(r.engine.context)
-    assert.equal((await r.api.job(id)).status, 'pending')
+    await jobDeadlines.run(r.engine.context)
+    assert.equal((await r.api.job(body.job_id)).status, 'pending')
     await r.advance(2)
-    await failStale.run(r.engine.context)
-    const job = await r.api.job(id)
-    assert.equal(job.status, 'failed')
-    assert.equal(job.errors.at(-1)?.message, 'Job timed out or was orphaned')
+    await jobDeadlines.run(r.engine.context)
+    const job = await r.api.job(body.job_id)
+    assert.deepEqual([job.status, job.errors], ['failed', [{ stage: null, message: timedOut }]])
+    assert.deepEqual(statusesIn(job), every('skipped'))
     assert.ok(job.finished_at !== null)
-  },
-)
+  })
+
+  await t.test('a job that runs for more than two hours is FAILED, however busy it is', async () => {
+    const r = await rig(t)
+    r.work()
+    const run = await r.run({}, { classify: 'hold' })
+    await eventually('it is known to run', async () => (await r.api.job(run.id)).current_stage === 'classify')
+    await r.advance(7201)
+    await jobDeadlines.run(r.engine.context)
+    const job = await run.ended()
+    assert.deepEqual([job.status, job.errors.at(-1)], ['failed', { stage: 'classify', message: timedOut }])
+    assert.deepEqual(statusesIn(job), { ...every('skipped'), ingest: 'completed', classify: 'failed' })
+  })
+})

@@ -14,6 +14,8 @@ export interface Seen {
   readonly endsAs?: string | null
   readonly gate?: object | null
   readonly calledOffFrom?: string | null
+  readonly progress?: Record<'total' | 'good' | 'bad' | 'partial' | 'skipped', number>
+  readonly startedAt?: string | null
   readonly runAt?: string
 }
 
@@ -31,6 +33,10 @@ const calledOff = (seen: Seen) => {
   }
   return seen.calledOffFrom ? from[seen.calledOffFrom]! : 'ABORTED'
 }
+
+/** Its workers skipped every task that it had. An event does not know that. */
+const wasSkipped = ({ progress }: Seen) =>
+  progress !== undefined && progress.total > 0 && progress.skipped === progress.total
 
 const tables: Record<DialectName, { job: Table<JobState>; stage: Table<StageState>; task: Table<TaskState> }> = {
   marie: {
@@ -139,11 +145,17 @@ const tables: Record<DialectName, { job: Table<JobState>; stage: Table<StageStat
       pending: null,
       running: 'running',
       stopping: 'running',
-      succeeded: 'completed',
+      succeeded: seen => (wasSkipped(seen) ? 'skipped' : 'completed'),
       partial: 'partial',
       failed: 'failed',
       skipped: 'skipped',
-      cancelled: 'skipped',
+      cancelled: seen => {
+        const { progress, startedAt } = seen
+        if (progress === undefined || wasSkipped(seen)) return 'skipped'
+        if (startedAt === null && progress.good === 0) return 'skipped'
+        if (progress.bad > 0) return 'failed'
+        return progress.partial > 0 ? 'partial' : 'completed'
+      },
     },
     job: {
       created: 'pending',

@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parse } from 'yaml'
-import { failStale } from '../../src/babysitter/job-chores.ts'
+import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
-import { succeedTasks } from '../../src/store/settle.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { begin, movesIn } from '../harness/job-in.ts'
 import { claim, say, stageOf, type Word, workOff } from '../harness/jobs.ts'
@@ -216,30 +215,17 @@ test('pipeline 003, stage: a stage that threw is failed, and its error can be re
   assert.equal((await f.engine.task(held!.id)).error!.message, 'the feed is gone')
 })
 
-test('pipeline 003, stale: an orphan without progress for two hours is FAILED, "timed out or was orphaned"', async t => {
-  const { f, id } = await submitted(t, plain)
-  const held = await claim(f, ['ingest'])
-  // Its worker's report arrives, and whoever wrote it down dies before it looks at the job.
-  await succeedTasks(
-    f.sql,
-    held.map(task => ({ ...task, outcome: 'succeeded' as const })),
-  )
-  await f.advance(7100)
-  await failStale.run(f.engine.context)
-  assert.equal((await f.engine.job(id)).state, 'pending')
-  await f.advance(101)
-  await failStale.run(f.engine.context)
-  const { state, cause } = await f.engine.job(id)
-  assert.deepEqual([state, cause], ['failed', 'Job timed out or was orphaned'])
-})
-
-test('pipeline 003, stale: work that only lacks a worker, or is in hand, is not an orphan', async t => {
-  const { f, id } = await submitted(t, plain)
-  await f.advance(7201)
-  await failStale.run(f.engine.context)
-  assert.equal((await f.engine.job(id)).state, 'pending')
+test('pipeline 003, stale: a run that is older than two hours has timed out, whether or not a worker began it', async t => {
+  const { f, id: begun } = await submitted(t, plain)
   await begin(f, 'ingest')
-  await f.advance(7201)
-  await failStale.run(f.engine.context)
-  assert.equal((await f.engine.job(id)).state, 'running')
+  const { id: idle } = await f.engine.submit({ ...(parse(example) as JobSpec), input: plain })
+  await f.advance(7100)
+  await jobDeadlines.run(f.engine.context)
+  const states = async () => [(await f.engine.job(idle)).state, (await f.engine.job(begun)).state]
+  assert.deepEqual(await states(), ['pending', 'running'])
+  await f.advance(101)
+  await jobDeadlines.run(f.engine.context)
+  assert.deepEqual(await states(), ['expired', 'stopping'])
+  await f.engine.cancelJob(begun, { mode: 'hard' })
+  assert.deepEqual(await states(), ['expired', 'expired'])
 })

@@ -22,7 +22,8 @@ const results = before.map(name => `"${name}": {"state": stages.${name}.state, "
 
 export const defaultPipeline: JobSpec = {
   name: 'pipeline',
-  staleSeconds: 7200,
+  // By its age: also of a run that no worker has begun.
+  deadlineSeconds: 7200,
   stages: [
     ...before.map(name => work(name)),
     { name: 'summary', gives: `{${results.join(', ')}}` },

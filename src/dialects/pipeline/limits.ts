@@ -5,12 +5,13 @@ A request may name a pipeline of the server’s settings: \`{"pipeline": "nightl
 job’s input. For the stages of the original its fields are checked and filled in; for other pipelines only the two
 switches are.
 
-A job that is paused, compensating or stopping is \`running\`, one that expired is \`failed\`. A stage that was called
-off is \`skipped\`, also if it had begun. Stages that have not begun, and those without tasks (gates, values, the
-summary), are not in \`stage_progress\`; what undoes others is not either.
+A job that is paused, compensating or stopping is \`running\`, one that expired is \`failed\`. Stages that have not
+begun, and those without tasks (gates, values, the summary), are not in \`stage_progress\`; what undoes others is not
+either.
 
-A stage that was skipped does not make the job \`partial\`, and is shown as \`skipped\`, also where nobody asked for
-it.
+\`skipped\` is a stage that was not run: its condition was false, its worker skipped it, or its job ended first. It
+does not make the job \`partial\`. A stage that was running when its job was cancelled or timed out is shown as it
+ended: \`completed\` or \`partial\` if its handler finished all the same, \`failed\` if it was interrupted.
 
 Any number of runs may be under way at once.
 
@@ -40,8 +41,9 @@ that is not from 1 to 1000, are refused (422).
 A cancel tells the handler that runs and gives it 30 seconds; until it has stopped, the job is \`running\`. Asked
 again meanwhile, it is \`{"cancelled": true}\` again.
 
-A job is stale when nothing of it has moved for two hours, nothing is in hand and nothing could be claimed: not by its
-age, and not because it waits for a worker.
+A run of the default pipeline that has not ended two hours after its start was asked for is \`failed\`, with the error
+“Job timed out or was orphaned”, also if no worker ever began it. A handler that runs is told, and has 30 seconds to
+stop. Other pipelines set their own \`deadlineSeconds\`, or \`staleSeconds\` for a job that has come to a halt.
 
 The stream tells each stage when it begins and when it has ended, once, also to whoever comes later; its data also
 names the stage, its times and the trace. Every event has an id: with \`Last-Event-ID\` it goes on behind it, and

@@ -72,7 +72,7 @@ export const shownStages = ({ stages }: JobView) => stages.filter(({ kind, task 
 /** What has begun or ended, by its name. */
 export function stageProgress(look: Look, stages: readonly StageView[]): Record<string, StageProgress> {
   const shown = stages.flatMap(stage => {
-    const status = wordFor(words.stage, stage, look.now)
+    const status = wordFor(words.stage, { ...stage, startedAt: firstStart(look, stage) }, look.now)
     return status === null ? [] : [[stage.name, { status, ...resultOf(look, stage) }] as const]
   })
   return Object.fromEntries(shown)
@@ -80,15 +80,22 @@ export function stageProgress(look: Look, stages: readonly StageView[]): Record<
 
 function resultOf({ tasks, now }: Look, stage: StageView): Omit<StageProgress, 'status'> {
   const mine = tasks.filter(({ stageId }) => stageId === stage.id)
-  const begins = [stage, ...mine].flatMap(({ startedAt }) => (startedAt === null ? [] : [Date.parse(startedAt)]))
+  const begin = firstStart({ tasks }, stage)
   const end = stage.endedAt === null ? now : Date.parse(stage.endedAt)
   const { total, good, bad, partial, skipped } = stage.progress
   const metrics = total === 1 && mine.length === 1 ? metricsOf(mine[0]!) : { total, good, bad, partial, skipped }
   return {
-    duration_ms: begins.length === 0 ? 0 : Math.max(0, Math.round(end - Math.min(...begins))),
+    duration_ms: begin === null ? 0 : Math.max(0, Math.round(end - Date.parse(begin))),
     metrics: total === 0 ? {} : metrics,
     errors: [...(stage.error === null ? [] : [stage.error.message]), ...mine.toReversed().flatMap(errorsOfTask)],
   }
+}
+
+/** A cancel may come between the start of a task and the move of its stage, which then has no start of its own. */
+function firstStart({ tasks }: Pick<Look, 'tasks'>, stage: StageView): string | null {
+  const mine = tasks.filter(({ stageId }) => stageId === stage.id)
+  const starts = [stage, ...mine].flatMap(({ startedAt }) => startedAt ?? [])
+  return starts.sort()[0] ?? null
 }
 
 /** What the handler has returned as such; on the way, what it told of its progress. */
@@ -114,6 +121,7 @@ export function errorsOf(look: Look): JobError[] {
 }
 
 function endedBecause({ state, cause, endedAt, stages }: JobView): string | null {
+  if (state === 'expired') return 'Job timed out or was orphaned'
   if (state === 'cancelled')
     return cause === null || cause === 'cancel' ? 'Job was cancelled' : `Job was cancelled: ${cause}`
   return endedAt !== null && stages.some(({ calledOffFrom }) => calledOffFrom !== null) ? cause : null
