@@ -39,6 +39,51 @@ test('a task lost before its start is charged nothing, and comes back to be hand
   assert.deepEqual([(await run.engine.task(id)).losses, (await run.engine.task(id)).state], [0, 'assigned'])
 })
 
+/** Workers claim the task and vanish before they start it, so many times in a row. */
+async function loseBeforeStart(run: Fresh, queue: string, times: number): Promise<void> {
+  const look = watchful(run)
+  for (let n = 0; n < times; n++) {
+    assert.equal((await run.sync({ queues: [queue], claim: 1 })).claimed.length, 1, `claim ${n + 1}`)
+    await run.advance(21)
+    assert.equal((await look()).rescued, 1)
+  }
+}
+
+test('a task that every worker loses before it starts ends as a dead letter; ten such losses count as one', async t => {
+  const run = await fresh(t)
+  const { id, queue } = await taskIn(run, 'queued', { retry: { losses: 2 } })
+  await loseBeforeStart(run, queue, 9)
+  assert.equal((await run.engine.task(id)).losses, 0)
+  await loseBeforeStart(run, queue, 1)
+  assert.deepEqual([(await run.engine.task(id)).losses, (await run.engine.task(id)).state], [1, 'retrying'])
+  await loseBeforeStart(run, queue, 9)
+  assert.equal((await run.engine.task(id)).state, 'retrying')
+  await loseBeforeStart(run, queue, 1)
+  const { state, losses, deadLetter } = await run.engine.task(id)
+  assert.deepEqual([state, losses, deadLetter?.reasonCode], ['dead_lettered', 2, 'infrastructure_failure'])
+})
+
+test('a start, a release or a new round ends a row of losses before a start', async t => {
+  const run = await fresh(t)
+  const { id, queue } = await taskIn(run, 'queued', { retry: { delaySeconds: 0 } })
+  const breaks = [
+    async (epoch: number) => run.sync({ settled: [{ id, epoch, outcome: 'released' as const }] }),
+    async (epoch: number) => run.sync({ settled: [{ id, epoch, outcome: 'failed' as const }] }),
+    async () => {
+      await run.engine.cancel(id, { mode: 'hard' })
+      await run.engine.resume(id)
+    },
+  ]
+  for (const breakRow of breaks) {
+    await loseBeforeStart(run, queue, 9)
+    const [held] = (await run.sync({ queues: [queue], claim: 1 })).claimed
+    await breakRow(held!.epoch)
+    await run.advance(5)
+  }
+  await loseBeforeStart(run, queue, 9)
+  assert.equal((await run.engine.task(id)).losses, 0)
+})
+
 test('a payload that kills every worker ends as a dead letter, its neighbours pay nothing', async t => {
   const run = await fresh(t)
   const look = watchful(run)

@@ -10,7 +10,7 @@ import { type TaskMove, type TaskState, taskLifecycle } from './task.ts'
 const states = statesOf(taskLifecycle)
 
 function facts(state: TaskState, change: Partial<TaskFacts> = {}): TaskFacts {
-  return { state, failures: 2, losses: 1, cancelling: false, settings: defaultSettings, ...change }
+  return { state, failures: 2, losses: 1, lostBeforeStart: 0, cancelling: false, settings: defaultSettings, ...change }
 }
 
 /** From every state: the move is granted exactly where the table has it; a refusal says where it is and what exists. */

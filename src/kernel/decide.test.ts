@@ -19,7 +19,7 @@ import { taskLifecycle } from './task.ts'
 const settings = { ...defaultSettings, jitter: false }
 
 function facts(change: Partial<TaskFacts> = {}): TaskFacts {
-  return { state: 'running', failures: 0, losses: 0, cancelling: false, settings, ...change }
+  return { state: 'running', failures: 0, losses: 0, lostBeforeStart: 0, cancelling: false, settings, ...change }
 }
 
 const failed = (error: Partial<NonNullable<Report['error']>> = {}): Report => ({
@@ -195,6 +195,25 @@ test('a task that loses its worker again and again is set aside as infrastructur
   )
   const never = facts({ losses: 2, settings: { ...settings, deadLetter: 'never' } })
   assert.deepEqual(ruled(loseLease(never, { charged: true })).to, ['failed'])
+})
+
+test('of the losses before a start, the tenth in a row is charged, if the babysitter could see', () => {
+  const lost = (lostBeforeStart: number, charged = true) =>
+    ruled(loseLease(facts({ state: 'assigned', lostBeforeStart }), { charged })).patch
+  assert.deepEqual(lost(8), { losses: 0, careful: true, runInSeconds: 0 })
+  assert.deepEqual(lost(9), { losses: 1, careful: true, runInSeconds: 0 })
+  assert.deepEqual(lost(9, false), { losses: 0, careful: true, runInSeconds: 0 })
+  assert.deepEqual(lost(10), { losses: 1, careful: true, runInSeconds: 0 }, 'the tenth could not be seen')
+})
+
+test('a task that is never started is set aside when its charged losses are used up', () => {
+  const last = facts({ state: 'assigned', losses: 2, lostBeforeStart: 9 })
+  const { to, patch } = ruled(loseLease(last, { charged: true }))
+  assert.deepEqual([to, patch.deadLetter], [['dead_lettered'], { reasonCode: 'infrastructure_failure' }])
+  const never = { ...last, settings: { ...settings, deadLetter: 'never' as const } }
+  assert.deepEqual(ruled(loseLease(never, { charged: true })).to, ['failed'])
+  const oneBudget = { ...last, losses: 0, failures: 2, settings: { ...settings, losses: null } }
+  assert.deepEqual(ruled(loseLease(oneBudget, { charged: true })).to, ['dead_lettered'])
 })
 
 test('a loss that is not charged never ends a task, however many it had', () => {

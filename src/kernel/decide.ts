@@ -52,6 +52,8 @@ export interface TaskFacts {
   readonly state: TaskState
   readonly failures: number
   readonly losses: number
+  /** How often in a row it was lost before it was started, since a loss was last charged. */
+  readonly lostBeforeStart: number
   /** A soft cancel was asked for, and the task is held. */
   readonly cancelling: boolean
   /** It undoes what another task did: what sets it aside is a reason of its own. */
@@ -148,14 +150,20 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
   return deadLettered(reasonCode, error, cause, { failures })
 }
 
+/** So many losses before a start, one after another, are charged as one. */
+export const lossesBeforeStart = 10
+
 /**
- * A lease that ran out. Only a task that was running is charged; one lost before its start comes back careful, for
- * it may be the one that killed its worker, or just its neighbour.
+ * A lease that ran out. A task that was running is charged. One that was lost before its start comes back careful, for
+ * it may be the one that killed its worker, or just its neighbour; it is charged only when that has happened many times
+ * in a row, so that no task is claimed for ever by workers that never start it.
  */
 export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean; why?: string }): Verdict {
   const cause = 'lease_lost'
   const error = { message: why ?? 'The worker stopped renewing its lease.' }
-  const losses = facts.losses + (charged && facts.state === 'running' ? 1 : 0)
+  const isLastOfRow = facts.lostBeforeStart + 1 >= lossesBeforeStart && !facts.cancelling
+  const counts = facts.state === 'running' || isLastOfRow
+  const losses = facts.losses + (charged && counts ? 1 : 0)
   if (facts.cancelling) return calledOff(error, cause, { losses })
   const { settings } = facts
   const isSpent = settings.losses === null ? facts.failures + losses >= settings.attempts : losses >= settings.losses

@@ -43,6 +43,16 @@ interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
   readonly typeSettings: Partial<TaskSettings> | null
 }
 
+/** Counts the uncharged losses at the end of the history of an assigned task, with only claims between them. */
+const lostBeforeStart = literal(`(
+  with moves as (
+    select n, state, state = 'retrying' and cause = 'lease_lost' and payload->'charged' = 'false' as is_lost
+      from unnest(t.history) with ordinality as step (ts, epoch, state, type, actor, cause, payload, n)
+     where type is null
+  )
+  select count(*)::int from moves
+   where is_lost and n > coalesce((select max(n) from moves where state <> 'assigned' and is_lost is not true), 0))`)
+
 /** Which rows: all that are named, waiting for each; or, for chores, only those that nobody holds locked. */
 export type LockMode = 'wait' | 'pass over'
 
@@ -51,6 +61,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
     select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.stage_id, t.partial,
            t.files, t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
            t.payload, t.metadata, t.settings, tt.settings as type_settings,
+           case when t.state = 'assigned' then ${lostBeforeStart} else 0 end as lost_before_start,
            case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
              as lapsed_for_seconds,
            coalesce(t.expire_at <= pawl.clock(), false) as overdue,

@@ -83,3 +83,15 @@ test('what was set aside before anybody had it has no attempts, and one that is 
   assert.equal((await jsm.retry(id)).attempts, 0)
   assert.equal((await claims()).attempts, 1)
 })
+
+test('a job whose workers always vanish before they start it reaches the DLQ', async t => {
+  const { jsm, claims, loseLease } = await rigFor(t)
+  const { id } = await jsm.enqueue({ type: 'mail', max_attempts: 1 })
+  for (let n = 1; n <= 10; n++) {
+    assert.equal((await claims()).attempts, n)
+    await loseLease()
+  }
+  assert.equal((await jsm.job(id)).state, 'dead_lettered')
+  const [letter] = await jsm.deadLetters()
+  assert.deepEqual([letter!.job_id, letter!.reason_code, letter!.attempts], [id, 'infrastructure_failure', 10])
+})

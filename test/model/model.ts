@@ -83,7 +83,17 @@ export const isOpen = (task: ModelTask) => taskLifecycle.moves.claim.from.includ
 
 export function factsOf(task: ModelTask): TaskFacts {
   const { state, failures, losses, settings } = task
-  return { state, failures, losses, settings, cancelling: isHeld(task) && task.cancelAt !== null }
+  const cancelling = isHeld(task) && task.cancelAt !== null
+  return { state, failures, losses, lostBeforeStart: lostBeforeStart(task), settings, cancelling }
+}
+
+/** Moves at the end of its history that say that it was lost before its start, and not charged; claims lie between. */
+function lostBeforeStart({ events }: ModelTask): number {
+  const moves = events.filter(({ from, to }) => from !== to && to !== 'assigned').toReversed()
+  const isLost = ({ to, cause, payload }: ModelEvent) =>
+    to === 'retrying' && cause === 'lease_lost' && !(payload as { charged: boolean }).charged
+  const other = moves.findIndex(event => !isLost(event))
+  return other === -1 ? moves.length : other
 }
 
 /** When the attempt of the latest lease began. */

@@ -49,8 +49,7 @@ export function replay(events: readonly EventView[]) {
       const after = [row.round, row.epoch, taskLifecycle.states[to].rank]
       assert.ok(isAbove(after, key), `${at} goes back: ${key} -> ${after}`)
       if (failed.includes(event.cause!)) row.failures += 1
-      // The babysitters of these tests can always see, so every loss of a running task is charged.
-      if (event.cause === 'lease_lost' && row.state === 'running') row.losses += 1
+      if (event.cause === 'lease_lost' && wasCharged(event)) row.losses += 1
       row.endedAt = isFinal(taskLifecycle, to) ? event.ts : null
       row.reasonCode = event.payload.reasonCode ?? null
     }
@@ -61,6 +60,15 @@ export function replay(events: readonly EventView[]) {
     Object.assign(row, { seq: event.seq, state: to, changedAt: event.ts })
   }
   return row
+}
+
+/**
+ * The event says so if the task comes back. Where it ends, it ended because of the charge; or because it was cancelled,
+ * and the babysitters of these tests can always see, so the loss of a running task was charged.
+ */
+function wasCharged({ from, to, payload }: EventView): boolean {
+  if (to === 'retrying') return payload.charged === true
+  return to !== 'cancelled' || from === 'running'
 }
 
 function isAbove(one: readonly number[], other: readonly number[]): boolean {

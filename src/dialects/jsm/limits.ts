@@ -17,8 +17,8 @@ export const limits: readonly string[] = [
     'a job is orphaned, also with a longer lease. `lease.expires_at` is the end that counts.',
   'Every heartbeat renews the whole lease: it is both a `job_heartbeat` and a `job_lease_renewed`. These two are kept ' +
     'for a day; all other events as long as the job. A soft cancel that was only asked for has no event in its words.',
-  'Failures and lost leases are counted apart, each up to `max_attempts` (3). A job lost before its start is not charged; ' +
-    '`attempts` are all claims of the round, so they may become more. With none left it is dead-lettered, or `failed` ' +
+  'Failures and lost leases are counted apart, each up to `max_attempts` (3). Of losses before a start, ten in a ' +
+    'row count as one. `attempts` are all claims of the round, so they may become more. With none left it is dead-lettered, or `failed` ' +
     'with `on_exhausted: failed`. The backoff is 0.5 s, doubled, up to 60 s, with jitter, unless `backoff` or the type says otherwise.',
   'A soft cancel of a job that nobody holds cancels it. Of one in hand it is told by `cancel_requested_at`; the worker ' +
     'ends with `cancel {worker, mode: hard}`, or as it likes, and after 30 s it is cancelled all the same.',
