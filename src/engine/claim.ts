@@ -130,7 +130,7 @@ async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Pr
   const began = performance.now()
   const terms = termsIn(request)
   const ask = { queues, limit, worker, session, syncId, terms, hints }
-  const { tasks, places, isOpen, isRepeated } = await claimTasks(sql, ask)
+  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, ask)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
@@ -138,6 +138,7 @@ async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Pr
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (isRepeated) return wonBefore(sql, session!, syncId)
+  if (isBeaten) context.figures.claimConflicts += 1
   return tasks.length > 0 ? tasks : undefined
 }
 

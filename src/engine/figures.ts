@@ -16,7 +16,7 @@ export interface Connections {
 }
 
 export interface Figures {
-  /** Claims that were undone because another was faster, and tried again. */
+  /** Claims that lost the race for the first task in line, or were undone and repeated, because another was faster. */
   claimConflicts: number
   leaseRenewals: number
   /** From sending a statement until its answer; also those that failed. */

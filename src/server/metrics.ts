@@ -135,7 +135,7 @@ function ownMetrics(registry: Registry, { figures }: Source['context']) {
   const registers = [registry]
   const conflicts = new Counter({
     name: 'pawl_claim_conflicts_total',
-    help: 'Claims that were undone and tried again because another was faster. Of this process.',
+    help: 'Claims that lost a race for a task to another claim. Of this process.',
     registers,
   })
   const renewals = new Counter({

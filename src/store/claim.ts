@@ -34,6 +34,8 @@ export interface ClaimAnswer {
   readonly isOpen: boolean
   /** An earlier sync of this id has won something: this one has won nothing more. */
   readonly isRepeated: boolean
+  /** The task that was first in line when the claim began went to another claimer. */
+  readonly isBeaten: boolean
 }
 
 const open = among(taskLifecycle.moves.claim.from)
@@ -62,7 +64,7 @@ const lanesAtLeast = 200
 export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
   const { hints } = ask
   const terms = json(ask.terms)
-  const [won] = await sql<Won & { places: Place[] | null; isOpen: boolean; isRepeated: boolean }>`
+  const [won] = await sql<Won & Omit<ClaimAnswer, 'tasks' | 'places'> & { places: Place[] | null }>`
     with me as materialized (
       select sync_id from pawl.session where id = ${ask.session}::uuid for update
     ), lanes as materialized (
@@ -173,9 +175,12 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                       from taken order by lane_id, run_at desc, id desc) as last) as places,
            ${ask.session}::uuid is null or exists (select from me) as is_open,
            coalesce((select sync_id from me) = ${ask.syncId}, false) as is_repeated,
+           exists (select from lanes)
+             and (select front_id from lanes limit 1) not in (select id from taken) as is_beaten,
            case when (select count(*) from taken) <> (select count(*) from used) then pawl.try_again() end as whole
       from won`
-  return { tasks: claimedFrom(won!), places: won!.places ?? [], isOpen: won!.isOpen, isRepeated: won!.isRepeated }
+  const { places, isOpen, isRepeated, isBeaten } = won!
+  return { tasks: claimedFrom(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
 }
 
 /**

@@ -28,6 +28,8 @@ export const limits: readonly string[] = [
   '`job_compensated` is told of a job of ours (`GET /v1/jobs/{id}/events?vocabulary=jsm`), never of one of its own.',
   'The document has no shapes of requests and answers: these are ours. Fields that are not known are passed over, for ' +
     'within a version clients may come to say more.',
+  'A claim conflict is a claim that lost a race: the job that was first in line went to another claimer meanwhile. Such ' +
+    'a claim usually wins the next job all the same.',
   'In `/metrics`, claim_conflicts and lease_renewals are of this process; the rest is of all, counted a moment later; ' +
     'latencies are of the last hour.',
 ]
