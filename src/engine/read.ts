@@ -35,6 +35,7 @@ import {
   readLatest,
   start,
 } from '../store/feed.ts'
+import { recordedSince } from '../store/feed-time.ts'
 import { currentGeneration } from '../store/generation.ts'
 import {
   countTasks,
@@ -173,6 +174,7 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
 export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
+  const [since, until] = [momentOf(ask.since), momentOf(ask.until)]
   if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
     const must = 'stand in place of a cursor and a limit, not beside them'
     throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
@@ -181,11 +183,12 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   const of = await currentGeneration(sql)
   const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: feedCursor(of, row) })
   if (latest !== undefined) {
-    const { events, end } = await readLatest(sql, { limit: latest, types, jobId })
+    const { events, end } = await readLatest(sql, { limit: latest, types, jobId, since, until })
     return { items: events.map(toItem), next: feedCursor(of, await marked(sql, end, events)), more: false }
   }
-  const after = cursor === undefined ? start : await readCursor(sql, cursor, of)
-  const { events, next, more } = await readFeed(sql, { after, limit, types, jobId })
+  const begin = async () => (since === null ? start : recordedSince(sql, since))
+  const after = cursor === undefined ? await begin() : await readCursor(sql, cursor, of)
+  const { events, next, more } = await readFeed(sql, { after, limit, types, jobId, since, until })
   const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await marked(sql, next, events)
   return { items: events.map(toItem), next: feedCursor(of, end), more }
 }

@@ -102,4 +102,6 @@ export const feedFields: Fields = {
   limit: number({ from: 1, to: 10_000, whole: true }),
   types: names(100),
   jobId: name,
+  since: time,
+  until: time,
 }

@@ -223,8 +223,8 @@ export interface FeedQuery {
   readonly cursor?: string
   /**
    * In place of a cursor and a limit: so many of the latest events, at most 1,000, oldest first, and as `next` the end of
-   * the feed; 0: only the end. What is committed afterwards comes behind it. Of what was asked for by type or job, only
-   * the latest tens of thousands of events are looked through.
+   * the feed; 0: only the end. What is committed afterwards comes behind it. Of what was asked for by type, job or time,
+   * only the latest tens of thousands of events are looked through.
    */
   readonly latest?: number
   /** At most 10,000. Default 1,000. */
@@ -233,6 +233,13 @@ export interface FeedQuery {
   readonly types?: readonly string[]
   /** Only events of this job, its stages and its tasks. */
   readonly jobId?: string
+  /**
+   * Only events that happened at this moment or later; an ISO 8601 text, or a Date. A start that a worker reported more
+   * than a minute late may be missing from a search by time.
+   */
+  readonly since?: Date | string
+  /** Only events that happened at this moment or earlier. */
+  readonly until?: Date | string
 }
 
 export interface FeedEvent extends EventView {

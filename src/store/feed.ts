@@ -68,6 +68,11 @@ export async function feedLag(sql: Sql): Promise<number> {
 
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
+/**
+ * Changes are recorded almost in the order of their times: a transaction may be recorded behind one that began later, and
+ * a worker may report a start late. A search by time looks so much further, and what was recorded later still is not found.
+ */
+export const recordedWithinSeconds = 60
 /** Of a feed of which little is wanted, so many events are looked through at a time, and so often for one answer. */
 const filteredWindow = 2000
 const mostRounds = 20
@@ -76,18 +81,30 @@ interface Change {
   readonly tx: number
   readonly n: number
   readonly size: number
+  readonly at: Date
 }
+
+export interface FeedFilter {
+  readonly limit: number
+  readonly types: readonly string[]
+  readonly jobId: string | null
+  /** When it happened, both ends included. */
+  readonly since: Date | null
+  readonly until: Date | null
+}
+
+const isFiltered = ({ types, jobId, since, until }: FeedFilter) =>
+  types.length > 0 || jobId !== null || since !== null || until !== null
 
 /** Events after `after`, in order, and the position from which to go on; `more`: there may be others already. */
 export async function readFeed(
   sql: Sql,
-  ask: { after: Position; limit: number; types: readonly string[]; jobId: string | null },
+  ask: FeedFilter & { after: Position },
 ): Promise<{ events: FeedRow[]; next: Position; more: boolean }> {
-  const isFiltered = ask.types.length > 0 || ask.jobId !== null
-  const window = isFiltered ? Math.max(ask.limit, filteredWindow) : ask.limit
+  const window = isFiltered(ask) ? Math.max(ask.limit, filteredWindow) : ask.limit
   let at = ask.after
   for (let round = 0; round < mostRounds; round++) {
-    const changes = await changesFrom(sql, at)
+    const changes = recordedUntil(ask.until, await changesFrom(sql, at))
     if (changes.length === 0) return { events: [], next: at, more: false }
     const end = pageEnd(changes, at, window)
     const events = await eventsBetween(sql, at, end, ask)
@@ -106,16 +123,12 @@ export async function readFeed(
  * below the oldest running transaction all is committed or never will be. Found from behind, in bounded steps: where
  * little is wanted, or much was removed, there may be fewer than asked for though there are older ones.
  */
-export async function readLatest(
-  sql: Sql,
-  ask: { limit: number; types: readonly string[]; jobId: string | null },
-): Promise<{ events: FeedRow[]; end: Position }> {
-  const isFiltered = ask.types.length > 0 || ask.jobId !== null
+export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: FeedRow[]; end: Position }> {
   const end = await endOfFeed(sql)
   let events: FeedRow[] = []
   let until = end
   for (let round = 0; round < mostRounds && events.length < ask.limit; round++) {
-    const window = round === 0 && !isFiltered ? ask.limit : Math.max(ask.limit, filteredWindow)
+    const window = round === 0 && !isFiltered(ask) ? ask.limit : Math.max(ask.limit, filteredWindow)
     const after = pageStart(await changesUntil(sql, until), until, window)
     if (isSame(after, until)) break
     events = [...(await eventsBetween(sql, after, until, ask)), ...events]
@@ -136,7 +149,7 @@ async function endOfFeed(sql: Sql): Promise<Position> {
 
 function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
   return sql<Change>`
-    select tx, n, cardinality(ids) as size
+    select tx, n, cardinality(ids) as size, at
       from pawl.change
      where (tx, n) >= (${tx}::bigint, ${n}::bigint)
        and (tx, n, cardinality(ids)) > (${tx}::bigint, ${n}::bigint, ${k}::int)
@@ -145,6 +158,14 @@ function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
        and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
      order by tx, n
      limit ${changesPerPage}::int`
+}
+
+/** Changes before the first that was recorded so late that no event behind it is of this moment or earlier. */
+function recordedUntil(moment: Date | null, changes: readonly Change[]): readonly Change[] {
+  if (moment === null) return changes
+  const tooLate = moment.getTime() + recordedWithinSeconds * 1000
+  const end = changes.findIndex(({ at }) => at.getTime() > tooLate)
+  return end === -1 ? changes : changes.slice(0, end)
 }
 
 /** Where a page of at most `limit` events ends. */
@@ -163,7 +184,7 @@ function pageEnd(changes: readonly Change[], after: Position, limit: number): Po
 
 function changesUntil(sql: Sql, { tx, n }: Position): Promise<Change[]> {
   return sql<Change>`
-    select tx, n, cardinality(ids) as size
+    select tx, n, cardinality(ids) as size, at
       from pawl.change
      where (tx, n) <= (${tx}::bigint, ${n}::bigint) and cardinality(ids) > 0
      order by tx desc, n desc
@@ -190,7 +211,7 @@ function eventsBetween(
   sql: Sql,
   after: Position,
   until: Position,
-  { types, jobId }: { types: readonly string[]; jobId: string | null },
+  { types, jobId, since, until: latest }: FeedFilter,
 ): Promise<FeedRow[]> {
   return sql<FeedRow>`
     select c.tx, c.n, u.k, (extract(epoch from c.at) * 1000000)::bigint as at_us, e.*, t.job_id, t.correlation_id, t.traceparent
@@ -218,6 +239,8 @@ function eventsBetween(
        and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::bigint)
        and (${jobId}::uuid is null or t.job_id = ${jobId}::uuid)
        and (cardinality(${types}::text[]) = 0 or e.type = any(${types}::text[]))
+       and (${since}::timestamptz is null or e.ts >= ${since}::timestamptz)
+       and (${latest}::timestamptz is null or date_trunc('milliseconds', e.ts) <= ${latest}::timestamptz)
      order by c.tx, c.n, u.k`
 }
 

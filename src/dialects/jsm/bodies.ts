@@ -15,6 +15,7 @@ import {
 import { reasonCodes, steps } from '../../kernel/decide.ts'
 import { name, priority, year } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { feedTypes } from './words.ts'
 
 const key = { idempotency_key: name }
 const holder: Fields = { worker: name, epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }), ...key }
@@ -74,6 +75,35 @@ export const deadLetterFields: Fields = {
   reason: words,
 }
 export const retryFields: Fields = { ...key, reason: words }
+
+const eventType: Field = value =>
+  (feedTypes as readonly unknown[]).includes(value)
+    ? undefined
+    : `be one of ${feedTypes.join(', ')}; heartbeats are among the events of their job`
+
+/** The list of all events. */
+const eventQueryFields: Fields = {
+  type: eventType,
+  since: moment,
+  until: moment,
+  limit: number({ from: 1, to: 1000, whole: true }),
+  cursor: text(500),
+}
+
+export interface EventQuery {
+  readonly type?: string
+  readonly since?: string
+  readonly until?: string
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+export function readEventQuery(query: Readonly<Record<string, unknown>>): EventQuery {
+  const known = Object.entries(query).filter(([word]) => Object.hasOwn(eventQueryFields, word))
+  const said = { ...Object.fromEntries(known), ...pageOf(query) }
+  checkOptions(said, eventQueryFields, 'query')
+  return said
+}
 
 /** Said as null, a field is as good as not said; what is only handed on may be null. */
 export function readBody<Body>(body: unknown, fields: Fields, required: readonly (keyof Body & string)[] = []): Body {

@@ -46,8 +46,9 @@ const called: Readonly<Record<string, string>> = {
   heartbeatSeconds: 'heartbeat_sec',
 }
 
-function payloadOf({ from, to, epoch, payload }: EventView, traceId: string | null): Event['payload'] {
-  const state = (name: string | null) => (name === null ? null : stateOf(name as TaskState))
+/** An event of a job of ours is told in the same shape, but there are no words for the states of such a job. */
+function payloadOf({ entity, from, to, epoch, payload }: EventView, traceId: string | null): Event['payload'] {
+  const state = (name: string | null) => (name === null || entity !== 'task' ? null : stateOf(name as TaskState))
   const said = Object.entries(payload).map(([name, value]) => [
     called[name] ?? name,
     name === 'error' ? errorOf(value as TaskError) : value,

@@ -25,7 +25,11 @@ export const limits: readonly string[] = [
   'An `idempotency_key` (or the header `Idempotency-Key`) is kept for 24 hours, for enqueue, claim, cancel, dead_letter ' +
     'and retry. What a worker says of its lease needs none: said again it is answered as before.',
   '`trace_id` may be any text; one of W3C’s form goes on to tracing. In events it is in the `payload`.',
-  '`job_compensated` is told of a job of ours (`GET /v1/jobs/{id}/events?vocabulary=jsm`), never of one of its own.',
+  '`job_compensated` is told of a job of ours, whose tasks are the jobs here: `job_id` is the id of that job, ' +
+    '`GET /jobs/{id}/events` with it tells only this event, and `payload` counts the jobs that were undone.',
+  '`GET /events` finds events by `type` and by time (`since`, `until`, both included). A page may be empty though there ' +
+    'are more: go on until `next` is null. A start that was reported more than a minute late may be missing from a ' +
+    'search by time.',
   'The document has no shapes of requests and answers: these are ours. Fields that are not known are passed over, for ' +
     'within a version clients may come to say more.',
   'A claim conflict is a claim that lost a race: the job that was first in line went to another claimer meanwhile. Such ' +

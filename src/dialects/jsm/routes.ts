@@ -74,6 +74,12 @@ export const routes: readonly DialectRoute[] = [
     looking.events,
   ),
   get(
+    '/events',
+    'Events of all jobs, oldest first, by type and time (`type`, `since`, `until`, `limit`, `cursor`).',
+    pageSchema(eventSchema),
+    looking.allEvents,
+  ),
+  get(
     '/dlq',
     'Dead letters, newest first (`type`, `reason_code`, `limit`, `cursor`).',
     pageSchema(deadLetterSchema),

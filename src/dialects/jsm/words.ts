@@ -38,3 +38,11 @@ export const eventTypes: Readonly<Record<string, string>> = {
   'task.dead_lettered': 'job_dead_lettered',
   'job.compensated': 'job_compensated',
 }
+
+/** Heartbeats are many, and are only told with their job. */
+const verbose = ['job_heartbeat', 'job_lease_renewed']
+
+/** Its types of events that are told of all jobs together. */
+export const feedTypes: readonly string[] = [...new Set(Object.values(eventTypes))].filter(
+  type => !verbose.includes(type),
+)
