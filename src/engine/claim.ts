@@ -129,7 +129,8 @@ async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Pr
   const hints = context.hints.current()
   const began = performance.now()
   const terms = termsIn(request)
-  const ask = { queues, limit, worker, session, syncId, terms, hints }
+  const heartbeatSeconds = request.defaultHeartbeatSeconds
+  const ask = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
   const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, ask)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.

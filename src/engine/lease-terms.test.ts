@@ -76,3 +76,28 @@ test('a lease of no sensible length is refused, and nothing is claimed', async t
   }
   assert.equal((await engine.queues())[0]!.due, 1)
 })
+
+test('a claimer’s default for heartbeats holds only where neither the task nor its type says how far apart they are', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  await engine.putTaskType('typed', { heartbeatSeconds: 15 })
+  await engine.putTaskType('silent', { heartbeatSeconds: null })
+  const tasks: [type: string, own: object, lease: number, heartbeat: number | null][] = [
+    ['untyped', {}, 60, 30],
+    ['typed', {}, 30, 15],
+    ['typed', { heartbeatSeconds: 12 }, 24, 12],
+    ['silent', {}, 60, null],
+    ['untyped', { heartbeatSeconds: 12 }, 24, 12],
+    ['untyped', { leaseSeconds: 40 }, 40, 30],
+  ]
+  for (const [type, own, lease, heartbeat] of tasks) {
+    const { id } = await engine.enqueue(type, null, { queue: 'a', ...own })
+    const [claimed] = await engine.claims(ask({ defaultHeartbeatSeconds: 30 }))
+    assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], `${type} ${lease}`)
+    await engine.heartbeat(id, 1)
+    assert.equal(await leftOf(run, id), Math.ceil(lease / 5) * 5, `${type} ${lease}, renewed`)
+  }
+  await engine.enqueue('typed', null, { queue: 'a' })
+  const [claimed] = await engine.claims(ask({ heartbeatSeconds: 20, defaultHeartbeatSeconds: 30 }))
+  assert.equal(claimed!.heartbeatSeconds, 20, 'what the claimer demands goes before both')
+})

@@ -192,7 +192,14 @@ const askFields: Fields = {
 
 const { leaseSeconds, heartbeatSeconds } = settingFields
 /** A claim alone, as a shell script asks for it. */
-export const claimFields: Fields = { ...askFields, start: flag, unlessHolding: flag, leaseSeconds, heartbeatSeconds }
+export const claimFields: Fields = {
+  ...askFields,
+  start: flag,
+  unlessHolding: flag,
+  leaseSeconds,
+  heartbeatSeconds,
+  defaultHeartbeatSeconds: number({ from: 1, to: 86_400 }),
+}
 
 export const syncFields: Fields = {
   ...askFields,

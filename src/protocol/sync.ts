@@ -125,6 +125,8 @@ export interface ClaimsRequest
   readonly leaseSeconds?: number
   /** Two missed ones end these leases; null: only the lease counts. Default: the same. */
   readonly heartbeatSeconds?: number | null
+  /** The same for tasks that do not say it themselves, and whose type does not either. */
+  readonly defaultHeartbeatSeconds?: number
   /**
    * What the session's last claim won and still holds is answered with, and nothing more is claimed; only when that is
    * nothing, it is a claim. So it may be asked again when an answer was lost, also twice at once. Needs a `session`.

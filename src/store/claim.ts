@@ -1,6 +1,6 @@
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, leasedBy, sent, type Won, wonColumns } from './claimed.ts'
-import { among, json, type Sql } from './sql.ts'
+import { among, json, literal, type Sql } from './sql.ts'
 
 export interface ClaimAsk {
   readonly queues: readonly string[]
@@ -10,6 +10,8 @@ export interface ClaimAsk {
   readonly syncId: string | null
   /** What the claimer says of its leases, in place of the task and its type; it is kept in the claim's event. */
   readonly terms: LeaseTerms | null
+  /** The heartbeat of tasks for which neither they, their type nor the terms have one. Default: that of the kernel. */
+  readonly heartbeatSeconds?: number | undefined
   /** Where the living part of a lane begins, as far as this process remembers. */
   readonly hints: readonly Place[]
 }
@@ -37,6 +39,13 @@ export interface ClaimAnswer {
   /** The task that was first in line when the claim began went to another claimer. */
   readonly isBeaten: boolean
 }
+
+/** The terms of one task: with the claimer's default heartbeat, if nothing else says how far apart beats may be. */
+const termsFound = `case when found.heartbeat is null or found.terms ? 'heartbeatSeconds'
+                               or t.settings ? 'heartbeatSeconds' or found.typed ? 'heartbeatSeconds'
+                              then found.terms
+                              else coalesce(found.terms, '{}') || jsonb_build_object('heartbeatSeconds', found.heartbeat)
+                          end`
 
 const open = among(taskLifecycle.moves.claim.from)
 
@@ -92,7 +101,8 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                 limit greatest(${ask.limit}::int, ${lanesAtLeast}::int)) as l
        order by l.rank desc, l.id
     ), found as materialized (
-      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited, ${terms}::jsonb as terms
+      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited, ${terms}::jsonb as terms,
+             ${ask.heartbeatSeconds ?? null}::float8 as heartbeat
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -136,13 +146,13 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
              epoch       = t.epoch + 1,
              owner       = ${ask.worker},
              started_at  = null,
-             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('found.terms')}, found.typed)),
+             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy(termsFound)}, found.typed)),
              history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
-                                            null, ${`worker:${ask.worker}`}, null, found.terms)::pawl.step
+                                            null, ${`worker:${ask.worker}`}, null, ${literal(termsFound)})::pawl.step
         from found
        where (not found.careful or found.place in (select place from used))
          and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at = found.run_at
-      returning ${wonColumns('found.terms', 'found.typed')}, t.seq, found.limited
+      returning ${wonColumns(termsFound, 'found.typed')}, t.seq, found.limited
     ), won as materialized (
       select ${gathered}, array_agg(seq) as seqs from moved
     ), noted as (

@@ -30,6 +30,18 @@ async function running(rig: Rig, worker: string, job: object = {}): Promise<Job>
   return { ...(await rig.jsm.say(id, 'start', { worker })), lease }
 }
 
+test('a claim that names no interval has the one of the job’s type, and 30 s where the type has none', async t => {
+  const rig = await rigFor(t)
+  await rig.engine.putTaskType('mail', { heartbeatSeconds: 12, leaseSeconds: 90 })
+  for (const type of ['mail', 'letter']) await rig.jsm.enqueue({ type })
+  const leases = new Map<string, unknown>()
+  for (const _ of [1, 2]) {
+    const job = await rig.jsm.claim({ worker: 'w', types: ['mail', 'letter'] })
+    leases.set(job!.type, [job!.lease!.lease_sec, job!.lease!.heartbeat_sec])
+  }
+  assert.deepEqual(Object.fromEntries(leases), { mail: [24, 12], letter: [60, 30] })
+})
+
 test('a lease is as long as the claim says, is renewed by every heartbeat, and ends with two missed ones', async t => {
   const rig = await rigFor(t)
   const { jsm, engine, advance } = rig

@@ -13,8 +13,8 @@ export const limits: readonly string[] = [
   '`LEASE_LOST`: another has the job, or it was taken away (lease expired, cancelled, set aside). `INVALID_TRANSITION`: ' +
     'the job’s state does not take the request, though the asker has the job, ended it itself, or nobody ever had it.',
   'A lease ends at the earlier of `lease_sec` and two intervals of `heartbeat_sec` after the claim or the last ' +
-    'heartbeat. A claim that names no `heartbeat_sec` has 30, the longest that the document allows: after 60 s of silence ' +
-    'a job is orphaned, also with a longer lease. `lease.expires_at` is the end that counts.',
+    'heartbeat. A claim that names no `heartbeat_sec` has the one of the job’s type; without one, 30, the longest that the ' +
+    'document allows: after 60 s of silence a job is orphaned, also with a longer lease. `lease.expires_at` is the end that counts.',
   'Every heartbeat renews the whole lease: it is both a `job_heartbeat` and a `job_lease_renewed`. These two are kept ' +
     'for a day; all other events as long as the job. A soft cancel that was only asked for has no event in its words.',
   'Failures and lost leases are counted apart, each up to `max_attempts` (3). Of losses before a start, ten in a ' +

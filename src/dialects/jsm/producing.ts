@@ -85,7 +85,7 @@ interface ClaimBody extends Keyed {
 }
 
 /** The longest interval that the document allows: who says nothing may be one that needs it. */
-const heartbeatSeconds = 30
+const longestHeartbeat = 30
 
 export async function claim(ask: Ask): Promise<Answer> {
   const { engine, asker, signal } = ask
@@ -94,7 +94,8 @@ export async function claim(ask: Ask): Promise<Answer> {
   const wanted = {
     worker: body.worker,
     queues: body.types,
-    heartbeatSeconds: body.heartbeat_sec ?? heartbeatSeconds,
+    defaultHeartbeatSeconds: longestHeartbeat,
+    ...(body.heartbeat_sec !== undefined && { heartbeatSeconds: body.heartbeat_sec }),
     ...(body.lease_sec !== undefined && { leaseSeconds: body.lease_sec }),
     ...(body.wait_sec !== undefined && { waitSeconds: body.wait_sec }),
   }
