@@ -687,19 +687,42 @@ select t.id, l.queue, t.type, t.state, l.priority, t.seq, t.round, t.epoch, t.fa
 
 alter table pawl.meta add column timeline text;
 
+-- Migration 15
+
+create index trouble_job on pawl.trouble (job_id) where state = 'dead_lettered';
+
+-- Written by a process of an earlier version, which did not tell these.
+update pawl.trouble x
+   set type = t.type, lane_id = t.lane_id, job_id = t.job_id, stage_id = t.stage_id, ended_at = t.ended_at,
+       gist = pawl.gist(t.error->>'message')
+  from pawl.task t
+ where t.id = x.task_id and x.type is null;
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8
   language sql immutable parallel safe as $$
   select case when own ? name then (own->>name)::float8
               when typed ? name then (typed->>name)::float8
-              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"dedupeSeconds":0,"softDeadlineSeconds":null,"hardDeadlineSeconds":null,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
+              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"keepDeadLetterSeconds":null,"dedupeSeconds":0,"softDeadlineSeconds":null,"hardDeadlineSeconds":null,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
 $$;
 
 -- A lease has one end: its own, or two missed heartbeats. least() passes over a heartbeat that is null.
 create or replace function pawl.lease_seconds(own jsonb, typed jsonb) returns float8
   language sql immutable parallel safe as $$
   select least(pawl.setting(own, typed, 'leaseSeconds'), 2 * pawl.setting(own, typed, 'heartbeatSeconds'))
+$$;
+
+-- When an ended task may be removed; null: not before somebody has acted on it. Dead letters have a retention of their
+-- own, and stay until the task's date (keep_until) at least.
+create or replace function pawl.kept_until(state text, keep_until timestamptz, ended_at timestamptz, own jsonb, typed jsonb)
+  returns timestamptz language sql stable parallel safe as $$
+  select case when state <> 'dead_lettered'
+              then coalesce(keep_until, ended_at + make_interval(secs => pawl.setting(own, typed, 'keepSeconds')))
+              when pawl.setting(own, typed, 'keepDeadLetterSeconds') is not null
+              then greatest(keep_until,
+                            ended_at + make_interval(secs => pawl.setting(own, typed, 'keepDeadLetterSeconds')))
+         end
 $$;
 
 alter table pawl.task drop constraint if exists task_ended_iff_final;

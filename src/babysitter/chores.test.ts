@@ -75,7 +75,7 @@ test('ended tasks go when they have been kept for long enough, others never', as
     plain: await taskIn(run, 'succeeded'),
     own: await taskIn(run, 'succeeded', { keepSeconds: 10_000 }),
     typed: await taskIn(run, 'failed', { type: 'brief' }),
-    dated: await taskIn(run, 'dead_lettered', { keepSeconds: 1, keepUntil: until }),
+    dated: await taskIn(run, 'failed', { keepSeconds: 1, keepUntil: until }),
     open: await taskIn(run, 'queued', { keepSeconds: 1 }),
     held: await taskIn(run, 'running', { keepSeconds: 1, keepUntil: new Date(1e12) }),
   }

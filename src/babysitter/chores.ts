@@ -5,6 +5,7 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/chores.ts'
 import { forgetIds } from '../store/chosen-ids.ts'
 import { clockMs } from '../store/clock.ts'
+import { firstChange, forgetChanges } from '../store/forget-changes.ts'
 import { currentGeneration } from '../store/generation.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { forgetLines } from '../store/logs.ts'
@@ -52,6 +53,7 @@ export interface RetentionOptions {
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
+  let walk = firstChange
   return {
     name: 'retention',
     everySeconds: 10,
@@ -72,7 +74,9 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       await tellUnruly(context, 'task', unruly)
       const failed = unruly.length
       const removed = gone.length - failed
-      const { pulses, keys, sessions, changes } = await forget(sql)
+      const { pulses, keys, sessions } = await forget(sql)
+      const { forgotten: changes, ...walked } = await forgetChanges(sql, walk)
+      walk = walked.walk
       const lines = await forgetLines(sql, keepLogSeconds)
       const minutes = await forgetMinutes(sql)
       const redrives = await removeRedrives(sql, defaultSettings.keepSeconds)

@@ -55,6 +55,7 @@ export const settingFields = {
   graceSeconds: number({ from: 0, to: 7 * 86_400 }),
   expireInSeconds: orNull(number({ from: 0.001, to: 10 * year })),
   keepSeconds: number({ from: 0, to: 100 * year }),
+  keepDeadLetterSeconds: orNull(number({ from: 0, to: 100 * year })),
   deadLetter: oneOf(['exhausted', 'never']),
 } satisfies Fields
 

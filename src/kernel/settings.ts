@@ -10,8 +10,10 @@ export interface TaskSettings {
   readonly graceSeconds: number
   /** Not ended so long after it was queued: expired. null: never. */
   readonly expireInSeconds: number | null
-  /** An ended task and its events are kept this long. */
+  /** An ended task and its events are kept this long, unless it is a dead letter. */
   readonly keepSeconds: number
+  /** A dead letter is kept this long; null: until somebody acts on it. */
+  readonly keepDeadLetterSeconds: number | null
   /** A dedupe key goes on standing for its task so long after it has ended. */
   readonly dedupeSeconds: number
   /** Not done so long after it was queued, it is late: it goes before all that are not. null: nobody said. */
@@ -47,6 +49,7 @@ export const defaultSettings: TaskSettings = Object.freeze({
   graceSeconds: 30,
   expireInSeconds: null,
   keepSeconds: 14 * 86_400,
+  keepDeadLetterSeconds: null,
   dedupeSeconds: 0,
   softDeadlineSeconds: null,
   hardDeadlineSeconds: null,

@@ -29,8 +29,10 @@ export interface TaskTypeOptions {
   readonly graceSeconds?: number
   /** Default: never. */
   readonly expireInSeconds?: number | null
-  /** How long an ended task is kept. Default 14 days. */
+  /** How long an ended task is kept, unless it is a dead letter. Default 14 days. */
   readonly keepSeconds?: number
+  /** How long a dead letter is kept. Default null: until somebody redrives or deletes it. */
+  readonly keepDeadLetterSeconds?: number | null
   /** How long an ended task still stands for its dedupeKey. Default 0. */
   readonly dedupeSeconds?: number
   /** Not done so long after it was queued, it is late: it goes before all work that is not. Default: never late. */

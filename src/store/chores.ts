@@ -86,9 +86,8 @@ export async function oldTasks(
 ): Promise<{ ids: string[]; next: string | null }> {
   const [row] = await sql<{ ids: string[] | null; seen: number; next: string | null }>`
     with stretch as materialized (
-      select t.id, t.ended_at is not null and t.job_id is null
-                   and coalesce(t.keep_until, t.ended_at + make_interval(secs =>
-                         pawl.setting(t.settings, tt.settings, 'keepSeconds'))) <= pawl.clock() as old
+      select t.id, t.ended_at is not null
+                   and pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings) <= pawl.clock() as old
         from pawl.task t left join pawl.task_type tt using (type)
        where t.id > ${after}::uuid and t.job_id is null
        order by t.id limit ${stretch}::int
@@ -131,9 +130,9 @@ export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promis
     delete from pawl.datum using gone where task_id = any(array[gone.id])`
 }
 
-/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, empty changes. */
-export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number; changes: number }> {
-  const [row] = await sql<{ pulses: number; keys: number; sessions: number; changes: number }>`
+/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */
+export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
+  const [row] = await sql<{ pulses: number; keys: number; sessions: number }>`
     with pulses as (
       delete from pawl.pulse where ctid = any(array(
         select ctid from pawl.pulse where ts < pawl.clock() - interval '1 day' limit 5000)) returning 1
@@ -145,16 +144,8 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
          and not exists (select from pawl.claim where id = s.claim_id) returning 1
     ), runs as (
       delete from pawl.run where stopped_at < pawl.clock() - interval '1 day'
-    ), changes as (
-      delete from pawl.change using (select tx, n, ids from pawl.change order by tx, n limit 200) as oldest
-       where change.tx = oldest.tx and change.n = oldest.n and change.at < pawl.clock() - interval '1 day'
-         -- The newest row is emptied instead of deleted, because the cursors of up-to-date readers name it.
-         and (change.tx, change.n) < (select tx, n from pawl.change order by tx desc, n desc limit 1)
-         and not exists (select from pawl.task where id = any(oldest.ids))
-         and not exists (select from pawl.stage where id = any(oldest.ids))
-         and not exists (select from pawl.job where id = any(oldest.ids))
-         and not exists (select from pawl.artifact where id = any(oldest.ids)) returning 1
     ), emptied as (
+      -- The newest change is never deleted, because the cursors of up-to-date readers name it.
       update pawl.change set ids = '{}', seqs = '{}'
         from (select tx, n, ids from pawl.change order by tx desc, n desc limit 1) as newest
        where change.tx = newest.tx and change.n = newest.n and change.at < pawl.clock() - interval '1 day'
@@ -165,6 +156,6 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
          and not exists (select from pawl.artifact where id = any(newest.ids))
     )
     select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
-           (select count(*) from sessions) as sessions, (select count(*) from changes) as changes`
+           (select count(*) from sessions) as sessions`
   return row!
 }

@@ -90,7 +90,7 @@ export async function staleJobs(sql: Sql, limit: number, except: readonly string
   )
 }
 
-/** Ended jobs that have been kept for long enough. */
+/** Ended jobs that have been kept for long enough, and so have the dead letters that they have. */
 export async function oldJobs(
   sql: Sql,
   keepSeconds: number,
@@ -99,8 +99,14 @@ export async function oldJobs(
 ): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
-      select id from pawl.job where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
+      select id from pawl.job j where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
          and id <> all(${list(except)}::uuid[])
+         and not exists (select from pawl.trouble x
+                           join pawl.task t on t.id = any(array[x.task_id])
+                           left join pawl.task_type tt on tt.type = t.type
+                          where x.job_id = j.id and x.state = 'dead_lettered'
+                            and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)
+                                           > pawl.clock(), true))
        order by ended_at limit ${limit}::int`,
   )
 }

@@ -17,6 +17,7 @@ import { dashboard } from './migrations/0011-dashboard.ts'
 import { alike } from './migrations/0012-alike.ts'
 import { tries } from './migrations/0013-tries.ts'
 import { timeline } from './migrations/0014-timeline.ts'
+import { deadLetters } from './migrations/0015-dead-letters.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 
@@ -36,6 +37,7 @@ export const migrations: readonly string[] = [
   alike,
   tries,
   timeline,
+  deadLetters,
 ]
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */

@@ -20,6 +20,8 @@ export const limits: readonly string[] = [
   'Failures and lost leases are counted apart, each up to `max_attempts` (3). Of losses before a start, ten in a ' +
     'row count as one. `attempts` are all claims of the round, so they may become more. With none left it is dead-lettered, or `failed` ' +
     'with `on_exhausted: failed`. The backoff is 0.5 s, doubled, up to 60 s, with jitter, unless `backoff` or the type says otherwise.',
+  'Ended jobs are removed after 14 days; those in the DLQ stay until they are retried or deleted, or for as long as ' +
+    '`keepDeadLetterSeconds` of their type says.',
   'A soft cancel of a job that nobody holds cancels it. Of one in hand it is told by `cancel_requested_at`; the worker ' +
     'ends with `cancel {worker, mode: hard}`, or as it likes, and after 30 s it is cancelled all the same.',
   'An `idempotency_key` (or the header `Idempotency-Key`) is kept for 24 hours, for enqueue, claim, cancel, dead_letter ' +
