@@ -1,0 +1,46 @@
+/** Queues that the workers of a dialect serve: they claim over its routes, and have no session as Pawl's workers have. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { watchQueues } from '../../src/babysitter/chores.ts'
+import { type Served, served } from '../harness/served.ts'
+import { jsmClient } from './jsm-client.ts'
+
+/** What the log and the doctor, and so the dashboard, say of queues without workers. */
+async function complaints({ engine }: Served): Promise<unknown[]> {
+  const told: unknown[] = []
+  const log = (word: string) => void told.push(word)
+  await watchQueues.run({ ...engine.context, log })
+  const { findings } = await engine.doctor()
+  return [...told, ...findings.flatMap(({ what }) => (what.includes('no worker') ? [what] : []))]
+}
+
+test('nobody says that a queue has no worker while a worker of jsm has a job of it', async t => {
+  const rig = await served(t)
+  const jsm = jsmClient(() => rig.server.url)
+  await jsm.enqueue({ type: 'mail' })
+  await jsm.enqueue({ type: 'mail' })
+  const job = await jsm.claim({ worker: 'w', types: ['mail'] })
+  for (let n = 0; n < 4; n++) {
+    await rig.advance(25)
+    await jsm.say(job!.id, 'heartbeat', { worker: 'w' })
+  }
+  assert.deepEqual(await complaints(rig), [])
+  await rig.advance(61)
+  assert.equal((await complaints(rig)).length, 2, 'it has fallen silent')
+})
+
+test('nobody says that a queue has no worker while a worker of jobnik has a task of it', async t => {
+  const rig = await served(t)
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const json =
+      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+    const response = await rig.request(`/dialects/jobnik/v1${path}`, { method, ...json })
+    return (await response.json()) as { id: string }
+  }
+  const { id } = await ask('POST', '/jobs', { name: 'tiles', data: {} })
+  const stage = await ask('POST', `/jobs/${id}/stage`, { type: 'cut', data: {}, userMetadata: {} })
+  await ask('POST', `/stages/${stage.id}/tasks`, [{ data: {} }, { data: {} }])
+  await ask('PATCH', '/stages/cut/tasks/dequeue')
+  await rig.advance(600)
+  assert.deepEqual(await complaints(rig), [])
+})
