@@ -144,3 +144,21 @@ test('a reader that is slow gets all in the end', limits, async t => {
   const ids = [...text.matchAll(/^data: \{"id":"([^"]+)"/gm)].map(([, id]) => id)
   assert.equal(new Set(ids).size, 10_000)
 })
+
+test('events of a time are found over HTTP, by a moment as a text or as a Date of the client', limits, async t => {
+  const { engine, client, request, advance } = await served(t)
+  await engine.enqueue('a', 1)
+  await advance(60)
+  const { id } = await engine.enqueue('a', 2)
+  const { createdAt } = await engine.task(id)
+  await eventually('the feed has both', async () => (await engine.events()).items.length === 2)
+  const found = (await (await request(`/v1/events?since=${createdAt}`)).json()) as FeedPage
+  const same = await client.events({ since: new Date(createdAt) })
+  for (const { items } of [found, same]) {
+    assert.deepEqual(
+      items.map(({ entityId }) => entityId),
+      [id],
+    )
+  }
+  assert.equal((await request('/v1/events?since=soon')).status, 400)
+})
