@@ -20,7 +20,7 @@ export type Word<View> = string | null | Depends<View>
 /** As much of a view as a word may depend on; an event knows little more than the state. */
 export type TaskFacts = Pick<TaskView, 'state'> & Partial<Pick<TaskView, 'runAt'>>
 export type StageFacts = Pick<StageView, 'state'> &
-  Partial<Pick<StageView, 'endsAs' | 'gate' | 'calledOffFrom' | 'progress' | 'startedAt'>>
+  Partial<Pick<StageView, 'endsAs' | 'gate' | 'held' | 'calledOffFrom' | 'progress' | 'startedAt'>>
 export interface JobFacts {
   readonly state: JobState
   readonly endsAs?: string | null

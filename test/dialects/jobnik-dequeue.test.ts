@@ -60,7 +60,7 @@ test('an empty queue, and a type that nobody has heard of, are 404 TASK_NOT_FOUN
   const { server } = await served(t)
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
   const { status, body } = await jobnik.ask('PATCH', `/v1/stages/${someType()}/tasks/dequeue`)
-  assert.deepEqual([status, body], [404, { message: 'Task not found', code: 'TASK_NOT_FOUND' }])
+  assert.deepEqual([status, body], [404, { message: 'TASK_NOT_FOUND', code: 'TASK_NOT_FOUND' }])
   const long = await jobnik.ask('PATCH', `/v1/stages/${'x'.repeat(51)}/tasks/dequeue`)
   assert.deepEqual([long.status, long.body.code], [400, 'VALIDATION_ERROR'])
 })

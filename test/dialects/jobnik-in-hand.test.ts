@@ -125,14 +125,15 @@ test('a job is deleted right after its abort, with work in hand; a report after 
   const task = await begin(jobnik, type)
   for (const status of ['IN_PROGRESS', 'PAUSED']) {
     const { status: code, body } = await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)
-    assert.deepEqual([code, body.code], [400, 'JOB_NOT_IN_FINITE_STATE'], status)
+    const expected = { message: 'JOB_NOT_IN_FINITE_STATE', code: 'JOB_NOT_IN_FINITE_STATE' }
+    assert.deepEqual([code, body], [400, expected], status)
     await jobnik.setJob(jobId, 'PAUSED')
   }
   await jobnik.setJob(jobId, 'ABORTED')
   const deleted = await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)
   assert.deepEqual([deleted.status, deleted.body], [200, { code: 'JOB_DELETED_SUCCESSFULLY' }])
   const late = await jobnik.report(task.id, 'COMPLETED')
-  assert.deepEqual([late.status, late.body], [404, { message: 'Task not found', code: 'TASK_NOT_FOUND' }])
+  assert.deepEqual([late.status, late.body], [404, { message: 'TASK_NOT_FOUND', code: 'TASK_NOT_FOUND' }])
   for (const path of [`jobs/${jobId}`, `stages/${stage.id}`, `tasks/${task.id}`]) {
     assert.equal((await jobnik.ask('GET', `/v1/${path}`)).status, 404)
   }

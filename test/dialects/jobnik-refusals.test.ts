@@ -41,7 +41,6 @@ test('what is missing, too much or something else is 400 VALIDATION_ERROR, and n
     ['DELETE', '/v1/jobs/1'],
     ['DELETE', `/v1/jobs/${jobId}?force=true`],
     ['PUT', `/v1/jobs/${jobId}/status`, {}],
-    ['PUT', `/v1/jobs/${jobId}/status`, { status: 'ABORTED', reason: 'x' }],
     ['PUT', '/v1/jobs/1/status', { status: 'ABORTED' }],
     ['PATCH', `/v1/jobs/${jobId}/priority`, { priority: 1 }],
     ['PATCH', `/v1/jobs/${jobId}/user-metadata`, [1]],
@@ -67,7 +66,6 @@ test('what is missing, too much or something else is 400 VALIDATION_ERROR, and n
     ['GET', '/v1/tasks?status=DONE'],
     ['GET', '/v1/tasks/1'],
     ['PUT', `/v1/tasks/${id}/status`, { status: 'PENDING' }],
-    ['PUT', `/v1/tasks/${id}/status`, { status: 'COMPLETED', result: 1 }],
     ['PATCH', `/v1/tasks/${id}/user-metadata`, 'null'],
   ]
   const before = await jobnik.job(jobId)
@@ -107,7 +105,26 @@ test('what is not there is 404, with the code of what was looked for', async t =
   for (const [method, path, code, body] of asked) {
     const said = await jobnik.ask(method, path, body)
     assert.deepEqual([said.status, said.body.code], [404, code], `${method} ${path}`)
+    if (code !== 'ROUTE_NOT_FOUND') assert.equal(said.body.message, code, 'its message is its code, as in Jobnik')
   }
+})
+
+test('fields beside a status or a priority are ignored', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type, stage, tasks } = await oneStage(jobnik)
+  const asked: [method: string, path: string, body: object][] = [
+    ['PATCH', `/v1/jobs/${jobId}/priority`, { priority: 'HIGH', reason: 'urgent' }],
+    ['PUT', `/v1/jobs/${jobId}/status`, { status: 'PAUSED', reason: 'maintenance' }],
+    ['PUT', `/v1/jobs/${jobId}/status`, { status: 'PENDING', priority: 'of no matter' }],
+    ['PUT', `/v1/stages/${stage.id}/status`, { status: 'PENDING', comment: 'checked' }],
+  ]
+  for (const [method, path, body] of asked) assert.equal((await jobnik.ask(method, path, body)).status, 200, path)
+  await jobnik.dequeue(type)
+  const done = await jobnik.ask('PUT', `/v1/tasks/${tasks[0]!.id}/status`, { status: 'COMPLETED', result: { n: 1 } })
+  assert.equal(done.status, 200)
+  const job = await jobnik.job(jobId)
+  assert.deepEqual([job.status, job.priority], ['COMPLETED', 'HIGH'])
 })
 
 test('nothing is added to what has ended, nor tasks to a stage that has begun; each is 400 with its code', async t => {
@@ -116,13 +133,16 @@ test('nothing is added to what has ended, nor tasks to a stage that has begun; e
   for (const status of ['COMPLETED', 'FAILED', 'ABORTED'] as const) {
     const { jobId, stage } = await jobIn(jobnik, status)
     const added = await jobnik.ask('POST', `/v1/jobs/${jobId}/stage`, { type: 'a', data: {} })
-    assert.deepEqual([added.status, added.body.code], [400, 'JOB_IN_FINITE_STATE'], status)
+    const jobHasEnded = { message: 'JOB_ALREADY_FINISHED_STAGES_ERROR', code: 'JOB_IN_FINITE_STATE' }
+    assert.deepEqual([added.status, added.body], [400, jobHasEnded], status)
     const tasks = await jobnik.ask('POST', `/v1/stages/${stage.id}/tasks`, [{ data: {} }])
-    assert.deepEqual([tasks.status, tasks.body.code], [400, 'STAGE_IN_FINITE_STATE'], status)
+    const stageHasEnded = { message: 'STAGE_ALREADY_FINISHED_TASKS_ERROR', code: 'STAGE_IN_FINITE_STATE' }
+    assert.deepEqual([tasks.status, tasks.body], [400, stageHasEnded], status)
   }
   const begun = await stageIn(jobnik, 'IN_PROGRESS')
   const late = await jobnik.ask('POST', `/v1/stages/${begun.stage.id}/tasks`, [{ data: {} }])
-  assert.deepEqual([late.status, late.body.code], [400, 'NOT_ALLOWED_TO_ADD_TASKS_TO_IN_PROGRESS_STAGE'])
+  const hasBegun = { message: 'ADD_TASK_NOT_ALLOWED', code: 'NOT_ALLOWED_TO_ADD_TASKS_TO_IN_PROGRESS_STAGE' }
+  assert.deepEqual([late.status, late.body], [400, hasBegun])
   for (const status of ['CREATED', 'WAITING', 'PENDING'] as const) {
     const { stage } = await stageIn(jobnik, status)
     assert.equal((await jobnik.createTasks(stage.id, [{ data: {} }, { data: {} }])).length, 2)

@@ -100,7 +100,7 @@ async function addStage(ask: Ask) {
       const [body] = await stageBodies(engine, added)
       return good(body, 201)
     },
-    () => refused(400, 'JOB_IN_FINITE_STATE', 'Stages cannot be added to a job that has ended'),
+    () => refused(400, 'JOB_IN_FINITE_STATE', 'JOB_ALREADY_FINISHED_STAGES_ERROR'),
   )
 }
 
@@ -150,7 +150,7 @@ export const jobRoutes: readonly DialectRoute[] = [
           await ask.engine.deleteJob(idIn(ask), ask.call)
           return good(deleted)
         },
-        () => refused(400, 'JOB_NOT_IN_FINITE_STATE', 'The job has not ended'),
+        () => refused(400, 'JOB_NOT_IN_FINITE_STATE'),
       )
     },
   },

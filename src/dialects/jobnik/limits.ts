@@ -11,8 +11,12 @@ export const limits: readonly string[] = [
   'A dequeued task is leased for 30 minutes, without heartbeats. Who says nothing for so long is taken for dead, and the ' +
     'task is given out again; at the third time it is FAILED. `attempts` are failures only; the original counts such a ' +
     'loss as one. A dequeue whose answer is lost keeps its task for as long.',
-  'Work in hand can always be reported, while the job is PAUSED, ABORTED or FAILED; the original answers 400. FAILED of a task ' +
-    'whose job has ended is FAILED, though attempts are left.',
+  'A task that is IN_PROGRESS can always be reported, also while its job is PAUSED, ABORTED or FAILED. The original takes ' +
+    'most of these reports too; it answers 400 to a report that would end the stage while the job cannot end, for ' +
+    'example the last task of a PAUSED job. A task that is reported FAILED after its job has ended is FAILED, even if it ' +
+    'has attempts left.',
+  'A job without a `priority` is VERY_LOW. The document of the original says MEDIUM, but its server does not apply that ' +
+    'default. The SDK sends no priority of its own.',
   'A job that had begun before it was PAUSED is IN_PROGRESS again when it is resumed, and not PENDING.',
   'An abort ends the stages and the open tasks of a job too; in the original they stay as they are. What is COMPLETED stays so.',
   'Two reports of one task at once: the second is 200 if it says the same, else 409 TASK_STATUS_UPDATE_FAILED.',

@@ -2,11 +2,8 @@
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
 import type { Answer, Ask, Fault } from '../dialect.ts'
 
-const notFound: Readonly<Record<string, string>> = {
-  JOB_NOT_FOUND: 'Job not found',
-  STAGE_NOT_FOUND: 'Stage not found',
-  TASK_NOT_FOUND: 'Task not found',
-}
+/** Jobnik repeats these codes as the message. */
+const notFound: readonly string[] = ['JOB_NOT_FOUND', 'STAGE_NOT_FOUND', 'TASK_NOT_FOUND'] satisfies ProblemCode[]
 
 /** What is wrong with a request, whatever it is that we call it. */
 const invalid: readonly string[] = [
@@ -24,8 +21,7 @@ const invalid: readonly string[] = [
 ] satisfies ProblemCode[]
 
 export function refuse({ status, code, message }: Fault): Answer {
-  const found = notFound[code]
-  if (found !== undefined) return refused(status, code, found)
+  if (notFound.includes(code)) return refused(status, code)
   if (invalid.includes(code)) return refused(status === 422 ? 400 : status, 'VALIDATION_ERROR', message)
   if (code === 'STORE_UNAVAILABLE') return refused(status, 'DATABASE_RELATED_ERROR', message)
   if (status >= 500) return refused(status, 'UNKNOWN_ERROR', message)
@@ -33,7 +29,7 @@ export function refuse({ status, code, message }: Fault): Answer {
   return status === 401 ? { ...answer, headers: { 'www-authenticate': 'Bearer' } } : answer
 }
 
-export function refused(status: number, code: string, message: string): Answer {
+export function refused(status: number, code: string, message = code): Answer {
   return { status, body: { message, code } }
 }
 

@@ -1,5 +1,5 @@
-/** What Jobnik's clients may send. What is more, or something else, is a VALIDATION_ERROR. */
-import { type Field, field, moment, nested, number, object, oneOf, text } from '../../kernel/check.ts'
+/** What Jobnik's clients may send. Other fields are a VALIDATION_ERROR, except where Jobnik ignores them. */
+import { type Field, field, isObject, moment, nested, number, object, oneOf, text } from '../../kernel/check.ts'
 import { isId, traceparent, tracestate } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { Ask } from '../dialect.ts'
@@ -36,6 +36,15 @@ const jobName = field({ type: 'string', minLength: 2, maxLength: longestWord }, 
 )
 const traced = { traceparent, tracestate }
 
+/** An object of which only one field counts; any others are ignored. */
+function only(name: string, wanted: Field): Field {
+  return value => {
+    if (!isObject(value)) return 'be an object'
+    const fault = wanted(value[name])
+    return fault && `have a "${name}" that must ${fault}`
+  }
+}
+
 const bodies = {
   newJob: nested({ name: jobName, data: object, priority: oneOf(priorityWords), userMetadata: object, ...traced }, [
     'name',
@@ -45,10 +54,10 @@ const bodies = {
     { type: word, data: object, userMetadata: object, startAsWaiting: oneOf([true, false]), ...traced },
     ['type', 'data'],
   ),
-  priority: nested({ priority: oneOf(priorityWords) }, ['priority']),
-  jobStatus: nested({ status: oneOf(['PENDING', 'PAUSED', 'ABORTED']) }, ['status']),
-  stageStatus: nested({ status: oneOf(['PENDING']) }, ['status']),
-  taskStatus: nested({ status: oneOf(['COMPLETED', 'FAILED']) }, ['status']),
+  priority: only('priority', oneOf(priorityWords)),
+  jobStatus: only('status', oneOf(['PENDING', 'PAUSED', 'ABORTED'])),
+  stageStatus: only('status', oneOf(['PENDING'])),
+  taskStatus: only('status', oneOf(['COMPLETED', 'FAILED'])),
   metadata: object,
 } satisfies Record<string, Field>
 

@@ -8,8 +8,11 @@ import type { NewJob, NewStage, NewTask } from './requests.ts'
 /** Its workers know no lease and no heartbeat: who says nothing for so long is taken for dead. */
 const leaseSeconds = 1800
 
-/** Nobody seals it: it ends when it has had a stage and all of them have ended. */
-export function jobSpec({ name, data, priority = 'MEDIUM', userMetadata = {}, ...traced }: NewJob): JobSpec {
+/**
+ * Nobody seals it: it ends when it has had a stage and all of them have ended. Jobnik's document gives MEDIUM as the
+ * default priority, in a place that its validator ignores, so that the default of its database counts.
+ */
+export function jobSpec({ name, data, priority = 'VERY_LOW', userMetadata = {}, ...traced }: NewJob): JobSpec {
   return { name, input: data, priority: numberFor(priority), metadata: userMetadata, open: 'untilDone', ...traced }
 }
 

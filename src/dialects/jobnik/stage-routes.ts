@@ -3,7 +3,7 @@ import type { StageState } from '../../kernel/stage.ts'
 import type { StageView } from '../../protocol/jobs.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { type Answer, type Ask, type DialectRoute, good } from '../dialect.ts'
-import { stageWord, taskBody } from './bodies.ts'
+import { stageWord, taskBody, workOf } from './bodies.ts'
 import { listed, sliced, stageBodies, whole } from './lists.ts'
 import { demandQueue, illegal, refused, unless } from './refusals.ts'
 import { bodyOf, idIn, newTasksIn, queries, queryOf } from './requests.ts'
@@ -41,7 +41,7 @@ async function setStatus(ask: Ask, triesLeft = 1): Promise<Answer> {
   const id = idIn(ask)
   const stage = await engine.stage(id)
   if (stage.state === 'pending') return good(modified)
-  if (stage.state !== 'waiting') return illegal('STAGE', stageWord(stage), 'PENDING')
+  if (stage.state !== 'waiting') return cannotOpen(engine, stage)
   return unless(
     ['MOVE_REFUSED'],
     async () => {
@@ -49,8 +49,17 @@ async function setStatus(ask: Ask, triesLeft = 1): Promise<Answer> {
       return good(modified)
     },
     // Somebody else has moved it on meanwhile.
-    () => (triesLeft > 0 ? setStatus(ask, triesLeft - 1) : illegal('STAGE', stageWord(stage), 'PENDING')),
+    () => (triesLeft > 0 ? setStatus(ask, triesLeft - 1) : cannotOpen(engine, stage)),
   )
+}
+
+/** Jobnik looks at the previous stage first, and only then at the status of the stage itself. */
+async function cannotOpen(engine: Pawl, stage: StageView): Promise<Answer> {
+  const previous = workOf(await engine.job(stage.jobId)).findLast(({ ordinal }) => ordinal < stage.ordinal)
+  if (previous === undefined || stageWord(previous) === 'COMPLETED') {
+    return illegal('STAGE', stageWord(stage), 'PENDING')
+  }
+  return refused(400, 'ILLEGAL_STAGE_STATUS_TRANSITION', 'Previous stage is not COMPLETED')
 }
 
 const notYetRunning: readonly StageState[] = ['created', 'waiting', 'pending']
@@ -69,12 +78,8 @@ async function addTasks(ask: Ask) {
     },
     ({ details }) =>
       details.state === 'running'
-        ? refused(
-            400,
-            'NOT_ALLOWED_TO_ADD_TASKS_TO_IN_PROGRESS_STAGE',
-            'Tasks cannot be added to a stage that has begun',
-          )
-        : refused(400, 'STAGE_IN_FINITE_STATE', 'Tasks cannot be added to a stage that has ended'),
+        ? refused(400, 'NOT_ALLOWED_TO_ADD_TASKS_TO_IN_PROGRESS_STAGE', 'ADD_TASK_NOT_ALLOWED')
+        : refused(400, 'STAGE_IN_FINITE_STATE', 'STAGE_ALREADY_FINISHED_TASKS_ERROR'),
   )
 }
 

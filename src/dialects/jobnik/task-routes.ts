@@ -44,7 +44,7 @@ async function dequeue(ask: Ask) {
   demandQueue(ask, type)
   const { actor: name = worker } = call
   const [task] = await engine.take({ worker: name, queues: [type] }, call, signal)
-  return task === undefined ? refused(404, 'TASK_NOT_FOUND', 'Task not found') : good(taskBody(task))
+  return task === undefined ? refused(404, 'TASK_NOT_FOUND') : good(taskBody(task))
 }
 
 /** Its reports name no lease: what is reported is the attempt that is under way. */
@@ -65,7 +65,7 @@ async function report(ask: Ask) {
     ({ code, details }) =>
       code === 'MOVE_REFUSED'
         ? illegal('TASK', taskWord(details.state as TaskState), status)
-        : refused(409, 'TASK_STATUS_UPDATE_FAILED', 'The task was changed by somebody else meanwhile'),
+        : refused(409, 'TASK_STATUS_UPDATE_FAILED'),
   )
 }
 

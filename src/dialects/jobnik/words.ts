@@ -15,7 +15,7 @@ export const words: Words = {
     dead_lettered: 'FAILED',
   },
   stage: {
-    created: { says: 'CREATED, or WAITING if it has a gate', of: ({ gate }) => (gate ? 'WAITING' : 'CREATED') },
+    created: { says: 'CREATED, or WAITING if it has a gate or is held', of: beforeItsTurn },
     waiting: 'WAITING',
     pending: 'PENDING',
     running: 'IN_PROGRESS',
@@ -42,9 +42,15 @@ export const words: Words = {
   artifact: null,
 }
 
+/** A stage whose needs are not met yet, but that will not open by itself when they are, waits already. */
+function beforeItsTurn({ gate, held }: StageFacts): string {
+  return gate || held ? 'WAITING' : 'CREATED'
+}
+
 /** A stage that its job's failure found before its turn stays as it was. */
-function calledOff({ calledOffFrom, gate }: StageFacts): string {
+function calledOff(stage: StageFacts): string {
+  const { calledOffFrom } = stage
   if (!calledOffFrom) return 'ABORTED'
-  if (calledOffFrom === 'created') return gate ? 'WAITING' : 'CREATED'
+  if (calledOffFrom === 'created') return beforeItsTurn(stage)
   return calledOffFrom === 'running' ? 'IN_PROGRESS' : calledOffFrom.toUpperCase()
 }
