@@ -17,6 +17,11 @@ export interface PawlConfig {
   readonly dialects?: readonly (DialectName | 'none')[]
   /** Serve the one dialect that is named at `/`, and Pawl's own routes under `/pawl`. Default false. */
   readonly dialectAtRoot?: boolean
+  /**
+   * How long a task stays with a Jobnik worker that says nothing, before another worker gets it. A job may have its own
+   * `leaseSeconds`. Default 86400: 24 hours.
+   */
+  readonly jobnikLeaseSeconds?: number
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
   readonly data?: string
   /** A PostgreSQL server in place of the embedded store. */

@@ -28,6 +28,7 @@ const defaults = {
   port: settings.port.default as number,
   keysOnly: settings.keysOnly.default as boolean,
   dialectAtRoot: settings.dialectAtRoot.default as boolean,
+  jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
   data: settings.data.default as string,
   schema: settings.schema.default as string,
   connections: settings.connections.default as number,

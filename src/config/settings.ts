@@ -1,10 +1,10 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
-import { name, poolerModes, schemaName, serverUrl } from '../kernel/fields.ts'
+import { name, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
-import { defaultPort, dialectList } from '../server/options.ts'
+import { defaultJobnikLeaseSeconds, defaultPort, dialectList } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 
 export interface Setting {
@@ -114,6 +114,14 @@ export const settings = {
     env: 'PAWL_DIALECT_AT_ROOT',
     default: false,
     says: 'serve the one --dialect at /, and Pawl’s own routes under /pawl',
+  },
+  jobnikLeaseSeconds: {
+    check: settingFields.leaseSeconds,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_JOBNIK_LEASE_SECONDS',
+    default: defaultJobnikLeaseSeconds,
+    says: 'how long a Jobnik worker may take for a task before another worker gets it',
   },
   data: {
     check: text(2000),

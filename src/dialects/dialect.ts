@@ -52,8 +52,15 @@ export interface Ask {
   readonly lastEventId: string | undefined
   /** How often a stream says that it is still there. */
   readonly heartbeatSeconds: number
+  readonly settings: DialectSettings
   /** Aborts when the client has gone or the server ends. */
   readonly signal: AbortSignal
+}
+
+/** What the operator of a server chooses for its dialects. */
+export interface DialectSettings {
+  /** How long a task stays with a worker of Jobnik's that says nothing. */
+  readonly jobnikLeaseSeconds: number
 }
 
 export interface Call {

@@ -163,7 +163,9 @@ async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, ac
   if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
   const known = book.stages.filter(({ kind }) => kind === 'work')
   const outline = known.map(outlineOf)
-  const plan = parseAdded(spec, outline)
+  const { leaseSeconds: _, ...said } = spec
+  const { leaseSeconds } = job.plan
+  const plan = parseAdded({ ...said, ...(leaseSeconds !== undefined && { leaseSeconds }) }, outline)
   const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
   const added = plan.stages.slice(known.length)
   const made = added.map((stage, index) => {

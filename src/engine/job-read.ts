@@ -143,6 +143,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
     tracestate: job.plan.tracestate ?? null,
     metadata: job.metadata ?? {},
     clonedFrom: job.clonedFrom,
+    leaseSeconds: job.plan.leaseSeconds ?? null,
     deadlineAt: iso(job.deadlineAt),
     createdAt: job.createdAt.toISOString(),
     changedAt: job.changedAt.toISOString(),

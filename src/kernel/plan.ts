@@ -28,6 +28,8 @@ export interface JobPlan {
   readonly staleSeconds: number | null
   readonly softDeadlineSeconds: number | null
   readonly hardDeadlineSeconds: number | null
+  /** Default for the tasks of its stages. */
+  readonly leaseSeconds?: number
   readonly stages: readonly StagePlan[]
 }
 

@@ -82,6 +82,8 @@ export interface JobView {
   readonly tracestate: string | null
   readonly metadata: Record<string, unknown>
   readonly clonedFrom: string | null
+  /** The lease of its tasks, unless their stage has another; null: the job says nothing about it. */
+  readonly leaseSeconds: number | null
   readonly deadlineAt: string | null
   readonly createdAt: string
   readonly changedAt: string

@@ -110,6 +110,7 @@ const job: Record<keyof JobView, Schema> = {
   tracestate: orNull(text),
   metadata: object,
   clonedFrom: orNull(id),
+  leaseSeconds: orNull(figure),
   deadlineAt: orNull(at),
   createdAt: at,
   changedAt: at,

@@ -43,7 +43,7 @@ export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
-  const { engine, door, calls, heartbeatSeconds } = served
+  const { engine, door, calls, heartbeatSeconds, dialectSettings: settings } = served
   scope.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -58,7 +58,7 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
         const { params, query, body } = request as Came
         const asker = request.asker ?? { name: undefined, role: 'viewer', queues: null, holder: '' }
         const said = { params, query, body, call: callOf(request, asker), asker, lastEventId: lastIdIn(request) }
-        return send(reply, await route.handle({ engine, root, heartbeatSeconds, signal, ...said }))
+        return send(reply, await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said }))
       }),
   })
 }

@@ -1,6 +1,6 @@
 /** Binds a route of the table to the operation that it is named for: who asks, what it says, the answer. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Call } from '../dialects/dialect.ts'
+import type { Call, DialectSettings } from '../dialects/dialect.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { traceparent } from '../kernel/fields.ts'
 import { type Operation, type Route, routes } from '../protocol/routes.ts'
@@ -25,6 +25,7 @@ export interface Served {
   /** What many workers report at once, it writes together. */
   readonly sync: ReturnType<Pawl['merging']>
   readonly heartbeatSeconds: number
+  readonly dialectSettings: DialectSettings
 }
 
 export function bind(app: FastifyInstance, served: Served, operation: Operation): void {

@@ -1,5 +1,6 @@
 import type { Log } from '../engine/context.ts'
 import { checkOptions, field, number, oneOf, orNull, text } from '../kernel/check.ts'
+import { settingFields } from '../kernel/fields.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
 import { isLoopback } from './admit.ts'
 
@@ -20,10 +21,14 @@ export interface ServerOptions {
   readonly dialects?: readonly DialectName[]
   /** The dialect that is served at `/`, for clients that take no prefix. Pawl's own routes are then under `/pawl`. */
   readonly rootDialect?: DialectName | null
+  /** How long a task stays with a worker of Jobnik's that says nothing. Default 86400: 24 hours. */
+  readonly jobnikLeaseSeconds?: number
   readonly log?: Log
 }
 
 export const defaultPort = 7295
+/** As long as Jobnik's own deployment waits before it takes a task for stale. */
+export const defaultJobnikLeaseSeconds = 86_400
 /** Where Pawl's own routes are while a dialect has the place at `/`. */
 export const ownRoot = '/pawl'
 
@@ -42,6 +47,7 @@ const fields = {
   heartbeatSeconds: number({ from: 0.1, to: 60 }),
   dialects: dialectList,
   rootDialect: orNull(oneOf(dialectNames)),
+  jobnikLeaseSeconds: settingFields.leaseSeconds,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -57,6 +63,7 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
     dialects: options.dialects ?? dialectNames,
     rootDialect: options.rootDialect ?? null,
+    jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? defaultJobnikLeaseSeconds,
     log: options.log ?? (() => {}),
   }
 }

@@ -121,6 +121,7 @@ const jobFields = {
   staleSeconds: orNull(span),
   softDeadlineSeconds: orNull(span),
   hardDeadlineSeconds: orNull(span),
+  leaseSeconds: settingFields.leaseSeconds,
   stages: listOf(stageField, mostStages),
 } satisfies Record<keyof JobSpec, Field>
 

@@ -41,6 +41,8 @@ export interface JobSpec {
   readonly softDeadlineSeconds?: number | null
   /** When it must have ended: its priority rises more. */
   readonly hardDeadlineSeconds?: number | null
+  /** The lease of the tasks of all its stages, also of those that are added later, unless a stage or task has its own. */
+  readonly leaseSeconds?: number
   /** In order: each follows the one before it, unless it says what it needs. Only an open job goes without. */
   readonly stages?: readonly StageSpec[]
 }

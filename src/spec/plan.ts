@@ -24,9 +24,12 @@ export function planOf(spec: JobSpec): JobPlan {
     staleSeconds: spec.staleSeconds ?? null,
     softDeadlineSeconds: spec.softDeadlineSeconds ?? null,
     hardDeadlineSeconds: spec.hardDeadlineSeconds ?? null,
-    stages: stages.map((stage, index) => stagePlanOf(stage, needsOf(nodes, index))),
+    ...leaseIn(spec),
+    stages: stages.map((stage, index) => stagePlanOf({ ...leaseIn(spec), ...stage }, needsOf(nodes, index))),
   }
 }
+
+const leaseIn = ({ leaseSeconds }: JobSpec) => (leaseSeconds === undefined ? {} : { leaseSeconds })
 
 function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
   const { compensate } = stage

@@ -72,6 +72,26 @@ test(
   },
 )
 
+test('--jobnik-lease-seconds says how long a task stays with a Jobnik worker that says nothing', bounded, async t => {
+  const pawl = await cli(t)
+  const { url } = await up(pawl, ['--jobnik-lease-seconds', '3600'])
+  const ask = async (method: string, path: string, body?: object) => {
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${url}/dialects/jobnik/v1/${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return (await response.json()) as { id: string }
+  }
+  const job = await ask('POST', 'jobs', { name: 'images', data: {} })
+  const stage = await ask('POST', `jobs/${job.id}/stage`, { type: 'resize', data: {} })
+  await ask('POST', `stages/${stage.id}/tasks`, [{ data: {} }])
+  const { id } = await ask('PATCH', 'stages/resize/tasks/dequeue')
+  const { startedAt, leaseUntil } = await connect({ server: url }).task(id)
+  assert.equal(Math.round((Date.parse(leaseUntil!) - Date.parse(startedAt!)) / 60_000), 60)
+})
+
 test('a port that is taken is told in plain words, with who chose it and what to do', bounded, async t => {
   const pawl = await cli(t)
   const other = createServer().listen(0, '127.0.0.1')

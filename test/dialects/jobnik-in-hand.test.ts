@@ -111,9 +111,9 @@ test('work in hand may be reported after any time within the lease, whatever bec
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
   const { jobId, type } = await oneStage(jobnik)
   const task = await begin(jobnik, type)
-  await advance(1000)
+  await advance(60_000)
   await jobnik.setJob(jobId, 'ABORTED')
-  await advance(700)
+  await advance(26_000)
   for (const chore of [endGraces, rescue({ beginsBlind: false })]) await chore.run(engine.context)
   assert.equal((await jobnik.report(task.id, 'COMPLETED')).body.status, 'COMPLETED')
 })
@@ -138,21 +138,4 @@ test('a job is deleted right after its abort, with work in hand; a report after 
     assert.equal((await jobnik.ask('GET', `/v1/${path}`)).status, 404)
   }
   assert.equal((await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)).body.code, 'JOB_NOT_FOUND')
-})
-
-test('a worker that says nothing for half an hour is taken for dead, and its task is given to another', async t => {
-  const { server, engine, advance } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
-  const { type } = await oneStage(jobnik)
-  const lost = await begin(jobnik, type)
-  const look = () => rescue({ beginsBlind: false }).run(engine.context)
-  await advance(1790)
-  await look()
-  assert.equal(await jobnik.dequeue(type), null)
-  await advance(20)
-  await look()
-  const again = await begin(jobnik, type)
-  assert.deepEqual([again.id, again.attempts], [lost.id, 0])
-  // Reports name nobody: whose it is cannot be told.
-  assert.equal((await jobnik.report(lost.id, 'COMPLETED')).status, 200)
 })

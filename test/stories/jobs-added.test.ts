@@ -145,3 +145,26 @@ test('a clone does its tasks again as they were: of their own type, with their o
     ],
   )
 })
+
+test('the lease of a job is that of its stages, also of those added later, unless a stage has its own', async t => {
+  const { engine } = await fresh(t)
+  const stages = [
+    { name: 'a', task: 'a' },
+    { name: 'b', task: 'b', leaseSeconds: 600 },
+  ]
+  const { id, leaseSeconds } = await engine.submit({ name: 'j', open: true, leaseSeconds: 7200, stages })
+  assert.equal(leaseSeconds, 7200)
+  await engine.addStages(id, [{ name: 'c', task: 'c' }])
+  await engine.submit({ id, ifThere: 'add', name: 'j', leaseSeconds: 30, stages: [{ name: 'd', task: 'd' }] })
+  const { items } = await engine.jobTasks(id, { order: 'oldest' })
+  assert.deepEqual(
+    items.map(({ type, settings }) => [type, settings.leaseSeconds]),
+    [
+      ['a', 7200],
+      ['b', 600],
+      ['c', 7200],
+      ['d', 7200],
+    ],
+  )
+  assert.equal((await engine.submit({ name: 'k', stages })).leaseSeconds, null)
+})

@@ -34,6 +34,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'fileRoots',
     'dialects',
     'dialectAtRoot',
+    'jobnikLeaseSeconds',
     'data',
     'database',
     'schema',
@@ -53,7 +54,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, fileRoots, jobnikLeaseSeconds, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
@@ -67,7 +68,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const server = await startServer(engine, { host, port, keysOnly, log, ...spoken }).catch(sayingWhere(settled))
+    const options = { host, port, keysOnly, jobnikLeaseSeconds, log, ...spoken }
+    const server = await startServer(engine, options).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
     await using runners = await openRunners(engine, settled, server.url, flags)
     await using _babysitter = startBabysitter(engine, [...allChores(engine.context), ...runners.chores])

@@ -88,14 +88,16 @@ async function setPriority(ask: Ask) {
 }
 
 async function addStage(ask: Ask) {
-  const { engine, call } = ask
+  const { engine, call, settings } = ask
   const stage = bodyOf<NewStage>(ask, 'newStage')
   const id = idIn(ask)
   demandQueue(ask, stage.type)
   return unless(
     ['MOVE_REFUSED', 'SEALED'],
     async () => {
-      const job = await engine.addStages(id, [stageSpec(stage, call)], call)
+      const { leaseSeconds } = await engine.job(id)
+      const spec = stageSpec(stage, leaseSeconds ?? settings.jobnikLeaseSeconds, call)
+      const job = await engine.addStages(id, [spec], call)
       const added = job.stages.filter(each => job.added.includes(each.id))
       const [body] = await stageBodies(engine, added)
       return good(body, 201)

@@ -8,9 +8,18 @@ export const limits: readonly string[] = [
     'approvers, PENDING is 200 from the first on, and the stage WAITING until the last.',
   'Its workers have no names and its reports name no lease. The fence is that the task is IN_PROGRESS: whoever lost a task ' +
     'that another has dequeued since reports the attempt of the other.',
-  'A dequeued task is leased for 30 minutes, without heartbeats. Who says nothing for so long is taken for dead, and the ' +
-    'task is given out again; at the third time it is FAILED. `attempts` are failures only; the original counts such a ' +
-    'loss as one. A dequeue whose answer is lost keeps its task for as long.',
+  'A dequeued task stays with its worker for 24 hours, as in the deployment of the original. The SDK sends no heartbeats, ' +
+    'so a shorter lease would give a task that takes longer to a second worker. The price: when a worker is killed, its ' +
+    'tasks wait until the lease ends. If your tasks are short, choose a shorter lease: for the server with ' +
+    '`--jobnik-lease-seconds` (`PAWL_JOBNIK_LEASE_SECONDS`), for one job with `leaseSeconds` in `POST /v1/jobs`, a field ' +
+    'that the original does not have. It must be longer than the longest task.',
+  'If you know that a worker is dead, `pawl worker lost <name>` ends its leases at once. A worker has the name of its key, ' +
+    'the name that it sends in the header `Pawl-Actor`, or both (`key/name`); without either, all workers are called ' +
+    '`jobnik`. A dequeue whose client hangs up before it is answered gives its task back at once. If the answer is lost ' +
+    'on its way, the task waits until the lease ends.',
+  'A task whose lease has ended is given out again, and is FAILED when that happens for the third time. `attempts` counts ' +
+    'failures only; the original counts such a loss as one. A task that was not submitted as Jobnik’s keeps the lease that ' +
+    'it was submitted with, 60 seconds by default, but needs no heartbeats.',
   'A task that is IN_PROGRESS can always be reported, also while its job is PAUSED, ABORTED or FAILED. The original takes ' +
     'most of these reports too; it answers 400 to a report that would end the stage while the job cannot end, for ' +
     'example the last task of a PAUSED job. A task that is reported FAILED after its job has ended is FAILED, even if it ' +

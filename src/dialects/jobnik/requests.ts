@@ -1,6 +1,6 @@
 /** What Jobnik's clients may send. Other fields are a VALIDATION_ERROR, except where Jobnik ignores them. */
 import { type Field, field, isObject, moment, nested, number, object, oneOf, text } from '../../kernel/check.ts'
-import { isId, traceparent, tracestate } from '../../kernel/fields.ts'
+import { isId, settingFields, traceparent, tracestate } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { Ask } from '../dialect.ts'
 import { type Priority, priorityWords } from './priorities.ts'
@@ -12,6 +12,8 @@ export interface NewJob {
   readonly userMetadata?: Record<string, unknown>
   readonly traceparent?: string
   readonly tracestate?: string
+  /** An addition of Pawl's: how long a task of this job stays with a worker that says nothing. */
+  readonly leaseSeconds?: number
 }
 
 export interface NewStage {
@@ -46,10 +48,17 @@ function only(name: string, wanted: Field): Field {
 }
 
 const bodies = {
-  newJob: nested({ name: jobName, data: object, priority: oneOf(priorityWords), userMetadata: object, ...traced }, [
-    'name',
-    'data',
-  ]),
+  newJob: nested(
+    {
+      name: jobName,
+      data: object,
+      priority: oneOf(priorityWords),
+      userMetadata: object,
+      ...traced,
+      leaseSeconds: settingFields.leaseSeconds,
+    },
+    ['name', 'data'],
+  ),
   newStage: nested(
     { type: word, data: object, userMetadata: object, startAsWaiting: oneOf([true, false]), ...traced },
     ['type', 'data'],

@@ -5,18 +5,16 @@ import type { Call } from '../dialect.ts'
 import { numberFor } from './priorities.ts'
 import type { NewJob, NewStage, NewTask } from './requests.ts'
 
-/** Its workers know no lease and no heartbeat: who says nothing for so long is taken for dead. */
-const leaseSeconds = 1800
-
 /**
  * Nobody seals it: it ends when it has had a stage and all of them have ended. Jobnik's document gives MEDIUM as the
  * default priority, in a place that its validator ignores, so that the default of its database counts.
  */
-export function jobSpec({ name, data, priority = 'VERY_LOW', userMetadata = {}, ...traced }: NewJob): JobSpec {
-  return { name, input: data, priority: numberFor(priority), metadata: userMetadata, open: 'untilDone', ...traced }
+export function jobSpec({ name, data, priority = 'VERY_LOW', userMetadata = {}, ...rest }: NewJob): JobSpec {
+  return { name, input: data, priority: numberFor(priority), metadata: userMetadata, open: 'untilDone', ...rest }
 }
 
-export function stageSpec(stage: NewStage, call: Call): AddedStage {
+/** Jobnik's workers send no heartbeats: a worker that says nothing for `leaseSeconds` is taken for dead. */
+export function stageSpec(stage: NewStage, leaseSeconds: number, call: Call): AddedStage {
   const { type, data, userMetadata = {}, startAsWaiting = false, traceparent = call.traceparent } = stage
   return {
     queue: type,

@@ -43,8 +43,13 @@ async function dequeue(ask: Ask) {
   const type = typeIn(ask)
   demandQueue(ask, type)
   const { actor: name = worker } = call
-  const [task] = await engine.take({ worker: name, queues: [type] }, call, signal)
-  return task === undefined ? refused(404, 'TASK_NOT_FOUND') : good(taskBody(task))
+  // A task that was not submitted as Jobnik's may ask for heartbeats, which its workers do not send.
+  const [task] = await engine.take({ worker: name, queues: [type], heartbeatSeconds: null }, call, signal)
+  if (task === undefined) return refused(404, 'TASK_NOT_FOUND')
+  if (!signal.aborted) return good(taskBody(task))
+  // The client has hung up and will never report this task: another worker need not wait until the lease ends.
+  await engine.release(task.id, task.epoch, { reason: 'hung_up' })
+  return refused(404, 'TASK_NOT_FOUND')
 }
 
 /** Its reports name no lease: what is reported is the attempt that is under way. */

@@ -1,0 +1,99 @@
+/** How long a task stays with a worker that says nothing: Jobnik's SDK sends no heartbeats. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { rescue } from '../../src/babysitter/rescue.ts'
+import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
+import type { ServerOptions } from '../../src/server/options.ts'
+import { served } from '../harness/served.ts'
+import { jobnikClient } from './jobnik-client.ts'
+import { begin, oneStage, someType } from './jobnik-in.ts'
+
+async function jobnikServed(t: TestContext, options: ServerOptions = {}) {
+  const { server, engine, advance } = await served(t, { server: options })
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  /** Time passes, and the babysitter looks for lost leases. */
+  const pass = async (seconds: number) => {
+    await advance(seconds)
+    await rescue({ beginsBlind: false }).run(engine.context)
+  }
+  return { jobnik, engine, pass }
+}
+
+test('a task may take 24 hours: it is given to another worker only after that', async t => {
+  const { jobnik, pass } = await jobnikServed(t)
+  const { type } = await oneStage(jobnik)
+  const lost = await begin(jobnik, type)
+  await pass(86_390)
+  assert.equal(await jobnik.dequeue(type), null)
+  await pass(20)
+  const again = await begin(jobnik, type)
+  assert.deepEqual([again.id, again.attempts], [lost.id, 0])
+  // A report does not name the attempt, so it counts for the one that is under way.
+  assert.equal((await jobnik.report(lost.id, 'COMPLETED')).status, 200)
+})
+
+test('the setting jobnikLeaseSeconds says after how long a silent worker loses its task', async t => {
+  const { jobnik, pass } = await jobnikServed(t, { jobnikLeaseSeconds: 600 })
+  const { type } = await oneStage(jobnik)
+  const lost = await begin(jobnik, type)
+  await pass(590)
+  assert.equal(await jobnik.dequeue(type), null)
+  await pass(20)
+  assert.equal((await begin(jobnik, type)).id, lost.id)
+})
+
+test('a job that is created with leaseSeconds has that lease in all its stages, whatever the server’s is', async t => {
+  const { jobnik, pass } = await jobnikServed(t, { jobnikLeaseSeconds: 600 })
+  const { id } = await jobnik.createJob({ leaseSeconds: 7200 })
+  const stages = [await jobnik.createStage(id, someType()), await jobnik.createStage(id, someType())]
+  for (const stage of stages) await jobnik.createTasks(stage.id, [{ data: {} }])
+  for (const { type } of stages) {
+    const lost = await begin(jobnik, type)
+    await pass(7190)
+    assert.equal(await jobnik.dequeue(type), null)
+    await pass(20)
+    assert.equal((await begin(jobnik, type)).id, lost.id)
+    await jobnik.report(lost.id, 'COMPLETED')
+  }
+  assert.equal((await jobnik.job(id)).status, 'COMPLETED')
+})
+
+test('a lease that is too short, too long or no number is 400 VALIDATION_ERROR', async t => {
+  const { jobnik } = await jobnikServed(t)
+  for (const leaseSeconds of [4, 7 * 86_400 + 1, '1h', null]) {
+    const { status, body } = await jobnik.ask('POST', '/v1/jobs', { name: 'images', data: {}, leaseSeconds })
+    assert.deepEqual([status, body.code], [400, 'VALIDATION_ERROR'], String(leaseSeconds))
+  }
+})
+
+test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so that its workers need no heartbeats', async t => {
+  const { jobnik, engine, pass } = await jobnikServed(t)
+  const { id } = await engine.submit({ name: 'images', open: true })
+  const { type, id: stageId } = await jobnik.createStage(id, someType())
+  await jobnik.createTasks(stageId, [{ data: {} }])
+  await begin(jobnik, type)
+  await pass(86_390)
+  assert.equal(await jobnik.dequeue(type), null)
+})
+
+test('a worker that hangs up before it is answered loses no task: another gets it at once', async t => {
+  const { jobnik, engine } = await jobnikServed(t)
+  const { type, tasks } = await oneStage(jobnik)
+  const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
+  const answer = await dequeue.handle({
+    engine,
+    params: { type },
+    query: {},
+    body: undefined,
+    call: {},
+    asker: { role: 'worker', queues: null },
+    root: '',
+    lastEventId: undefined,
+    heartbeatSeconds: 10,
+    settings: { jobnikLeaseSeconds: 86_400 },
+    signal: AbortSignal.abort(),
+  })
+  assert.equal(answer.status, 404)
+  const task = await begin(jobnik, type)
+  assert.deepEqual([task.id, task.attempts], [tasks[0]!.id, 0])
+})
