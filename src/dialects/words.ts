@@ -19,8 +19,12 @@ export type Word<View> = string | null | Depends<View>
 
 /** As much of a view as a word may depend on; an event knows little more than the state. */
 export type TaskFacts = Pick<TaskView, 'state'> & Partial<Pick<TaskView, 'runAt'>>
-export type StageFacts = Pick<StageView, 'state'> &
-  Partial<Pick<StageView, 'endsAs' | 'gate' | 'held' | 'calledOffFrom' | 'progress' | 'startedAt'>>
+export interface StageFacts
+  extends Pick<StageView, 'state'>,
+    Partial<Pick<StageView, 'endsAs' | 'held' | 'calledOffFrom' | 'progress' | 'startedAt'>> {
+  /** Null: it has none. */
+  readonly gate?: object | null
+}
 export interface JobFacts {
   readonly state: JobState
   readonly endsAs?: string | null

@@ -16,6 +16,7 @@ import type { NamedJob } from '../spec/named-job.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { feedLag } from '../store/feed.ts'
+import { countByState } from '../store/count-by-state.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
 import { usualBounds } from '../store/postgres.ts'
@@ -245,6 +246,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
       deadLetters: await countDeadLetters(context.sql),
       feedLagSeconds: await feedLag(context.sql),
     }),
+    /** For metrics: how many jobs, stages and tasks are in each state. */
+    countsByState: () => countByState(context.sql),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeRecord) => types.put(type, options),

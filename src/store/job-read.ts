@@ -115,6 +115,14 @@ function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]>
   )
 }
 
+/** The state in which the bad end of job `j` found stage `s`. */
+export const calledOffFrom = literal(`
+  case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
+             and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
+       then (select h.state from unnest(s.history) with ordinality as h
+              where h.state not in ('stopping', 'cancelled') order by h.ordinality desc limit 1)
+   end`)
+
 const stageColumns = literal(`
   s.id, s.job_id, s.name, s.ordinal, s.kind, s.state, s.round, s.seq, l.queue, s.plan, s.open,
   s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
@@ -122,12 +130,7 @@ const stageColumns = literal(`
   s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
   s.approvals as given, s.metadata, case when s.plan ? 'gives' then s.fan->0 end as output,
   (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
-  ${startOf('s', stageLifecycle)} as started_at, s.ended_at,
-  case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
-             and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
-       then (select h.state from unnest(s.history) with ordinality as h
-              where h.state not in ('stopping', 'cancelled') order by h.ordinality desc limit 1)
-   end as called_off_from`)
+  ${startOf('s', stageLifecycle)} as started_at, s.ended_at, ${calledOffFrom.literal} as called_off_from`)
 
 const counted = literal(`
   left join lateral (

@@ -6,7 +6,7 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import type { JobView, StageView, TaskCounts } from '../../protocol/jobs.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
-import { wordFor } from '../words.ts'
+import { type JobFacts, type StageFacts, wordFor } from '../words.ts'
 import { type Priority, priorityFor } from './priorities.ts'
 import { words } from './words.ts'
 
@@ -70,8 +70,8 @@ const noStage = '00000000-0000-0000-0000-000000000000'
 
 // None of its words depends on the time.
 const never = 0
-export const jobWord = (job: JobView) => wordFor(words.job, job, never)!
-export const stageWord = (stage: StageView) => wordFor(words.stage, stage, never)!
+export const jobWord = (job: JobFacts) => wordFor(words.job, job, never)!
+export const stageWord = (stage: StageFacts) => wordFor(words.stage, stage, never)!
 export const taskWord = (state: TaskState) => wordFor(words.task, { state }, never)!
 
 export function taskBody(task: TaskView): TaskBody {

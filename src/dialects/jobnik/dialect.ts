@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts'
 import { jobRoutes } from './job-routes.ts'
 import { limits } from './limits.ts'
 import { refuse } from './refusals.ts'
+import { serviceRoutes } from './service-routes.ts'
 import { faults } from './shapes.ts'
 import { stageRoutes } from './stage-routes.ts'
 import { taskRoutes } from './task-routes.ts'
@@ -11,7 +12,7 @@ export const jobnik: Dialect = {
   name: 'jobnik',
   of: 'Jobnik',
   words,
-  routes: [...jobRoutes, ...stageRoutes, ...taskRoutes],
+  routes: [...jobRoutes, ...stageRoutes, ...taskRoutes, ...serviceRoutes],
   refuse,
   faults,
   limits,

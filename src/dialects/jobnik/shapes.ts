@@ -5,7 +5,7 @@ import type { JobBody, StageBody, Summary, TaskBody } from './bodies.ts'
 import { priorityWords } from './priorities.ts'
 import { stageWords, taskWords } from './requests.ts'
 
-const jobWords = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'ABORTED', 'PAUSED', 'CREATED']
+export const jobWords = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'ABORTED', 'PAUSED', 'CREATED']
 const percentage = { type: 'integer', minimum: 0, maximum: 100 }
 
 export const task = view<TaskBody>(
@@ -79,3 +79,10 @@ export const listed = (items: Schema): Schema => ({
 export const done = (code: string): Schema => view<{ code: string }>({ code: { const: code } })
 
 export const faults = view<{ message: string; code: string }>({ message: text, code: text })
+
+export const alive = view<{ status: string }>({ status: { const: 'ok' } })
+
+export const anyObject: Schema = object
+
+/** Not JSON. */
+export const page: Schema = text
