@@ -212,7 +212,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       stageControl.cancelStage(context, id, call),
     retryStage: (id: string, call?: control.ControlCall) => stageControl.retryStage(context, id, call),
     sealStage: (id: string, call?: control.ControlCall) => stageControl.sealStage(context, id, call),
-    addTasks: (id: string, tasks: readonly NewStageTask[], call?: control.ControlCall) =>
+    addTasks: (id: string, tasks: readonly NewStageTask[], call?: stageControl.AddTasksCall) =>
       stageControl.addTasks(context, id, tasks, call),
     jobEvents: (id: string, ask?: { limit?: number; cursor?: string }) => read.readEventsOf(context, 'job', id, ask),
     stageEvents: (id: string, ask?: { limit?: number; cursor?: string }) =>

@@ -1,5 +1,6 @@
 /** What people ask of a stage: gates, holds, ends, and more tasks. */
 import { isApproved } from '../kernel/advance.ts'
+import { cancel } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../kernel/lifecycle.ts'
@@ -13,6 +14,7 @@ import { jobOf } from '../store/job-read.ts'
 import type { StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks, type StageTask } from '../store/stage-tasks.ts'
+import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, demandState } from './control.ts'
@@ -112,21 +114,50 @@ export function sealStage(context: Context, id: string, call: ControlCall = {}) 
   })
 }
 
+export interface AddTasksCall extends ControlCall {
+  /**
+   * If the failure of the job cancelled the stage before its turn: `keep` stores the tasks as cancelled, so that they
+   * come back with the stage when the job is retried. Default refuse.
+   */
+  readonly ifCalledOff?: 'refuse' | 'keep'
+}
+
 /** Adds tasks to an open stage that has not ended. */
 export async function addTasks(
   context: Context,
   id: string,
   tasks: readonly NewStageTask[],
-  call: ControlCall = {},
+  { ifCalledOff = 'refuse', ...call }: AddTasksCall = {},
 ): Promise<StageView & Added> {
   checkOptions(call, controlFields, 'tasks')
   if (tasks.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: tasks.length })
-  const { view, result } = await onStageFor(context, id, call, ['tasks', tasks], (book, stage, tx) => {
-    demand(stage, !isFinal(stageLifecycle, stage.state) && stage.endsAs === null, 'tasks')
+  const { actor = 'operator' } = call
+  const { view, result } = await onStageFor(context, id, call, ['tasks', tasks], async (book, stage, tx) => {
+    const isKept = ifCalledOff === 'keep' && isCalledOff(book, stage)
+    demand(stage, isKept || (!isFinal(stageLifecycle, stage.state) && stage.endsAs === null), 'tasks')
     if (stage.open === 'sealed') throw new Problem('SEALED', { stage: stage.id })
-    return addTasksTo(context, tx, book, stage, tasks, call.actor ?? 'operator')
+    const added = await addTasksTo(context, tx, book, stage, tasks, actor)
+    if (isKept) await cancelAdded(tx, book, stage, added, actor)
+    return added
   })
   return { ...view, added: result }
+}
+
+/** The failure of its job cancelled it before any of its tasks had begun. */
+function isCalledOff({ job }: JobBook, { state, begun, endsCause }: StageRow): boolean {
+  return job.state === 'failed' && state === 'cancelled' && !begun && endsCause === (job.endsCause ?? 'job_failed')
+}
+
+/** No task may be open in a stage that has ended. */
+async function cancelAdded(tx: Sql, book: JobBook, stage: StageRow, ids: readonly string[], actor: string) {
+  await book.write(tx)
+  const rulings = (await lockTasks(tx, ids)).flatMap((task): Ruling[] => {
+    const verdict = cancel(task, 'soft', stage.endsCause ?? undefined)
+    return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+  })
+  await writeRulings(tx, rulings, actor)
+  await book.recount(tx)
+  book.setStage(stage, { blocked: 0 })
 }
 
 /** Answers with their ids. */

@@ -163,6 +163,30 @@ test('a stage of a job that has failed with work in hand takes nothing more, and
   assert.equal((await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)).status, 200)
 })
 
+test('tasks may still be posted to the stages behind a failed one; no worker ever gets them', async t => {
+  const { server } = await served(t)
+  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobId, type } = await oneStage(jobnik)
+  const created = await jobnik.createStage(jobId, someType())
+  const waiting = await jobnik.createStage(jobId, someType(), { startAsWaiting: true })
+  await work(jobnik, type, 'FAILED')
+  for (const { id, type: behind, status } of [created, waiting]) {
+    const tasks = await jobnik.createTasks(id, [{ data: { n: 1 } }, { data: { n: 2 } }])
+    assert.deepEqual(
+      tasks.map(({ data, stageId }) => [data, stageId]),
+      [
+        [{ n: 1 }, id],
+        [{ n: 2 }, id],
+      ],
+    )
+    const after = await jobnik.stage(id)
+    assert.deepEqual([after.status, after.summary.total], [status, 2])
+    assert.equal(await jobnik.dequeue(behind), null)
+  }
+  assert.equal((await jobnik.job(jobId)).status, 'FAILED')
+  assert.equal((await jobnik.ask('DELETE', `/v1/jobs/${jobId}`)).status, 200)
+})
+
 test('with keys each route wants its permission, and a key for some queues knows only those types', async t => {
   const { server, engine } = await served(t, {
     server: { keysOnly: true },

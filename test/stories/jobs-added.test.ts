@@ -168,3 +168,23 @@ test('the lease of a job is that of its stages, also of those added later, unles
   )
   assert.equal((await engine.submit({ name: 'k', stages })).leaseSeconds, null)
 })
+
+test('tasks may be kept in a stage that its job’s failure called off: they are cancelled, and come back with a retry', async t => {
+  const f = await fresh(t)
+  const stages = [
+    { name: 'a', task: 'a', retry: { attempts: 1 }, deadLetter: 'never' as const },
+    { name: 'b', task: 'b', open: 'untilDone' as const },
+  ]
+  const job = await f.engine.submit({ name: 'j', open: 'untilDone', stages })
+  await say(f, await claim(f, ['a']), { outcome: 'failed', error: { message: 'no' } })
+  const [, behind] = (await f.engine.job(job.id)).stages
+  await assert.rejects(f.engine.addTasks(behind!.id, [{ payload: 1 }]), { code: 'MOVE_REFUSED' })
+  const { added, progress, state } = await f.engine.addTasks(behind!.id, [{ payload: 1 }, { payload: 2 }], {
+    ifCalledOff: 'keep',
+  })
+  assert.deepEqual([state, progress.total, progress.bad], ['cancelled', 2, 2])
+  for (const id of added) assert.equal((await f.engine.task(id)).state, 'cancelled')
+  await f.engine.retryJob(job.id)
+  await say(f, await claim(f, ['a']), { outcome: 'succeeded' })
+  assert.equal((await claim(f, ['b'])).length, 2)
+})

@@ -2,8 +2,9 @@
 export const limits: readonly string[] = [
   'A job or stage that ended `partial`, and a stage or task that was skipped, is COMPLETED: it has no word for them. A job ' +
     'that undoes what it did is IN_PROGRESS, one that expired FAILED.',
-  'A task that was cancelled, expired or set aside as a dead letter is FAILED, as one that failed. So are the tasks that ' +
-    'nobody had begun when their stage failed or their job was aborted; in the original they stay PENDING.',
+  'A task that was cancelled, expired or dead-lettered is FAILED. So are the tasks that nobody had begun when their stage ' +
+    'failed or their job was aborted, and those that are posted later to a stage behind a failed one; in the original ' +
+    'they stay PENDING for ever.',
   'A stage that is held is WAITING, as one at its gate; which of the two it is cannot be told. Where a gate asks for several ' +
     'approvers, PENDING is 200 from the first on, and the stage WAITING until the last.',
   'Its workers have no names and its reports name no lease. The fence is that the task is IN_PROGRESS: whoever lost a task ' +

@@ -62,7 +62,8 @@ async function cannotOpen(engine: Pawl, stage: StageView): Promise<Answer> {
   return refused(400, 'ILLEGAL_STAGE_STATUS_TRANSITION', 'Previous stage is not COMPLETED')
 }
 
-const notYetRunning: readonly StageState[] = ['created', 'waiting', 'pending']
+/** A stage that is cancelled takes tasks only if the failure of its job found it before its turn. */
+const mayTakeTasks: readonly StageState[] = ['created', 'waiting', 'pending', 'cancelled']
 
 async function addTasks(ask: Ask) {
   const { engine, call, asker } = ask
@@ -73,7 +74,8 @@ async function addTasks(ask: Ask) {
     ['MOVE_REFUSED', 'SEALED'],
     async () => {
       const specs = tasks.map(task => taskSpec(task, call))
-      const { added } = await engine.addTasks(id, specs, { ...call, ifState: notYetRunning })
+      // Jobnik looks at the stage only: the stages behind a failed one take tasks, though nobody will ever get them.
+      const { added } = await engine.addTasks(id, specs, { ...call, ifState: mayTakeTasks, ifCalledOff: 'keep' })
       return good((await tasksById(engine, added)).map(taskBody), 201)
     },
     ({ details }) =>
