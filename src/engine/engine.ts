@@ -21,6 +21,7 @@ import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
 import { usualBounds } from '../store/postgres.ts'
 import { queueDepths } from '../store/read.ts'
+import { reasonsOf } from '../store/reasons.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
 import { makeBell } from './bell.ts'
@@ -246,6 +247,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
       deadLetters: await countDeadLetters(context.sql),
       feedLagSeconds: await feedLag(context.sql),
     }),
+    /** Why each of these tasks is in its state, as far as that was said. */
+    reasonsOf: (ids: readonly string[]) => reasonsOf(context.sql, ids),
     /** For metrics: how many jobs, stages and tasks are in each state. */
     countsByState: () => countByState(context.sql),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */

@@ -22,12 +22,13 @@ export interface StagesInState {
   readonly count: number
 }
 
-/** Of tasks of stages. */
 export interface TasksInState {
   readonly queue: string
-  /** The priority of their job. */
+  /** Of their job, or their own if they stand alone. */
   readonly priority: number
   readonly state: TaskState
+  /** They belong to a stage. */
+  readonly staged: boolean
   readonly count: number
 }
 
@@ -48,10 +49,11 @@ export function countByState(sql: Sql): Promise<CountsByState> {
        where j.visible and s.kind = 'work'
        group by 1, 2, 3, 4, 5, 6`,
     tasks: await tx<TasksInState>`
-      select l.queue, j.priority, t.state, count(*)::float8 as count
-        from pawl.task t join pawl.stage s on s.id = t.stage_id join pawl.lane l on l.id = s.lane_id
-        join pawl.job j on j.id = s.job_id
-       where j.visible and s.kind = 'work'
-       group by 1, 2, 3`,
+      select l.queue, coalesce(j.priority, l.priority) as priority, t.state, s.id is not null as staged,
+             count(*)::float8 as count
+        from pawl.task t join pawl.lane l on l.id = t.lane_id
+        left join pawl.stage s on s.id = t.stage_id left join pawl.job j on j.id = t.job_id
+       where coalesce(j.visible, true) and coalesce(s.kind, 'work') = 'work'
+       group by 1, 2, 3, 4`,
   }))
 }

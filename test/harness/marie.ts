@@ -16,6 +16,7 @@ export interface Job {
   readonly dag_id: string | null
   readonly soft_sla: string | null
   readonly hard_sla: string | null
+  readonly output_metadata: Record<string, unknown> | null
 }
 
 export interface Slot {
@@ -54,6 +55,7 @@ export function marieClient(base: string) {
     jobs: (filter = '') => ask<Job[]>('GET', `/api/jobs${filter}`),
     job: (id: string) => ask<Job>('GET', `/api/jobs/${encodeURIComponent(id)}`),
     stop: (id: string) => ask<string>('GET', `/api/jobs/${encodeURIComponent(id)}/stop`),
+    resume: (id: string) => ask<string>('POST', `/api/jobs/${encodeURIComponent(id)}/resume`),
     remove: (id: string) => ask<string>('DELETE', `/api/jobs/${encodeURIComponent(id)}`),
     capacity: () => ask<{ slots: Slot[]; totals: Record<string, number> }>('GET', '/api/capacity'),
     stateOf: async (id: string) => (await client.job(id)).result.state,

@@ -34,7 +34,8 @@ const escaped = (value: string) => value.replaceAll('\\', '\\\\').replaceAll('"'
 
 const typesIn = (rows: readonly { readonly queue: string }[]) => new Set(rows.map(({ queue }) => queue))
 
-export function serviceMetrics({ jobs, stages, tasks }: Counts): string {
+export function serviceMetrics({ jobs, stages, tasks: all }: Counts): string {
+  const tasks = all.filter(({ staged }) => staged)
   const byJob = new Gauge('jobnik_jobs_by_status', 'Current number of jobs by status')
   for (const job_status of jobWords) byJob.add({ job_status }, 0)
   for (const { count, ...job } of jobs) byJob.add({ job_status: jobWord(job) }, count)

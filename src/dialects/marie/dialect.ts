@@ -3,8 +3,9 @@ import type { Dialect, DialectRoute } from '../dialect.ts'
 import { capacity, capacitySchema } from './capacity.ts'
 import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'
 import { invoke } from './invoke.ts'
-import { deleteJob, listJobs, stateOrJob, stopJob } from './jobs.ts'
+import { deleteJob, listJobs, resumeJob, stateOrJob, stopJob } from './jobs.ts'
 import { limits } from './limits.ts'
+import { serviceRoutes } from './service-routes.ts'
 import { words } from './words.ts'
 import { workInfoSchema } from './work-info.ts'
 
@@ -59,6 +60,14 @@ export const marie: Dialect = {
     { ...stop, method: 'GET' },
     { ...stop, method: 'POST' },
     {
+      method: 'POST',
+      path: '/api/jobs/{id}/resume',
+      needs: 'operate',
+      says: 'Resume a job that was cancelled.',
+      answers: goodSchema({ const: 'Job resumed' }),
+      handle: resumeJob,
+    },
+    {
       method: 'DELETE',
       path: '/api/jobs/{id}',
       needs: 'operate',
@@ -74,6 +83,7 @@ export const marie: Dialect = {
       answers: goodSchema(capacitySchema),
       handle: capacity,
     },
+    ...serviceRoutes,
   ],
   refuse,
   faults: badSchema,

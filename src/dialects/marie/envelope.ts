@@ -52,7 +52,12 @@ export function refuse(fault: Fault): Answer {
 
 const why = ({ why: said }: Fault['details']) => (typeof said === 'string' ? `: ${said}` : '')
 
-const asked: Readonly<Record<string, string>> = { cancel: 'stopped', delete: 'deleted', stages: 'given another job' }
+const asked: Readonly<Record<string, string>> = {
+  cancel: 'stopped',
+  resume: 'resumed',
+  delete: 'deleted',
+  stages: 'given another job',
+}
 
 function wrongState({ job, state, move }: Fault['details']): string {
   const view = { state } as never

@@ -5,7 +5,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { Answer, Ask, Call } from '../dialect.ts'
 import { idOf } from './ids.ts'
 import { readSubmission, type Submission } from './submission.ts'
-import { type Kept, workInfo } from './work-info.ts'
+import { type Kept, workInfos } from './work-info.ts'
 
 /** How long the record of a job is kept that does not say so. */
 const keepSeconds = 2 * 86_400
@@ -17,8 +17,9 @@ export async function invoke(ask: Ask): Promise<Answer> {
     throw new Problem('KEY_REFUSED', { queues: [job.queue], may: asker.queues })
   }
   const id = await (job.dagId === undefined ? queueAlone(ask, job) : addToDag(ask, job, job.dagId))
-  const result = workInfo(await engine.task(id).catch(usedUp))
-  const parameters = { status: 'submitted', msg: `job submitted with id ${result.id}`, job_id: result.id }
+  const [result] = await workInfos(engine, [await engine.task(id).catch(usedUp)])
+  const { id: jobId } = result!
+  const parameters = { status: 'submitted', msg: `job submitted with id ${jobId}`, job_id: jobId }
   return { status: 200, body: { status: 'OK', result, header: {}, parameters, data: null } }
 }
 

@@ -8,7 +8,7 @@ import { statesCalled } from '../words.ts'
 import { good, refusal } from './envelope.ts'
 import { idOf } from './ids.ts'
 import { words } from './words.ts'
-import { workInfo } from './work-info.ts'
+import { workInfos } from './work-info.ts'
 
 /** As many as Marie lists; it has no pages. */
 const most = 1000
@@ -35,7 +35,8 @@ export async function stateOrJob(ask: Ask): Promise<Answer> {
   const states = statesNamed(name)
   if (states.length > 0) return list(ask, states)
   try {
-    return good(workInfo(await engine.task(idOf('job', name))))
+    const [info] = await workInfos(engine, [await engine.task(idOf('job', name))])
+    return good(info)
   } catch (error) {
     const mayBeState = /^[a-z_]+$/i.test(name)
     if (!mayBeState || !(error instanceof Problem) || error.code !== 'TASK_NOT_FOUND') throw error
@@ -53,7 +54,8 @@ async function list({ engine, query }: Ask, states: readonly TaskState[]): Promi
     ...(queue !== undefined && { queue }),
     limit: limitIn(query),
   })
-  return good(items.sort((one, other) => (one.createdAt < other.createdAt ? 1 : -1)).map(workInfo))
+  const sorted = items.sort((one, other) => (one.createdAt < other.createdAt ? 1 : -1))
+  return good(await workInfos(engine, sorted))
 }
 
 function textIn(query: Ask['query'], name: string): string | undefined {
@@ -72,6 +74,11 @@ function limitIn(query: Ask['query']): number {
 export async function stopJob({ engine, params, call }: Ask): Promise<Answer> {
   await engine.cancel(idOf('job', params.id!), call)
   return good('Job stopped')
+}
+
+export async function resumeJob({ engine, params, call }: Ask): Promise<Answer> {
+  await engine.resume(idOf('job', params.id!), call)
+  return good('Job resumed')
 }
 
 export async function deleteJob({ engine, params, call }: Ask): Promise<Answer> {

@@ -1,8 +1,12 @@
 /** What Marie's words cannot say here, and what is done otherwise than in the original: a paragraph for each. */
 const text = `
 Executors are Pawl’s workers: what they claim, renew and report goes over the worker protocol, with leases and
-heartbeats. Etcd, gRPC, query planners and the stream of events are not spoken; \`/api/debug\` and
-\`/api/debug/reset-dags\` are not there.
+heartbeats. Etcd, gRPC, query planners and the stream of events are not spoken; \`/api/debug/reset-dags\`,
+\`/api/deployment-status\` and \`/job/submit\` are not there.
+
+\`/check\`, \`/\`, \`/status\` and \`/dry_run\` need no key, and are answered while the store answers. \`/api/debug\` shows
+what Pawl knows too: queues, and how many jobs and DAGs are in which state. In \`/api/deployments\` the executors are the
+workers that are connected, and the endpoints of one are the queues that it serves.
 
 A job is submitted as the fields of a WorkInfo, as a command with its parameters, or as an \`invoke_action\` of command
 \`job\` and action \`submit\`; the answer holds the envelope and the original’s \`parameters.job_id\`. \`policy\` and
@@ -28,7 +32,12 @@ A stop is soft: an executor that has the job is told within a heartbeat, and may
 30 seconds at most, the job is ACTIVE. The original says of every job that it was stopped or deleted; here a terminal job
 cannot be stopped, and another cannot be deleted (\`INVALID_STATE\`).
 
-A cancelled job is resumed with \`POST /v1/tasks/{id}/resume\`: Marie has no route for it.
+A cancelled job is resumed with \`POST /api/jobs/{id}/resume\`, for which the original has a Python call and no route. In
+a DAG, the jobs that were cancelled with it come back too.
+
+\`output_metadata\` is what Marie’s scheduler is told at the end of a job: the output of one that is COMPLETED (as \`result\`,
+if it is no object), the \`reason\` of one that is SKIPPED or CANCELLED, and the last \`error\` with the number of
+\`attempts\` of one that is FAILED or in RETRY. It is \`null\` where there is nothing to tell.
 
 \`run_ttl_seconds\` is a setting of each job, and to run for longer counts as a failure. That an executor is lost counts
 apart from failures: at the third time the job has FAILED.

@@ -1,7 +1,8 @@
 /** A task as Marie shows a job. */
+import type { Pawl } from '../../engine/engine.ts'
 import type { Schema } from '../../kernel/check.ts'
 import { isObject } from '../../kernel/check.ts'
-import { taskLifecycle } from '../../kernel/task.ts'
+import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { wordFor } from '../words.ts'
 import { schemaOf } from './envelope.ts'
@@ -20,8 +21,17 @@ export interface Kept {
   readonly hard_sla: string | null
 }
 
+/** States that a task comes into for a reason: its events know it. */
+const reasoned: readonly TaskState[] = ['skipped', 'cancelled']
+
+export async function workInfos(engine: Pawl, tasks: readonly TaskView[]) {
+  const ids = tasks.filter(({ state }) => reasoned.includes(state)).map(({ id }) => id)
+  const reasons = ids.length === 0 ? undefined : await engine.reasonsOf(ids)
+  return tasks.map(task => workInfo(task, reasons?.get(task.id)))
+}
+
 /** Of a task that was queued otherwise, what only Marie's clients say is null. */
-export function workInfo(task: TaskView) {
+function workInfo(task: TaskView, reason: string | undefined) {
   const kept: Partial<Kept> = isObject(task.metadata.marie) ? task.metadata.marie : {}
   return {
     id: kept.id ?? task.id,
@@ -41,7 +51,15 @@ export function workInfo(task: TaskView) {
     hard_sla: kept.hard_sla ?? null,
     created_at: task.createdAt,
     completed_at: task.endedAt,
+    output_metadata: outputMetadata(task, reason),
   }
+}
+
+/** As Marie's scheduler keeps it when it completes, skips or fails a job; null: there is nothing to tell. */
+function outputMetadata({ state, output, error, tries }: TaskView, reason: string | undefined) {
+  if (reason !== undefined) return { reason }
+  if (state === 'succeeded') return isObject(output) || output === null ? output : { result: output }
+  return error === null ? null : { error: error.message, attempts: tries }
 }
 
 const text = { type: 'string' }
@@ -66,4 +84,5 @@ export const workInfoSchema: Schema = schemaOf({
   hard_sla: orNull(at),
   created_at: at,
   completed_at: orNull(at),
+  output_metadata: orNull({ type: 'object' }),
 } satisfies Record<keyof ReturnType<typeof workInfo>, Schema>)
