@@ -3,6 +3,7 @@ export { type ClientOptions, connect, type PawlClient } from './client/client.ts
 export { defineConfig, type PawlConfig } from './config/config.ts'
 export { type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
 export { Problem, type ProblemCode, problems } from './kernel/problem.ts'
+export * from './kernel/terminal.ts'
 export type * from './protocol/api.ts'
 export type * from './protocol/jobs.ts'
 export type * from './protocol/keys.ts'

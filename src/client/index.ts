@@ -1,1 +1,2 @@
+export * from '../kernel/terminal.ts'
 export { type ClientOptions, connect, type PawlClient } from './client.ts'

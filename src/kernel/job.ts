@@ -15,7 +15,7 @@ export const jobLifecycle = defineLifecycle({
     partial: { kind: 'final', rank: 6, outcome: 'mixed', executed: true, means: 'Some of it is done.' },
     failed: { kind: 'final', rank: 6, outcome: 'bad', executed: true, means: 'A stage that matters failed.' },
     cancelled: { kind: 'final', rank: 6, outcome: 'bad', means: 'Called off.' },
-    expired: { kind: 'final', rank: 6, outcome: 'bad', means: 'Its deadline passed.' },
+    expired: { kind: 'final', rank: 6, outcome: 'bad', executed: true, means: 'Its deadline passed.' },
   },
 
   moves: {

@@ -15,7 +15,7 @@ export interface State {
   readonly rank: number
   /** Only for final states. */
   readonly outcome?: Outcome
-  /** The work was really done, or at least tried; false for what was called off or passed over. */
+  /** Of ends: the work was done or tried, or its time ran out; not of what was cancelled or skipped. */
   readonly executed?: true
   /** A hold may be left towards a lower rank; nothing else may. */
   readonly hold?: true

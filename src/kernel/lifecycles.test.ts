@@ -37,7 +37,7 @@ const promised = new Map<Lifecycle, Promised>([
       good: ['succeeded', 'skipped'],
       mixed: [],
       bad: ['failed', 'cancelled', 'expired', 'dead_lettered'],
-      executed: ['succeeded', 'failed', 'dead_lettered'],
+      executed: ['succeeded', 'failed', 'expired', 'dead_lettered'],
       arrows: `
         blocked → queued · skipped · cancelled · expired
         queued → assigned · skipped · cancelled · expired · dead_lettered
@@ -97,7 +97,7 @@ const promised = new Map<Lifecycle, Promised>([
       good: ['succeeded'],
       mixed: ['partial'],
       bad: ['failed', 'cancelled', 'expired'],
-      executed: ['running', 'stopping', 'compensating', 'succeeded', 'partial', 'failed'],
+      executed: ['running', 'stopping', 'compensating', 'succeeded', 'partial', 'failed', 'expired'],
       arrows: `
         created → pending · stopping · failed · cancelled · expired
         pending → running · paused · succeeded · partial · stopping · failed · cancelled · expired

@@ -24,7 +24,7 @@ export const taskLifecycle = defineLifecycle({
       means: 'No attempts left, or the error was permanent.',
     },
     cancelled: { kind: 'final', rank: 5, outcome: 'bad', means: 'Called off by a user or by policy.' },
-    expired: { kind: 'final', rank: 5, outcome: 'bad', means: 'Its time to live passed.' },
+    expired: { kind: 'final', rank: 5, outcome: 'bad', executed: true, means: 'Its time to live passed.' },
     dead_lettered: {
       kind: 'final',
       rank: 5,

@@ -124,7 +124,7 @@ async function serverOn(t: TestContext, { url, schema }: Fresh, port: number) {
 
 /**
  * A dequeue whose answer was lost leaves a task that nobody works on, until its lease is over. What is in hand though
- * every worker has been told since that there is nothing to do, and has nothing itself, is such a one: half an hour passes.
+ * every worker has been told since that there is nothing to do, and has nothing itself, is such a one: a day passes.
  */
 async function giveUpLost({ engine, advance }: Fresh, workers: readonly JobnikWorker[]): Promise<void> {
   const held = async () => (await engine.tasks({ state: ['assigned', 'running'] })).items.map(({ id }) => id)
@@ -137,6 +137,6 @@ async function giveUpLost({ engine, advance }: Fresh, workers: readonly JobnikWo
   )
   const now = await held()
   if (!isIdle() || !before.every(id => now.includes(id))) return
-  await advance(1801)
+  await advance(86_401)
   await rescue({ beginsBlind: false }).run(engine.context)
 }

@@ -147,5 +147,5 @@ test('marie: is_terminal, is_successful_terminal, was_executed and terminal_stat
     new Set(['COMPLETED', 'SKIPPED']),
   )
   const executed = called(state => isFinal(taskLifecycle, state) && wasExecuted(taskLifecycle, state))
-  assert.deepEqual(executed, new Set(['COMPLETED', 'FAILED']))
+  assert.deepEqual(executed, new Set(['COMPLETED', 'FAILED', 'EXPIRED']))
 })

@@ -233,14 +233,14 @@ test('marie 000: a DAG that is not completed in time is EXPIRED, once what is in
   assert.equal(await statesOf(f, id), 'expired: a cancelled, b cancelled')
 })
 
-/** is_terminal, is_successful_terminal, was_executed. The seed leaves open whether an expired job was executed. */
+/** is_terminal, is_successful_terminal, was_executed, which is false for SKIPPED and CANCELLED alone. */
 const helpers: [state: TaskState, terminal: boolean, successful: boolean, executed?: boolean][] = [
   ['queued', false, false],
   ['retrying', false, false],
   ['running', false, false],
   ['succeeded', true, true, true],
   ['skipped', true, true, false],
-  ['expired', true, false],
+  ['expired', true, false, true],
   ['cancelled', true, false, false],
   ['failed', true, false, true],
 ]

@@ -54,6 +54,9 @@ come before others.
 What Pawl has set aside as a dead letter is FAILED, what is blocked is CREATED, and what is claimed and has not begun is
 ACTIVE.
 
+The helper methods of its states are functions of \`pawl\` and \`pawl/client\` over Pawl’s own states: \`isTerminal\`,
+\`isSuccessfulTerminal\`, \`wasExecuted\` (false for SKIPPED and CANCELLED alone) and \`terminalStates\`.
+
 A worker’s slots are the handlers that it runs at once. One that serves several queues offers them to each, so the queues
 may add up to more than the total; what it claims ahead of need is in \`used\`.
 `
