@@ -32,6 +32,8 @@ export interface DialectRoute {
   /** What the asker's key must allow: one of these is enough. null: anyone may ask. */
   readonly needs: Permission | readonly Permission[] | null
   readonly says: string
+  /** The body of a request, for documentation. */
+  readonly takes?: Schema
   /** The body of a good answer, with nothing missing and nothing more. */
   readonly answers: Schema | null
   handle(ask: Ask): Promise<Answer>

@@ -18,7 +18,7 @@ export function openApiOf({ of, routes, faults }: Documented, root: string): Sch
   }
 }
 
-function operationOf({ path, says, answers, needs }: DialectRoute, faults: Schema): Schema {
+function operationOf({ path, says, takes, answers, needs }: DialectRoute, faults: Schema): Schema {
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -30,6 +30,7 @@ function operationOf({ path, says, answers, needs }: DialectRoute, faults: Schem
     summary: says,
     description: `Needs ${permissionOf(needs)}.`,
     parameters,
+    ...(takes !== undefined && { requestBody: { required: true, content: json(takes) } }),
     responses: {
       '2XX': { description: says, ...(answers !== null && { content: json(answers) }) },
       default: { description: 'The request was refused.', content: json(faults) },

@@ -23,7 +23,7 @@ test('/docs/api is a page about every route, and /docs/api.json the same for mac
   const document = (await machines.json()) as {
     openapi: string
     servers: { url: string }[]
-    paths: Record<string, Record<string, { responses: Record<string, { content: object }> }>>
+    paths: Record<string, Record<string, { responses: object; requestBody?: object }>>
   }
   assert.match(document.openapi, /^3\./)
   assert.deepEqual(document.servers, [{ url: '/dialects/jobnik' }])
@@ -33,7 +33,9 @@ test('/docs/api is a page about every route, and /docs/api.json the same for mac
     ['/v1/stages/{type}/tasks/dequeue', 'patch'],
     ['/v1/tasks/{id}/status', 'put'],
   ] as const) {
-    assert.ok(document.paths[path]?.[method]?.responses, path)
+    const { responses, requestBody } = document.paths[path]![method]!
+    assert.ok('default' in responses, path)
+    assert.equal(requestBody !== undefined, method !== 'patch', path)
     assert.match(html, new RegExp(`${method.toUpperCase()} ${path.replace(/[{}]/g, '\\$&')}`))
   }
 })

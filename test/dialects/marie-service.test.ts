@@ -19,6 +19,13 @@ test('marie: its clients find the gateway ready without a key', async t => {
   assert.deepEqual([status, typeof marie.version], [200, 'string'])
 })
 
+test('marie: probes find it where it is served at the root', async t => {
+  const { server } = await marieRig(t, { server: { rootDialect: 'marie' } })
+  for (const path of ['/', '/check', '/status', '/dry_run']) {
+    assert.equal((await fetch(new URL(path, server.url))).status, 200, path)
+  }
+})
+
 test('marie: /api/debug counts jobs by queue and state, and DAGs by state', async t => {
   const rig = await marieRig(t)
   await rig.submit({ name: 'ocr', data: {} })

@@ -6,7 +6,7 @@ import { jobBody, jobWord, workOf } from './bodies.ts'
 import { listed, sliced, stageBodies } from './lists.ts'
 import { numberFor, type Priority, priorityFor, rangeOf } from './priorities.ts'
 import { demandQueue, illegal, refused, unless } from './refusals.ts'
-import { bodyOf, idIn, type NewJob, type NewStage, queries, queryOf } from './requests.ts'
+import { bodyOf, bodySchemas, idIn, type NewJob, type NewStage, queries, queryOf } from './requests.ts'
 import * as shapes from './shapes.ts'
 import { jobSpec, stageSpec } from './specs.ts'
 
@@ -120,6 +120,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs',
     needs: 'produce',
     says: 'Create a job. It has no stages yet.',
+    takes: bodySchemas.newJob,
     answers: shapes.job,
     async handle(ask) {
       const job = await ask.engine.submit(jobSpec(bodyOf<NewJob>(ask, 'newJob')), ask.call)
@@ -161,6 +162,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/user-metadata',
     needs: ['operate', 'produce'],
     says: 'Replace the metadata of a job.',
+    takes: bodySchemas.metadata,
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
@@ -173,6 +175,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/priority',
     needs: 'operate',
     says: 'Change the priority of a job. 204, with the header Reason: it has that priority.',
+    takes: bodySchemas.priority,
     answers: shapes.done(modified.code),
     handle: setPriority,
   },
@@ -181,6 +184,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/status',
     needs: 'operate',
     says: 'PAUSED, PENDING (it goes on) or ABORTED.',
+    takes: bodySchemas.jobStatus,
     answers: shapes.done(modified.code),
     handle: setStatus,
   },
@@ -201,6 +205,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/stage',
     needs: 'produce',
     says: 'Add a stage behind the last one.',
+    takes: bodySchemas.newStage,
     answers: shapes.stage,
     handle: addStage,
   },

@@ -13,7 +13,8 @@ export const limits: readonly string[] = [
     'so a shorter lease would give a task that takes longer to a second worker. The price: when a worker is killed, its ' +
     'tasks wait until the lease ends. If your tasks are short, choose a shorter lease: for the server with ' +
     '`--jobnik-lease-seconds` (`PAWL_JOBNIK_LEASE_SECONDS`), for one job with `leaseSeconds` in `POST /v1/jobs`, a field ' +
-    'that the original does not have. It must be longer than the longest task.',
+    'that the original does not have. It must be longer than the longest task, and counts for stages that are created ' +
+    'from then on.',
   'If you know that a worker is dead, `pawl worker lost <name>` ends its leases at once. A worker has the name of its key, ' +
     'the name that it sends in the header `Pawl-Actor`, or both (`key/name`); without either, all workers are called ' +
     '`jobnik`. A dequeue whose client hangs up before it is answered gives its task back at once. If the answer is lost ' +

@@ -1,5 +1,16 @@
 /** What Jobnik's clients may send. Other fields are a VALIDATION_ERROR, except where Jobnik ignores them. */
-import { type Field, field, isObject, moment, nested, number, object, oneOf, text } from '../../kernel/check.ts'
+import {
+  type Field,
+  field,
+  isObject,
+  moment,
+  nested,
+  number,
+  object,
+  oneOf,
+  type Schema,
+  text,
+} from '../../kernel/check.ts'
 import { isId, settingFields, traceparent, tracestate } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { Ask } from '../dialect.ts'
@@ -40,11 +51,11 @@ const traced = { traceparent, tracestate }
 
 /** An object of which only one field counts; any others are ignored. */
 function only(name: string, wanted: Field): Field {
-  return value => {
+  return field({ type: 'object', properties: { [name]: wanted.schema }, required: [name] }, value => {
     if (!isObject(value)) return 'be an object'
     const fault = wanted(value[name])
     return fault && `have a "${name}" that must ${fault}`
-  }
+  })
 }
 
 const bodies = {
@@ -79,6 +90,15 @@ export function bodyOf<Body>({ body, query }: Ask, kind: keyof typeof bodies): B
   queryOf(query, {})
   check(body, bodies[kind], 'body')
   return body as Body
+}
+
+/** The bodies of requests, for documentation. */
+export const bodySchemas = {
+  ...(Object.fromEntries(Object.entries(bodies).map(([kind, { schema = {} }]) => [kind, schema])) as Record<
+    keyof typeof bodies,
+    Schema
+  >),
+  newTasks: { type: 'array', items: newTask.schema },
 }
 
 export function newTasksIn({ body, query }: Ask): NewTask[] {

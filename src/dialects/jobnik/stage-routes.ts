@@ -6,7 +6,7 @@ import { type Answer, type Ask, type DialectRoute, good } from '../dialect.ts'
 import { stageWord, taskBody, workOf } from './bodies.ts'
 import { listed, sliced, stageBodies, whole } from './lists.ts'
 import { demandQueue, illegal, refused, unless } from './refusals.ts'
-import { bodyOf, idIn, newTasksIn, queries, queryOf } from './requests.ts'
+import { bodyOf, bodySchemas, idIn, newTasksIn, queries, queryOf } from './requests.ts'
 import * as shapes from './shapes.ts'
 import { taskSpec } from './specs.ts'
 import { words } from './words.ts'
@@ -137,6 +137,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}/user-metadata',
     needs: ['operate', 'produce'],
     says: 'Replace the metadata of a stage.',
+    takes: bodySchemas.metadata,
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
@@ -149,6 +150,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}/status',
     needs: 'operate',
     says: 'PENDING: a stage that is WAITING goes on, once the one before it is COMPLETED.',
+    takes: bodySchemas.stageStatus,
     answers: shapes.done(modified.code),
     handle: ask => setStatus(ask),
   },
@@ -170,6 +172,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}/tasks',
     needs: 'produce',
     says: 'Add tasks to a stage that has not begun.',
+    takes: bodySchemas.newTasks,
     answers: { type: 'array', items: shapes.task },
     handle: addTasks,
   },

@@ -4,7 +4,7 @@ import { type Ask, type DialectRoute, good } from '../dialect.ts'
 import { taskBody, taskWord } from './bodies.ts'
 import { listed } from './lists.ts'
 import { demandQueue, illegal, refused, unless } from './refusals.ts'
-import { bodyOf, idIn, queries, queryOf, typeIn } from './requests.ts'
+import { bodyOf, bodySchemas, idIn, queries, queryOf, typeIn } from './requests.ts'
 import * as shapes from './shapes.ts'
 
 const modified = { code: 'TASK_MODIFIED_SUCCESSFULLY' }
@@ -107,6 +107,7 @@ export const taskRoutes: readonly DialectRoute[] = [
     path: '/v1/tasks/{id}/user-metadata',
     needs: ['operate', 'work'],
     says: 'Replace the metadata of a task.',
+    takes: bodySchemas.metadata,
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
@@ -119,6 +120,7 @@ export const taskRoutes: readonly DialectRoute[] = [
     path: '/v1/tasks/{id}/status',
     needs: 'work',
     says: 'Report a task that is IN_PROGRESS: COMPLETED or FAILED, which is RETRIED while attempts are left.',
+    takes: bodySchemas.taskStatus,
     answers: shapes.task,
     handle: report,
   },
