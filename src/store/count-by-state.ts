@@ -43,7 +43,7 @@ export function countByState(sql: Sql): Promise<CountsByState> {
     jobs: await tx<JobsInState>`
       select state, ends_as, count(*)::float8 as count from pawl.job where visible group by 1, 2`,
     stages: await tx<StagesInState>`
-      select l.queue, s.state, s.ends_as, coalesce(s.plan->>'gate' is not null, false) as gated, s.held,
+      select l.queue, s.state, s.ends_as, s.plan->>'gate' is not null as gated, s.held,
              ${calledOffFrom} as called_off_from, count(*)::float8 as count
         from pawl.stage s join pawl.lane l on l.id = s.lane_id join pawl.job j on j.id = s.job_id
        where j.visible and s.kind = 'work'

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
+import type { Call } from '../../src/dialects/dialect.ts'
 import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
+import type { Pawl } from '../../src/engine/engine.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { served } from '../harness/served.ts'
 import { jobnikClient } from './jobnik-client.ts'
@@ -76,16 +78,15 @@ test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so th
   assert.equal(await jobnik.dequeue(type), null)
 })
 
-test('a worker that hangs up before it is answered loses no task: another gets it at once', async t => {
-  const { jobnik, engine } = await jobnikServed(t)
-  const { type, tasks } = await oneStage(jobnik)
+/** A dequeue whose client is gone when the task has been found. */
+function dequeueAndHangUp(engine: Pawl, type: string, call: Call = {}) {
   const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
-  const answer = await dequeue.handle({
+  return dequeue.handle({
     engine,
     params: { type },
     query: {},
     body: undefined,
-    call: {},
+    call,
     asker: { role: 'worker', queues: null },
     root: '',
     lastEventId: undefined,
@@ -93,7 +94,23 @@ test('a worker that hangs up before it is answered loses no task: another gets i
     settings: { jobnikLeaseSeconds: 86_400 },
     signal: AbortSignal.abort(),
   })
-  assert.equal(answer.status, 404)
+}
+
+test('a worker that hangs up before it is answered and asks again under its idempotency key has the same task', async t => {
+  const { jobnik, engine } = await jobnikServed(t)
+  const { type, tasks } = await oneStage(jobnik, [{ data: {} }, { data: {} }])
+  await dequeueAndHangUp(engine, type, { idempotencyKey: 'k' })
+  const response = await fetch(`${jobnik.url}/v1/stages/${type}/tasks/dequeue`, {
+    method: 'PATCH',
+    headers: { 'idempotency-key': 'k' },
+  })
+  assert.equal(((await response.json()) as { id: string }).id, tasks[0]!.id)
+})
+
+test('a worker that hangs up before it is answered loses no task: another gets it at once', async t => {
+  const { jobnik, engine } = await jobnikServed(t)
+  const { type, tasks } = await oneStage(jobnik)
+  assert.equal((await dequeueAndHangUp(engine, type)).status, 404)
   const task = await begin(jobnik, type)
   assert.deepEqual([task.id, task.attempts], [tasks[0]!.id, 0])
 })

@@ -23,8 +23,8 @@ export const limits: readonly string[] = [
     'failures only; the original counts such a loss as one. A task that was not submitted as Jobnik’s keeps the lease that ' +
     'it was submitted with, 60 seconds by default, but needs no heartbeats.',
   'A task that is IN_PROGRESS can always be reported, also while its job is PAUSED, ABORTED or FAILED. The original takes ' +
-    'most of these reports too; it answers 400 to a report that would end the stage while the job cannot end, for ' +
-    'example the last task of a PAUSED job. A task that is reported FAILED after its job has ended is FAILED, even if it ' +
+    'most of these reports too; it answers 400 to a report that would also end the job, if the status of the job does not ' +
+    'allow that, as with the last task of a PAUSED job. A task that is reported FAILED after its job has ended is FAILED, even if it ' +
     'has attempts left.',
   'A job without a `priority` is VERY_LOW. The document of the original says MEDIUM, but its server does not apply that ' +
     'default. The SDK sends no priority of its own.',

@@ -46,8 +46,8 @@ async function dequeue(ask: Ask) {
   // A task that was not submitted as Jobnik's may ask for heartbeats, which its workers do not send.
   const [task] = await engine.take({ worker: name, queues: [type], heartbeatSeconds: null }, call, signal)
   if (task === undefined) return refused(404, 'TASK_NOT_FOUND')
-  if (!signal.aborted) return good(taskBody(task))
-  // The client has hung up and will never report this task: another worker need not wait until the lease ends.
+  // A client that hung up will never report this task, unless it can ask for it again under its idempotency key.
+  if (!signal.aborted || call.idempotencyKey !== undefined) return good(taskBody(task))
   await engine.release(task.id, task.epoch, { reason: 'hung_up' })
   return refused(404, 'TASK_NOT_FOUND')
 }
