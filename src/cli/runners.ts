@@ -1,4 +1,4 @@
-/** Who starts workers for stages with commands, as the flags of `up` say. */
+/** Who starts workers for stages with commands, as the flags and settings of `up` say. */
 import type { Chore } from '../babysitter/chore.ts'
 import { runInKubernetes } from '../babysitter/run-in-kubernetes.ts'
 import { runLocally } from '../babysitter/run-locally.ts'
@@ -17,14 +17,13 @@ export interface Runners extends AsyncDisposable {
 interface Flags {
   readonly commands?: true | undefined
   readonly workers?: number | undefined
-  readonly kubernetes?: true | undefined
 }
 
 const usualWorkers = 16
 
 export async function openRunners(engine: Pawl, settled: Settled, url: string, flags: Flags): Promise<Runners> {
   const pool = flags.commands === true ? await openPool(engine, settled, url, flags.workers ?? usualWorkers) : undefined
-  const cluster = flags.kubernetes === true ? await openKubernetesRunner(kubernetesOf(settled)) : undefined
+  const cluster = settled.values.kubernetes === true ? await openKubernetesRunner(kubernetesOf(settled)) : undefined
   return {
     chores: [...(pool ? [runLocally(pool)] : []), ...(cluster ? [runInKubernetes(cluster)] : [])],
     [Symbol.asyncDispose]: async () => pool?.close(),

@@ -52,6 +52,8 @@ export interface PawlConfig {
   readonly concurrency?: number
   /** How long a worker that stops waits for running handlers. Default 30. */
   readonly drainSeconds?: number
+  /** Start the workers of stages with a Kubernetes runner as Kubernetes Jobs. Default false. */
+  readonly kubernetes?: boolean
   /** Where stages run in Kubernetes unless they say otherwise. Default: the namespace of the server, or the kubeconfig's. */
   readonly k8sNamespace?: string
   /** Where workers in Kubernetes find the server. Default: the Service of deploy/. */

@@ -236,6 +236,13 @@ export const settings = {
     default: 30,
     says: 'how long a stop waits for running handlers',
   },
+  kubernetes: {
+    check: oneOf([true, false]),
+    kind: 'switch',
+    env: 'PAWL_KUBERNETES',
+    default: false,
+    says: 'start the workers of stages with a Kubernetes runner as Kubernetes Jobs',
+  },
   k8sNamespace: {
     check: text(63),
     kind: 'text',

@@ -5,6 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { findRoot } from '../../scripts/job-schema-page.ts'
+import { up } from '../../src/cli/commands/up.ts'
+import { readArguments } from '../../src/cli/parse.ts'
+import { settle } from '../../src/config/resolve.ts'
 import { usual } from '../../src/runners/settings.ts'
 import { defaultPort } from '../../src/server/options.ts'
 import { faultsInShape } from './client-shapes.ts'
@@ -71,6 +74,19 @@ test('the Role in deploy/ lets the server do what it does, and it does it as tha
     { kind: 'ServiceAccount', name: server.spec.serviceAccountName, namespace: 'pawl' },
   ])
   assert.ok(one('ServiceAccount', server.spec.serviceAccountName))
+})
+
+test('the server in deploy/ is told to start the workers of stages in Kubernetes', () => {
+  const [{ args, env }] = server.spec.containers
+  const [name, ...words] = args as string[]
+  assert.equal(name, up.name)
+  const given = env.map((variable: Manifest) => [variable.name, variable.value])
+  const { values } = settle({
+    flags: readArguments(up, words).settings,
+    env: Object.fromEntries(given),
+    file: undefined,
+  })
+  assert.equal(values.kubernetes, true)
 })
 
 test('everything in deploy/ speaks of the same image, the one that workers are made from', () => {

@@ -25,7 +25,6 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     demo: { kind: 'switch', says: 'run a demonstration job first, and show it' },
     commands: { kind: 'switch', says: 'run the programs of command tasks, in worker processes of its own' },
     workers: { kind: 'number', value: 'N', says: 'with --commands: so many of them at most; default 16' },
-    kubernetes: { kind: 'switch', says: 'start the workers of stages that say so as Kubernetes Jobs' },
   },
   settings: [
     'host',
@@ -47,6 +46,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'connectionSeconds',
     'log',
     'logLevel',
+    'kubernetes',
     'k8sNamespace',
     'k8sUrl',
     'k8sImage',
