@@ -50,6 +50,8 @@ export interface PawlConfig {
   readonly queues?: readonly string[]
   /** Handlers that run at once. Default 10. */
   readonly concurrency?: number
+  /** Tasks that a worker claims ahead of need. Default: as many as run at once; none if it runs commands. */
+  readonly buffer?: number
   /** How long a worker that stops waits for running handlers. Default 30. */
   readonly drainSeconds?: number
   /** Start the workers of stages with a Kubernetes runner as Kubernetes Jobs. Default false. */

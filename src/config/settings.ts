@@ -228,6 +228,13 @@ export const settings = {
     default: 10,
     says: 'handlers that run at once',
   },
+  buffer: {
+    check: number({ from: 0, to: 100_000, whole: true }),
+    kind: 'number',
+    value: 'N',
+    env: 'PAWL_BUFFER',
+    says: 'tasks claimed ahead of need; default: as many as run at once, and none with --commands',
+  },
   drainSeconds: {
     check: number({ from: 0, to: 86_400 }),
     kind: 'number',

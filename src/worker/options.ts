@@ -1,4 +1,5 @@
 import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
+import { commandType } from '../kernel/datum.ts'
 import type { Task } from './define-task.ts'
 
 export interface WorkerOptions {
@@ -8,7 +9,10 @@ export interface WorkerOptions {
   readonly queues?: readonly string[]
   /** Handlers that run at once. Default 10. */
   readonly concurrency?: number
-  /** Tasks claimed ahead of need, so that no handler waits for the store. Default: as many as run at once. */
+  /**
+   * Tasks claimed ahead of need, so that no handler waits for the store. Default: as many as run at once. A worker that
+   * runs commands has a default of 0: commands are long, and one that waits here keeps an idle worker from it.
+   */
   readonly buffer?: number
   /** How long a claim waits for work at the engine. Default 20. */
   readonly waitSeconds?: number
@@ -54,7 +58,7 @@ export function workerSettings(tasks: readonly Task[], options: WorkerOptions, n
     name: options.name ?? name,
     queues: options.queues ?? tasks.map(task => task.type),
     concurrency,
-    buffer: options.buffer ?? concurrency,
+    buffer: options.buffer ?? (tasks.some(({ type }) => type === commandType) ? 0 : concurrency),
     waitSeconds: options.waitSeconds ?? 20,
     drainSeconds: options.drainSeconds ?? 30,
     log: options.log ?? (() => {}),

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { cli } from '../harness/cli.ts'
 import { needsServer } from '../harness/databases.ts'
-import { ended } from '../harness/eventually.ts'
+import { ended, eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 
 const bounded = { timeout: 120_000 }
@@ -83,4 +83,36 @@ test('a worker that is called by its node and pod can speak to a server', bounde
     (await engine.workers()).map(({ worker }) => worker),
     ['node-1/pod-2'],
   )
+})
+
+/** Two commands that end only if both run at once. They give up after half a minute. */
+const meeting = (folder: string, mine: string, other: string) => {
+  const wait = `i=0; while [ ! -e ${other} ]; do i=$((i + 1)); [ $i -gt 300 ] && exit 1; sleep 0.1; done`
+  return { payload: { run: { command: ['sh', '-c', `cd '${folder}'; touch ${mine}; ${wait}`] } } }
+}
+
+test('a worker that is busy with a command leaves the next one to a worker that is free', bounded, async t => {
+  const { served } = await import('../harness/served.ts')
+  const { engine, server } = await served(t)
+  const pawl = await cli(t)
+  const [first, second] = await engine.enqueueMany([
+    { type: 'command', ...meeting(pawl.folder, 'one', 'two') },
+    { type: 'command', ...meeting(pawl.folder, 'two', 'one') },
+  ])
+  const args = ['worker', '--commands', '--concurrency', '1', '--server', server.url]
+  pawl.start(args)
+  await eventually('one of them runs', () => ['one', 'two'].some(name => existsSync(join(pawl.folder, name))))
+  pawl.start(args)
+  for (const { id } of [first!, second!]) assert.equal((await ended(engine, id)).state, 'succeeded')
+})
+
+test('--buffer says how many commands a worker claims ahead', bounded, async t => {
+  const { served } = await import('../harness/served.ts')
+  const { engine, server } = await served(t)
+  const pawl = await cli(t)
+  const waits = { type: 'command', ...meeting(pawl.folder, 'one', 'two') }
+  await engine.enqueueMany([waits, waits, waits, waits])
+  pawl.start(['worker', '--commands', '--concurrency', '1', '--buffer', '2', '--server', server.url])
+  await eventually('one runs and two wait for it', async () => (await engine.workers())[0]?.leases === 3)
+  writeFileSync(join(pawl.folder, 'two'), '')
 })

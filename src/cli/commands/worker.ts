@@ -40,9 +40,21 @@ then run anything here. Without it, it never does.`,
       says: 'with --commands: holds secrets as SECRET/KEY; those it lacks are looked for in the environment',
     },
   },
-  settings: ['queues', 'concurrency', 'drainSeconds', 'server', 'key', 'database', 'data', 'schema', 'log', 'logLevel'],
+  settings: [
+    'queues',
+    'concurrency',
+    'buffer',
+    'drainSeconds',
+    'server',
+    'key',
+    'database',
+    'data',
+    'schema',
+    'log',
+    'logLevel',
+  ],
   async run({ args, flags, settled, screen, json, untilTold }) {
-    const { concurrency, drainSeconds, queues } = settled.values
+    const { concurrency, buffer, drainSeconds, queues } = settled.values
     refuseWithout(args.module, flags, queues)
     await using commands = flags.commands === true ? await openCommands(flags) : undefined
     const own = args.module === undefined ? [] : tasksIn(args.module, await loadModule(resolve(args.module)))
@@ -56,6 +68,7 @@ then run anything here. Without it, it never does.`,
       concurrency,
       drainSeconds,
       log,
+      ...(buffer !== undefined && { buffer }),
       ...(queues !== undefined && { queues }),
       ...(flags.name !== undefined && { name: flags.name }),
     })
