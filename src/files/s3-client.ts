@@ -41,16 +41,31 @@ export function openLine(options: S3Options): S3Line {
   }
 }
 
+/** Amazon redirects from here to the region of the bucket. */
+const defaultRegion = 'us-east-1'
+
+/** A client that is told no region looks for one in the profile, and refuses to work without. */
+async function regionOfProfile(): Promise<string> {
+  const client = new S3Client({})
+  try {
+    return await client.config.region()
+  } catch {
+    return defaultRegion
+  } finally {
+    client.destroy()
+  }
+}
+
 function makeClient(settings: S3Settings): S3Client {
   const endpoint = settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL
   const region =
     settings.region ??
     process.env.AWS_REGION ??
     process.env.AWS_DEFAULT_REGION ??
-    (endpoint === undefined ? undefined : 'us-east-1')
+    (endpoint === undefined ? regionOfProfile : defaultRegion)
   return new S3Client({
     ...(endpoint !== undefined && { endpoint }),
-    ...(region !== undefined && { region }),
+    region,
     // A copy: the client writes into what it is given.
     ...(settings.credentials && { credentials: { ...settings.credentials } }),
     // Handed on to the search for credentials: without it a profile's file is read once per process.

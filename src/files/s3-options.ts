@@ -3,7 +3,7 @@ import { checkOptions, type Fields, nested, number, text } from '../kernel/check
 export interface S3Options {
   /** Where the server is. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile; else Amazon's. */
   readonly endpoint?: string
-  /** Default: AWS_REGION or the profile; of a server that is not Amazon's, us-east-1. */
+  /** Default: AWS_REGION; where no endpoint is named, the profile; else us-east-1. */
   readonly region?: string
   /** The bucket stands in the path and not in the host's name. Default: unless the server is Amazon's. */
   readonly forcePathStyle?: boolean

@@ -131,6 +131,25 @@ test('the server and its region may come from the environment', () =>
     }
   }))
 
+test('where nothing names a region, us-east-1 is used', () =>
+  withSmallS3(async ({ s3 }) => {
+    await withFolder(async local => {
+      const given = { ...process.env }
+      const file = join(local, 'config')
+      await writeFile(file, `[default]\nendpoint_url = ${s3.endpoint}\n`)
+      const { AWS_REGION: _, AWS_DEFAULT_REGION: __, ...rest } = given
+      process.env = { ...rest, AWS_CONFIG_FILE: file, AWS_SHARED_CREDENTIALS_FILE: join(local, 'none') }
+      const files = openFiles({ s3: { credentials, forcePathStyle: true } })
+      try {
+        assert.deepEqual(await listed(files, folder), [])
+        assert.match(s3.asked[0]?.headers.authorization ?? '', /\/us-east-1\//)
+      } finally {
+        process.env = given
+        await files.close()
+      }
+    })
+  }))
+
 test('a bucket that does not exist is not found, and not tried again', () =>
   withSmallS3(async ({ s3, files }) => {
     s3.buckets.clear()
