@@ -1,6 +1,6 @@
 /** The folder of one attempt: made for it, removed after it, and after a worker that died, by the next. */
 import { chmod, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import { isDead, ownName } from './owner.ts'
@@ -12,8 +12,11 @@ export interface AttemptFolder {
   readonly scratch: string
 }
 
+/** Of a user that the system has no name for, too: in containers that is common. On Windows there are no such numbers. */
+const ownUid = () => process.geteuid?.() ?? -1
+
 /** In the folder of the system for what passes, one for each user: others must not prepare what we write into. */
-export const defaultFolder = () => join(tmpdir(), `pawl-${userInfo().uid}`)
+export const defaultFolder = () => join(tmpdir(), `pawl-${ownUid()}`)
 
 /** Makes the folder of all attempts, and removes from it what dead workers left. */
 export async function openFolder(folder: string): Promise<void> {
@@ -21,7 +24,7 @@ export async function openFolder(folder: string): Promise<void> {
     throw new Problem('FILE_INVALID', { file: folder, why: `no folder can be made there: ${error.message}` })
   })
   const { uid } = await lstat(folder)
-  if (folder === defaultFolder() && uid !== userInfo().uid) {
+  if (folder === defaultFolder() && ownUid() >= 0 && uid !== ownUid()) {
     throw new Problem('FILE_INVALID', { file: folder, why: 'it belongs to another user: choose one with --folder' })
   }
   for (const name of await readdir(folder)) {

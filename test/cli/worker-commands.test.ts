@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { defaultFolder } from '../../src/commands/attempt-folder.ts'
 import { cli } from '../harness/cli.ts'
 import { needsServer } from '../harness/databases.ts'
 import { ended, eventually } from '../harness/eventually.ts'
@@ -83,6 +84,17 @@ test('a worker that is called by its node and pod can speak to a server', bounde
     (await engine.workers()).map(({ worker }) => worker),
     ['node-1/pod-2'],
   )
+})
+
+test('a worker has a folder of its own as a user that the system has no name for, as in many containers', {
+  skip: process.getuid?.() !== 0 && 'only root may become somebody else',
+}, () => {
+  process.seteuid!(54_321)
+  try {
+    assert.match(defaultFolder(), /pawl-54321$/)
+  } finally {
+    process.seteuid!(0)
+  }
 })
 
 /** Two commands that end only if both run at once. They give up after half a minute. */
