@@ -137,6 +137,8 @@ export interface KubernetesPlan {
   readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never'
   readonly resources?: ResourcesPlan
   readonly nodeSelector?: Readonly<Record<string, string>>
+  /** Taints of nodes that its pods may run in spite of. */
+  readonly tolerations?: readonly Toleration[]
   /** Without one, its pods hold no key to the Kubernetes API. */
   readonly serviceAccount?: string
   /** Secrets as files, by the folder that each is seen in. */
@@ -149,6 +151,18 @@ export interface KubernetesPlan {
   readonly ttlSeconds?: number
   readonly namespace?: string
   readonly labels?: Readonly<Record<string, string>>
+}
+
+/** In Kubernetes' words. */
+export interface Toleration {
+  readonly key?: string
+  /** Default Equal. */
+  readonly operator?: 'Equal' | 'Exists'
+  readonly value?: string
+  /** Default: every effect. */
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
+  /** How long a pod may stay on a node that gets the taint while it runs. Default: for as long as it likes. */
+  readonly tolerationSeconds?: number
 }
 
 export interface ResourcesPlan {

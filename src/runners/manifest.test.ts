@@ -112,6 +112,8 @@ spec:
       volumes:
         - name: pawl
           emptyDir: {}
+        - name: empty-0
+          emptyDir: {}
       containers:
         - name: worker
           image: python:3.12-slim
@@ -153,6 +155,8 @@ spec:
             - name: pawl
               mountPath: /opt/pawl
               readOnly: true
+            - name: empty-0
+              mountPath: /scratch
 `,
   )
 })
@@ -245,10 +249,7 @@ test('a secret cannot take the place of what the worker itself needs', () => {
 test('where every image has its own pawl, none is copied; where the server asks for no key, none is given', () => {
   const bare = settleKubernetes({ pawlImage: null, keySecret: null })
   const pod = manifestOf(stage, bare).spec!.template.spec!
-  assert.deepEqual(
-    [pod.initContainers, pod.volumes, pod.containers[0]?.volumeMounts],
-    [undefined, undefined, undefined],
-  )
+  assert.deepEqual([pod.initContainers, pod.volumes], [undefined, [{ name: 'empty-0', emptyDir: {} }]])
   assert.deepEqual(pod.containers[0]?.command, ['pawl'])
   assert.ok(!pod.containers[0]?.env?.some(({ name }) => name === 'PAWL_KEY'))
 })

@@ -70,11 +70,12 @@ function marksOf(stage: StageToRun, { instance }: ManifestSettings): Record<stri
 }
 
 function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
-  const { nodeSelector, serviceAccount } = stage.runner
+  const { nodeSelector, serviceAccount, tolerations } = stage.runner
   const { pawlImage } = settings
   const volumes: V1Volume[] = [
     ...(pawlImage === null ? [] : [{ name: 'pawl', emptyDir: {} }]),
-    ...foldersOf(stage).map(({ name, secretName }) => ({ name, secret: { secretName } })),
+    ...emptyFoldersOf(stage).map(({ name }) => ({ name, emptyDir: {} })),
+    ...secretFoldersOf(stage).map(({ name, secretName }) => ({ name, secret: { secretName } })),
   ]
   return {
     restartPolicy: 'Never',
@@ -86,6 +87,7 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
       : { serviceAccountName: serviceAccount }),
     securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     ...(nodeSelector !== undefined && { nodeSelector: { ...nodeSelector } }),
+    ...(tolerations !== undefined && { tolerations: tolerations.map(toleration => ({ ...toleration })) }),
     ...(pawlImage !== null && { initContainers: [copierOf(pawlImage)] }),
     ...(volumes.length > 0 && { volumes }),
     containers: [workerOf(stage, settings)],
@@ -93,10 +95,23 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
 }
 
 /** Secrets that are seen as files, each a volume. */
-function foldersOf({ runner }: StageToRun) {
+function secretFoldersOf({ runner }: StageToRun) {
   const folders = Object.entries(runner.secretFolders ?? {})
   return folders.map(([mountPath, secretName], index) => ({ name: `secret-${index}`, mountPath, secretName }))
 }
+
+/**
+ * Folders that a program may write to whoever its image runs it as: the root folder of most images is writable for root
+ * alone. Kubernetes refuses two mounts at one place, so a folder of secrets takes the place of an empty one.
+ */
+function emptyFoldersOf(stage: StageToRun) {
+  const places = [...(stage.run.mount === null ? [] : [stage.run.mount]), '/scratch']
+  const taken = secretFoldersOf(stage).map(({ mountPath }) => bare(mountPath))
+  const free = [...new Set(places.map(bare))].filter(place => !taken.includes(place))
+  return free.map((mountPath, index) => ({ name: `empty-${index}`, mountPath }))
+}
+
+const bare = (path: string) => path.replace(/\/+$/, '')
 
 /** User and file system are the image's own affair; what a command never needs is taken away. */
 const bounds: V1SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
@@ -131,8 +146,9 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
     ...(resources?.memory !== undefined && { memory: resources.memory }),
   }
   const mounts = [
-    ...(isCopied ? [{ name: 'pawl', mountPath: home }] : []),
-    ...foldersOf(stage).map(({ name, mountPath }) => ({ name, mountPath })),
+    ...(isCopied ? [{ name: 'pawl', mountPath: home, readOnly: true }] : []),
+    ...emptyFoldersOf(stage),
+    ...secretFoldersOf(stage).map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
   ]
   return {
     name: 'worker',
@@ -146,7 +162,7 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
       ...(limits !== undefined && { limits: { ...limits } }),
     },
     securityContext: bounds,
-    ...(mounts.length > 0 && { volumeMounts: mounts.map(mount => ({ ...mount, readOnly: true })) }),
+    ...(mounts.length > 0 && { volumeMounts: mounts }),
   }
 }
 
@@ -163,7 +179,20 @@ function environmentOf({ run }: StageToRun, { serverUrl, keySecret }: ManifestSe
     const must = 'have another name: NODE_NAME, POD_NAME and PAWL_… are the worker’s own'
     throw new Problem('OPTION_INVALID', { at: 'run.secrets', option: taken, must })
   }
-  return [...own, ...names.map(name => secretIn(name, run.secrets[name]!))]
+  const shared = Object.entries(run.env).filter(([name]) => isForFiles(name) && !names.includes(name))
+  return [
+    ...own,
+    ...shared.map(([name, value]) => ({ name, value: literal(value) })),
+    ...names.map(name => secretIn(name, run.secrets[name]!)),
+  ]
+}
+
+/**
+ * Variables of the command that the worker needs too, for it fetches and uploads the files. It is given no others: a
+ * library path or Node's own options, meant for the command, could keep the worker from starting.
+ */
+function isForFiles(name: string): boolean {
+  return name.startsWith('AWS_') || name === 'NODE_EXTRA_CA_CERTS'
 }
 
 function secretIn(name: string, { secret, key, optional = false }: SecretRef): V1EnvVar {

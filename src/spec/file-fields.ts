@@ -68,12 +68,21 @@ export const imagePullPolicy = oneOf(['Always', 'IfNotPresent', 'Never'])
 /** Not the root itself, nor a way up. */
 export const absolutePath = /^(?!.*\/\.\.?(\/|$))\/[^/:\0][^:\0]*$/
 
+const toleration = nested({
+  key: text(317),
+  operator: oneOf(['Equal', 'Exists']),
+  value: text(63),
+  effect: oneOf(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+  tolerationSeconds: number({ from: 0, to: 31_536_000, whole: true }),
+})
+
 const kubernetes = nested(
   {
     image: text(500),
     imagePullPolicy,
     resources: nested({ cpu: quantity, memory: quantity, limits: mapOf(/^[a-z0-9./-]+$/, 'a resource', quantity) }),
     nodeSelector: labelWords,
+    tolerations: listOf(toleration, 100),
     serviceAccount: dns,
     secretFolders: mapOf(absolutePath, 'a folder, which begins with /', dns),
     pods: number({ from: 1, to: 1_000_000, whole: true }),

@@ -10,6 +10,9 @@ import { isPipeline, jobOfPipeline, withLocalRunner } from './pipeline.ts'
 const atom = { URI: 's3://example-bucket/books/', repo: 'books', glob: '/*' }
 
 /** As Falconeri's guide shows them: all that must be there. */
+/** Falconeri's job template has it, whatever the pipeline says. */
+const toleration = { key: 'fdy.io/falconeri', operator: 'Equal', value: 'worker', effect: 'NoExecute' }
+
 const small = {
   pipeline: { name: 'book_words' },
   transform: { cmd: ['python3', '/extract_words.py'], image: 'somerepo/my_python_nlp' },
@@ -63,7 +66,13 @@ test('a pipeline becomes a job of one stage: its command in its image, at the pa
         parallelism: 10,
         retry: { attempts: 1, delaySeconds: 0 },
         failFast: false,
-        runner: { kubernetes: { image: 'somerepo/my_python_nlp', resources: { cpu: '1200m', memory: '500Mi' } } },
+        runner: {
+          kubernetes: {
+            image: 'somerepo/my_python_nlp',
+            resources: { cpu: '1200m', memory: '500Mi' },
+            tolerations: [toleration],
+          },
+        },
       },
     ],
   })
@@ -90,6 +99,7 @@ test('all that a pipeline says is carried over', () => {
       imagePullPolicy: 'IfNotPresent',
       resources: { cpu: '1200m', memory: '500Mi' },
       nodeSelector: { node_type: 'falconeri_worker' },
+      tolerations: [toleration],
       serviceAccount: 'example-service',
       secretFolders: { '/ssl': 'ssl' },
     },
@@ -140,7 +150,8 @@ test('cores are counted as Kubernetes does', () => {
   ]
   for (const [cpu, expected] of cases) {
     const { runner } = jobOfPipeline({ ...small, resource_requests: { cpu } }).stages![0]!
-    assert.deepEqual(runner, { kubernetes: { image: 'somerepo/my_python_nlp', resources: { cpu: expected } } })
+    const kubernetes = { image: 'somerepo/my_python_nlp', resources: { cpu: expected }, tolerations: [toleration] }
+    assert.deepEqual(runner, { kubernetes })
   }
 })
 

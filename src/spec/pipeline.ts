@@ -115,6 +115,14 @@ function inputOf({ atom, pfs = atom, cross, union }: PipelineInput): InputSpec {
   return { [repo]: { uri, glob } }
 }
 
+/** Falconeri's own pods run on nodes that are tainted so, and keep every other pod away. */
+const falconeriToleration = {
+  key: 'fdy.io/falconeri',
+  operator: 'Equal',
+  value: 'worker',
+  effect: 'NoExecute',
+} as const
+
 function kubernetesOf(spec: PipelineSpec): Omit<KubernetesPlan, 'kind'> {
   const { image, image_pull_policy: imagePullPolicy, service_account: serviceAccount } = spec.transform
   const { memory, cpu } = spec.resource_requests ?? {}
@@ -127,6 +135,7 @@ function kubernetesOf(spec: PipelineSpec): Omit<KubernetesPlan, 'kind'> {
     ...(imagePullPolicy != null && { imagePullPolicy }),
     ...(Object.keys(resources).length > 0 && { resources }),
     ...(Object.keys(nodeSelector).length > 0 && { nodeSelector: { ...nodeSelector } }),
+    tolerations: [falconeriToleration],
     ...(serviceAccount != null && { serviceAccount }),
     ...(folders.length > 0 && { secretFolders: Object.fromEntries(folders) }),
   }
