@@ -5,6 +5,7 @@
  */
 import type { Context } from '../engine/context.ts'
 import { driveJob } from '../engine/drive.ts'
+import { noteTrouble } from '../engine/stage-trouble.ts'
 import { loseLease } from '../kernel/decide.ts'
 import { compare, type Findings, type HeldWorker, type RunningStage, vanishedReason } from '../runners/compare.ts'
 import { isJobName, jobNameOf, podOf } from '../runners/names.ts'
@@ -82,15 +83,18 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Sta
   )
   for (const stage of fresh) {
     const problem = problems.get(stage.stageId)
-    if (problem === undefined) continue
-    context.log('kubernetes.refused', { stageId: stage.stageId, jobId: stage.jobId, error: problem.message })
-    if (isHopeless(problem)) await failStage(context, stage, problem.message)
+    const message = problem?.message ?? null
+    if (problem !== undefined) {
+      context.log('kubernetes.refused', { stageId: stage.stageId, jobId: stage.jobId, error: message })
+    }
+    if (problem !== undefined && isHopeless(problem)) await failStage(context, stage, problem.message)
+    else if (message !== stage.trouble) await noteTrouble(context, stage, message)
   }
   return made.length
 }
 
 function toRun(stage: StageOfRunner): StageToRun[] {
-  const { files, madeAt: _made, missingSince: _missing, left: _left, parallelism, ...rest } = stage
+  const { files, madeAt: _made, missingSince: _missing, left: _left, trouble: _trouble, parallelism, ...rest } = stage
   if (files.run === null || files.runner?.kind !== 'kubernetes') return []
   return [{ ...rest, parallelism: podsOf(files.runner, parallelism), run: files.run, runner: files.runner }]
 }

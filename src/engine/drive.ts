@@ -190,7 +190,10 @@ class Run {
     const gateUntil = isGate ? new Date(this.#book.job.now.getTime() + seconds * 1000).toISOString() : null
     // A hold ends what was being done to its tasks; it begins anew behind the hold, for some may have come back.
     const afresh = to === 'waiting' ? { errand: null, errandAt: null } : {}
-    const ended = isFinal(stageLifecycle, to) ? { endedIn: this.#book.job.round } : {}
+    const isByItself = stage.endsAs === null
+    const ended = isFinal(stageLifecycle, to)
+      ? { endedIn: this.#book.job.round, ...(isByItself && { error: null }) }
+      : {}
     this.#book.moveStage(stage, { to, cause, actor: 'engine' }, { gateUntil, ...afresh, ...ended })
   }
 

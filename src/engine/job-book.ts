@@ -160,7 +160,9 @@ export class JobBook {
   /** Decides how a stage ends. What it was doing to its tasks is over; what has not become a task will not. */
   intendStage(stage: StageRow, endsAs: NonNullable<StageRow['endsAs']>, cause: string, patch: StagePatch = {}): void {
     const total = stage.endsAs === null ? stage.total - stage.unfanned : stage.total
-    const afresh = { calledOff: false, errand: null, errandAt: null }
+    // An error from before anything was decided only told why it did not go on; that of its condition ends it.
+    const isMereTrouble = stage.endsAs === null && stage.opening !== 'error'
+    const afresh = { calledOff: false, errand: null, errandAt: null, ...(isMereTrouble && { error: null }) }
     this.setStage(stage, { ...afresh, ...patch, total, endsAs, endsCause: cause })
   }
 

@@ -19,6 +19,8 @@ export interface StageOfRunner {
   readonly files: FilesPlan
   readonly madeAt: Date | null
   readonly missingSince: Date | null
+  /** Why its workers could not be started so far. */
+  readonly trouble: string | null
 }
 
 /** Stages with commands that are open now. */
@@ -26,7 +28,7 @@ export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
   return sql<StageOfRunner>`
     select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
            (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad + t.left, 0)::int as left,
-           s.plan->'files' as files, r.made_at, r.missing_since
+           s.plan->'files' as files, r.made_at, r.missing_since, s.error->>'message' as trouble
       from pawl.stage s
       join pawl.job j on j.id = s.job_id
       join pawl.lane l on l.id = s.lane_id
