@@ -14,7 +14,7 @@ import { jobDescribe } from './commands/job-describe.ts'
 import { jobRun, jobWait } from './commands/job-run.ts'
 import { k8sRender } from './commands/k8s.ts'
 import { keyCommands } from './commands/keys.ts'
-import { queueList, workerList } from './commands/queues.ts'
+import { queueList, workerList, workerLost } from './commands/queues.ts'
 import { stageCommands } from './commands/stage.ts'
 import { doctor, migrate } from './commands/store.ts'
 import { taskAdd, taskDescribe, taskEvents, taskList } from './commands/task.ts'
@@ -28,6 +28,7 @@ const table: readonly Command[] = [
   up,
   worker,
   workerList,
+  workerLost,
   jobRun,
   jobList,
   jobDescribe,

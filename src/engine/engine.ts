@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
-import type { Call, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
+import type { Call, LoseWorkerCall, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { DeadLetterQuery, RedriveRequest } from '../protocol/dead-letters.ts'
 import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
@@ -41,6 +41,7 @@ import { deleteJob, retryJob } from './job-ends.ts'
 import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
 import { readLogs } from './logs.ts'
+import { loseWorker } from './lose-worker.ts'
 import * as oneTask from './one-task.ts'
 import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
@@ -237,6 +238,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** The same as it goes on, page by page. */
     follow: (ask: FeedQuery, how: Following) => follow({ events: page => engine.events(page), feed }, ask, how),
     queues: () => queueDepths(context.sql),
+    loseWorker: (worker: string, call?: LoseWorkerCall) => loseWorker(context, worker, call),
     workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
     /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */
     stats: (query?: StatsQuery) => readStatistics(context, query),

@@ -84,6 +84,7 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   cancelled: task,
   reportArtifacts: list(ref('Artifact')),
   workers: list(ref('Worker')),
+  loseWorker: ref('LostWorker'),
   putTaskType: undefined,
   taskType: object,
   taskTypes: list({ type: 'object', required: ['type'], properties: { type: text } }),

@@ -9,7 +9,7 @@ import type { DeadLetterQuery, RedriveAnswer, RedriveProgress, RedriveRequest } 
 import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView, TaskCounts } from './jobs.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
 import type { LogPage, LogQuery } from './logs.ts'
-import type { Examination, QueueView, WorkerView } from './operations.ts'
+import type { Examination, LostWorkerView, QueueView, WorkerView } from './operations.ts'
 import type { StatsQuery, StatsView } from './stats.ts'
 import type {
   BeatOfTask,
@@ -54,6 +54,11 @@ export interface ControlCall extends Call {
   readonly reason?: string
   /** Only if it is in one of these states; in another it is refused, whatever the move. */
   readonly ifState?: string | readonly string[]
+}
+
+export interface LoseWorkerCall extends Call {
+  /** What is known of its end; it becomes the error of its tasks. */
+  readonly reason?: string
 }
 
 export interface CancelCall extends ControlCall {
@@ -181,6 +186,8 @@ export interface PawlApi {
   stats(query?: StatsQuery): Promise<StatsView>
   queues(): Promise<QueueView[]>
   workers(query?: { readonly withinSeconds?: number }): Promise<WorkerView[]>
+  /** Declares a worker dead, by its name or by that of its pod: its leases end at once, as if they had run out. */
+  loseWorker(worker: string, call?: LoseWorkerCall): Promise<LostWorkerView>
   doctor(): Promise<Examination>
 
   createKey(key: NewKey, call?: Call): Promise<MadeKey>

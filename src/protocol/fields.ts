@@ -228,6 +228,8 @@ const deadLetterWords = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) }
 const everyState = [...new Set(lifecycles.flatMap(lifecycle => statesOf(lifecycle as Lifecycle)))]
 
 export const controlFields: Fields = { ...callFields, ...reasonFields, ifState: some(everyState) }
+const { tx: _, ...remoteCallFields } = callFields
+export const loseWorkerFields: Fields = { ...remoteCallFields, ...reasonFields }
 export const cancelFields: Fields = { ...controlFields, mode }
 export const cancelTaskFields: Fields = { ...cancelFields, ...fence }
 export const deadLetterFields: Fields = { ...controlFields, ...deadLetterWords, ...fence }

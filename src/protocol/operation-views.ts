@@ -2,7 +2,7 @@
 import type { Schema } from '../kernel/check.ts'
 import { permissions, roles } from '../kernel/role.ts'
 import type { KeyView, MadeKey, Me } from './keys.ts'
-import type { Examination, Finding, QueueView, WorkerView } from './operations.ts'
+import type { Examination, Finding, LostWorkerView, QueueView, WorkerView } from './operations.ts'
 import { at, figure, flag, id, list, orNull, text, view, whole, words } from './shapes.ts'
 import type { DepthPoint, PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
 
@@ -75,6 +75,7 @@ export const operationViews = {
     leases: whole,
     leasesByQueue: { type: 'object', additionalProperties: whole },
   }),
+  LostWorker: view<LostWorkerView>({ worker: text, tasks: list(id) }),
   Examination: view<Examination>({
     store: text,
     healthy: flag,

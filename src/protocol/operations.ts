@@ -25,6 +25,13 @@ export interface QueueView {
   readonly oldestSeconds: number | null
 }
 
+/** What a worker that was declared lost held. */
+export interface LostWorkerView {
+  readonly worker: string
+  /** The tasks whose leases have ended. */
+  readonly tasks: readonly string[]
+}
+
 export interface WorkerView {
   /** Null, like its times: one that claims without a session, and is known by what it holds. */
   readonly session: string | null

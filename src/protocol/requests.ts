@@ -90,6 +90,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   cancelled: said('cancelled'),
   reportArtifacts: { body: { ...fields.fence, ...fields.artifactsFields }, required: ['epoch', 'artifacts'] },
   workers: { query: queries.workerQueryFields },
+  loseWorker: { body: fields.bodyOf(fields.loseWorkerFields) },
   putTaskType: { body: fields.taskTypeRecordFields },
   taskType: {},
   taskTypes: {},

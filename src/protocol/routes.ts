@@ -143,6 +143,10 @@ export const routes = {
   cancelled: report('/v1/tasks/{id}/cancelled', 'Say that a task has stopped, as it was asked to.'),
   reportArtifacts: report('/v1/tasks/{id}/artifacts', 'Say what became of files that a task puts out.'),
   workers: get('/v1/workers', ['query'], 'Workers that were heard of lately.'),
+  loseWorker: operate(
+    '/v1/workers/{id}/lost',
+    'Declare a worker dead: its leases end at once. Its name is that of the worker, or of its pod.',
+  ),
 
   putTaskType: {
     ...post('/v1/task-types/{id}', 'teach', ['id', 'body'], 'Say how tasks of a type are leased, retried and kept.'),

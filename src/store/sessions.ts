@@ -63,6 +63,20 @@ export async function stillHeld(
   return claimedFrom(won!)
 }
 
+/**
+ * What a worker of this name holds. `node/pod` is also known by its pod alone, unless another worker is called exactly so.
+ * It is found through the claims, and so costs what is held by anybody.
+ */
+export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; epoch: number }[]> {
+  const rows = await sql<{ id: string; epoch: number; owner: string }>`
+    select t.id, t.epoch, t.owner
+      from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+      join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+     where t.owner = ${worker} or (strpos(t.owner, '/') > 0 and substr(t.owner, strpos(t.owner, '/') + 1) = ${worker})`
+  const exact = rows.filter(({ owner }) => owner === worker)
+  return exact.length > 0 ? exact : rows
+}
+
 export interface WorkerRow {
   /** Null, like what follows from it: one that claims without a session, and is known by what it holds. */
   readonly session: string | null

@@ -15,7 +15,7 @@ type Complete = (line: string) => Promise<readonly string[]>
 const lines: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['pawl jo', ['job']],
   ['pawl job desc', ['describe']],
-  ['pawl worker l', ['list']],
+  ['pawl worker l', ['list', 'lost']],
   ['pawl job run x.yaml --wa', ['--wait']],
   ['pawl job run --wait --str', ['--strict']],
   ['pawl worker x.ts --conc', ['--concurrency']],

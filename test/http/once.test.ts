@@ -42,6 +42,11 @@ const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; j
   deadLetter: async run => ({ id: (await run.engine.enqueue('a', 1)).id, json: { reasonCode: 'policy_violation' } }),
   redrive: async run => ({ json: { ids: [(await taskIn(run, 'dead_lettered')).id] } }),
   revokeKey: async run => ({ id: (await run.engine.createKey({ name: 'k', role: 'viewer' })).id }),
+  loseWorker: async run => {
+    await run.engine.enqueue('a', 1)
+    await run.engine.claims({ worker: 'w-1', queues: ['a'], start: true })
+    return { id: 'w-1', json: { reason: 'x' } }
+  },
   claims: async run => {
     await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
     return { json: { worker: 'sh', queues: ['a'], claim: 2 } }

@@ -1,4 +1,5 @@
 import type { QueueView, WorkerView } from '../../protocol/operations.ts'
+import { callFlags, callOf } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { relative, span } from '../moments.ts'
 import { type Column, table } from '../table.ts'
@@ -35,6 +36,21 @@ const workerColumns: readonly Column<WorkerView>[] = [
   { head: 'STARTED', of: ({ startedAt }) => relative(startedAt), align: 'right', spare: true },
   { head: 'SEEN', of: ({ seenAt }) => relative(seenAt), align: 'right', spare: true },
 ]
+
+export const workerLost = apiCommand({
+  name: 'worker lost',
+  says: 'Declare a worker dead: its tasks come back at once, and what it still reports is refused.',
+  more: `For workers that send no heartbeats, such as those of Falconeri: their silence proves nothing, so their leases are long.
+Whoever sees that one has died says so. NAME is what \`pawl worker list\` shows, or the pod of a worker called NODE/POD.`,
+  takes: { name: 'the worker, or its pod' },
+  flags: callFlags,
+  async run({ api, args, flags }) {
+    const lost = await api.loseWorker(args.name, callOf(flags))
+    const count = lost.tasks.length
+    const told = count === 0 ? 'it held no task' : count === 1 ? '1 task comes back' : `${count} tasks come back`
+    return { data: lost, show: () => [`${lost.worker} is lost: ${told}.`] }
+  },
+})
 
 export const workerList = apiCommand({
   name: 'worker list',

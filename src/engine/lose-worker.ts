@@ -1,0 +1,48 @@
+import { text } from '../kernel/check.ts'
+import { loseLease } from '../kernel/decide.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { LoseWorkerCall } from '../protocol/api.ts'
+import { loseWorkerFields } from '../protocol/fields.ts'
+import type { LostWorkerView } from '../protocol/operations.ts'
+import { leasesOf } from '../store/sessions.ts'
+import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
+import { checkOptions } from './check.ts'
+import type { Context } from './context.ts'
+import { once } from './once.ts'
+import { rollUp } from './roll-up.ts'
+import { again } from './split.ts'
+
+/**
+ * Ends all leases of a worker as if they had run out. Safe if the worker lives after all: what it reports from then on is
+ * refused, because its epochs are over. A task that it reports at the same moment is decided by whoever locks it first.
+ */
+export async function loseWorker(
+  context: Context,
+  worker: string,
+  call: LoseWorkerCall & { readonly holder?: string } = {},
+): Promise<LostWorkerView> {
+  const must = text(200)(worker)
+  if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'loseWorker', option: 'worker', must })
+  checkOptions(call, loseWorkerFields, 'loseWorker')
+  const { actor = 'operator', reason = 'The worker was declared lost.' } = call
+  let rulings: Ruling[] = []
+  const run = () =>
+    once(context.sql, call, ['lose worker', worker, reason], outer =>
+      outer.begin(async tx => {
+        const leases = new Map((await leasesOf(tx, worker)).map(({ id, epoch }) => [id, epoch]))
+        const tasks = await lockTasks(tx, [...leases.keys()])
+        rulings = tasks.flatMap(task => {
+          const isHeld = task.state === 'assigned' || task.state === 'running'
+          if (!isHeld || task.epoch !== leases.get(task.id)) return []
+          const verdict = loseLease(task, { charged: true, why: reason })
+          return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+        })
+        await writeRulings(tx, rulings, actor)
+        return { worker, tasks: rulings.map(({ task }) => task.id) }
+      }),
+    )
+  const answer = await again(run)
+  context.wake.tell([...new Set(rulings.map(({ task }) => task.queue))])
+  await rollUp(context, stagesOf(rulings))
+  return answer
+}
