@@ -22,6 +22,8 @@ export interface PawlConfig {
    * `leaseSeconds`. Default 86400: 24 hours.
    */
   readonly jobnikLeaseSeconds?: number
+  /** How long a datum is left to a worker of Falconeri, which sends no heartbeats. Default 86400, a day. */
+  readonly falconeriLeaseSeconds?: number
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
   readonly data?: string
   /** A PostgreSQL server in place of the embedded store. */

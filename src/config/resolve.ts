@@ -29,6 +29,7 @@ const defaults = {
   keysOnly: settings.keysOnly.default as boolean,
   dialectAtRoot: settings.dialectAtRoot.default as boolean,
   jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
+  falconeriLeaseSeconds: settings.falconeriLeaseSeconds.default as number,
   data: settings.data.default as string,
   schema: settings.schema.default as string,
   connections: settings.connections.default as number,
@@ -109,11 +110,12 @@ export function serverOf({ values }: Settled): string {
 }
 
 /** What the server speaks besides its own words. */
-export function dialectsOf({ values, sources }: Settled): Pick<ServerOptions, 'dialects' | 'rootDialect'> {
-  const { dialects, dialectAtRoot } = values
+export function dialectsOf({ values, sources }: Settled): Omit<ServerOptions, 'host' | 'port' | 'keysOnly'> {
+  const { dialects, dialectAtRoot, jobnikLeaseSeconds, falconeriLeaseSeconds } = values
+  const leases = { jobnikLeaseSeconds, falconeriLeaseSeconds }
   const named = dialects?.filter(name => name !== 'none')
-  if (!dialectAtRoot) return named === undefined ? {} : { dialects: named }
-  if (named?.length === 1) return { dialects: named, rootDialect: named[0]! }
+  if (!dialectAtRoot) return { ...leases, ...(named !== undefined && { dialects: named }) }
+  if (named?.length === 1) return { ...leases, dialects: named, rootDialect: named[0]! }
   const { name } = sources.dialectAtRoot
   throw new Problem('COMMAND_INVALID', { why: `${name} goes with one dialect: name it with --dialect` })
 }

@@ -4,7 +4,11 @@ import { name, poolerModes, schemaName, serverUrl, settingFields } from '../kern
 import { dialectNames } from '../protocol/dialects.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
-import { defaultJobnikLeaseSeconds, defaultPort, dialectList } from '../server/options.ts'
+import {
+  defaultPort,
+  dialectList,
+  silentLeaseSeconds,
+} from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 
 export interface Setting {
@@ -120,8 +124,16 @@ export const settings = {
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_JOBNIK_LEASE_SECONDS',
-    default: defaultJobnikLeaseSeconds,
+    default: silentLeaseSeconds,
     says: 'how long a Jobnik worker may take for a task before another worker gets it',
+  },
+  falconeriLeaseSeconds: {
+    check: settingFields.leaseSeconds,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_FALCONERI_LEASE_SECONDS',
+    default: silentLeaseSeconds,
+    says: 'how long a datum is left to a worker of Falconeri, which sends no heartbeats',
   },
   data: {
     check: text(2000),

@@ -63,6 +63,8 @@ export interface Ask {
 export interface DialectSettings {
   /** How long a task stays with a worker of Jobnik's that says nothing. */
   readonly jobnikLeaseSeconds: number
+  /** How long a datum is left to a worker of Falconeri's that says nothing. */
+  readonly falconeriLeaseSeconds: number
 }
 
 export interface Call {

@@ -23,12 +23,14 @@ export interface ServerOptions {
   readonly rootDialect?: DialectName | null
   /** How long a task stays with a worker of Jobnik's that says nothing. Default 86400: 24 hours. */
   readonly jobnikLeaseSeconds?: number
+  /** How long a task is left to a worker of another system that sends no heartbeats. Default: a day. */
+  readonly falconeriLeaseSeconds?: number
   readonly log?: Log
 }
 
 export const defaultPort = 7295
-/** As long as Jobnik's own deployment waits before it takes a task for stale. */
-export const defaultJobnikLeaseSeconds = 86_400
+/** Workers of Jobnik and Falconeri send no heartbeats. As long as Jobnik's own deployment waits for one. */
+export const silentLeaseSeconds = 86_400
 /** Where Pawl's own routes are while a dialect has the place at `/`. */
 export const ownRoot = '/pawl'
 
@@ -48,6 +50,7 @@ const fields = {
   dialects: dialectList,
   rootDialect: orNull(oneOf(dialectNames)),
   jobnikLeaseSeconds: settingFields.leaseSeconds,
+  falconeriLeaseSeconds: settingFields.leaseSeconds,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -63,7 +66,8 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
     dialects: options.dialects ?? dialectNames,
     rootDialect: options.rootDialect ?? null,
-    jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? defaultJobnikLeaseSeconds,
+    jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? silentLeaseSeconds,
+    falconeriLeaseSeconds: options.falconeriLeaseSeconds ?? silentLeaseSeconds,
     log: options.log ?? (() => {}),
   }
 }

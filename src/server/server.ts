@@ -31,14 +31,15 @@ export interface Server {
 /** Serves until it is closed. Closing it leaves the engine open. */
 export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
   const settings = serverSettings(options)
-  const { host, port, keysOnly, heartbeatSeconds, log, rootDialect, jobnikLeaseSeconds } = settings
+  const { host, port, keysOnly, heartbeatSeconds, log, rootDialect } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
   const calls = openCalls()
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot
   const door = { keyOf: (secret: string) => engine.keyOf(secret), anyKeys: () => engine.anyKeys(), keysOnly }
-  const dialectSettings = { jobnikLeaseSeconds }
+  const { jobnikLeaseSeconds, falconeriLeaseSeconds } = settings
+  const dialectSettings = { jobnikLeaseSeconds, falconeriLeaseSeconds }
   const served = { engine, door, calls, sync: engine.merging(), heartbeatSeconds, dialectSettings }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root), { prefix: root })

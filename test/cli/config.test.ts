@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { settle, storeOf } from '../../src/config/resolve.ts'
+import { dialectsOf, settle, storeOf } from '../../src/config/resolve.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 
 const bounded = { timeout: 300_000 }
@@ -107,4 +107,11 @@ test('what the config file says of task types is in the store when the server is
   const { out, err } = await pawl.run(['type', 'show', 'mail', '--json', '--server', url])
   assert.equal(err, '')
   assert.deepEqual(JSON.parse(out), { retry: { attempts: 5 } })
+})
+
+test('how long a silent worker keeps its datum can be set, and a value that no lease may have is refused', () => {
+  const told = (seconds: string) =>
+    dialectsOf(settle({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined })).falconeriLeaseSeconds
+  assert.deepEqual([told(''), told('600')], [86_400, 600])
+  assert.throws(() => told('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
 })

@@ -91,7 +91,7 @@ function dequeueAndHangUp(engine: Pawl, type: string, call: Call = {}) {
     root: '',
     lastEventId: undefined,
     heartbeatSeconds: 10,
-    settings: { jobnikLeaseSeconds: 86_400 },
+    settings: { jobnikLeaseSeconds: 86_400, falconeriLeaseSeconds: 86_400 },
     signal: AbortSignal.abort(),
   })
 }

@@ -184,6 +184,13 @@ const operations: Record<Operation, readonly [items: number, ask: Ask]> = {
     async (engine, some) => onHeld(some, ({ id, epoch }) => engine.reportArtifacts(id, epoch, { artifacts: [] })),
   ],
   workers: [60, engine => engine.workers()],
+  loseWorker: [
+    10,
+    async engine => {
+      await engine.claims({ worker: 'lost', queues: ['alone'] })
+      await engine.loseWorker('lost')
+    },
+  ],
   putTaskType: [5, engine => engine.putTaskType('x', { retry: { attempts: 2 } })],
   taskTypes: [5, engine => engine.taskTypes()],
   taskType: [5, engine => engine.taskType('x')],

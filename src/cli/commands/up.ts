@@ -34,6 +34,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'dialects',
     'dialectAtRoot',
     'jobnikLeaseSeconds',
+    'falconeriLeaseSeconds',
     'data',
     'database',
     'schema',
@@ -54,7 +55,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, fileRoots, jobnikLeaseSeconds, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
@@ -68,7 +69,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const options = { host, port, keysOnly, jobnikLeaseSeconds, log, ...spoken }
+    const options = { host, port, keysOnly, log, ...spoken }
     const server = await startServer(engine, options).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
     await using runners = await openRunners(engine, settled, server.url, flags)

@@ -52,7 +52,7 @@ async function answerWith({ engine, signal }: Ask, id: string) {
 async function create(ask: Ask) {
   const { job } = read(ask.body, { job: object })
   demandCommands(ask)
-  const { id } = await ask.engine.submit(jobFor(job, tagFor(ask.call)), ask.call)
+  const { id } = await ask.engine.submit(jobFor(job, tagFor(ask.call), ask.settings.falconeriLeaseSeconds), ask.call)
   return answerWith(ask, id)
 }
 

@@ -8,8 +8,11 @@ export const limits: readonly string[] = [
     'server with `--kubernetes` starts `parallelism_spec.constant` pods, as falconerid does: with Pawl’s worker, in the ' +
     'pipeline’s image. Without it none is started, and whoever runs `falconeri-worker` gets datums, as many as come; both ' +
     'may work on one job. Workers with `--commands` alone never do.',
-  'A pod does not beat: a datum is its own for `job_timeout`, else for 24 hours, and never for more than seven days. That a ' +
-    'pod died is noticed then, or at once if Pawl has started it and sees it vanish.',
+  'A pod sends no heartbeats, so its silence proves nothing: a datum stays with it for 24 hours, or for ' +
+    '`PAWL_FALCONERI_LEASE_SECONDS` (at most seven days), whatever `job_timeout` says. A server with `--kubernetes` takes the ' +
+    'datum back as soon as it sees that the pod is gone. Elsewhere say so yourself: `pawl worker lost POD`.',
+  'Glob `/*` gives one datum for each file and each folder directly below the URI, as the documentation of Falconeri says. The ' +
+    'running original lists recursively: one datum for each file, at any depth.',
   'A pod’s name stands for its lease: what it says counts for its own last attempt at a datum, and is 403 when that is over. ' +
     'Two processes under one name cannot be told apart, nor what one pod said of two of its attempts. A report that is ' +
     'sent again is answered as the first one was; the original says 403.',
