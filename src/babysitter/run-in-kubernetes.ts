@@ -9,7 +9,14 @@ import { noteTrouble } from '../engine/stage-trouble.ts'
 import { loseLease } from '../kernel/decide.ts'
 import { compare, type Findings, type HeldWorker, type RunningStage, vanishedReason } from '../runners/compare.ts'
 import { isJobName, jobNameOf, podOf } from '../runners/names.ts'
-import { isHopeless, type Runner, type Seen, type SeenJob, type StageToRun } from '../runners/runner.ts'
+import {
+  isHopeless,
+  type LostWorker,
+  type Runner,
+  type Seen,
+  type SeenJob,
+  type StageToRun,
+} from '../runners/runner.ts'
 import { podsOf } from '../runners/stages-to-run.ts'
 import { clockMs } from '../store/clock.ts'
 import {
@@ -25,6 +32,7 @@ import {
 } from '../store/runs.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
+import { watchOtherPods } from './other-pods.ts'
 
 type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
@@ -35,6 +43,7 @@ const ownLookSeconds = 60
 /** No bell: whatever rings for files rings with every task that ends, and each look lists all that there is. */
 export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
   let ownLookAt = 0
+  const otherPods = watchOtherPods(runner)
   return {
     name: 'kubernetes',
     everySeconds,
@@ -57,7 +66,11 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
         context.log('kubernetes.unseen', { namespace, error: problem.message })
       }
       const findings = compare({ now: new Date(now), stages: running, workers, seen })
-      const lost = await heed(context, stages, findings, holders)
+      const others = await otherPods(
+        holders.map(({ worker }) => worker),
+        [runner.namespace, ...running.map(({ namespace }) => namespace)],
+      )
+      const lost = await heed(context, stages, findings, holders, [...findings.lostWorkers, ...others])
       await stopEnded(context, runner, ended, seen)
       const strays = await stopStrays(context, runner, findings.strays, ended)
       return { started, lost, strays, failed: findings.vanishedFor15Min.length + findings.ended.length }
@@ -120,8 +133,9 @@ async function heed(
   stages: readonly StageOfRunner[],
   findings: Findings,
   holders: Holders,
+  lostWorkers: readonly LostWorker[],
 ): Promise<number> {
-  const { missing, back, vanishedFor15Min, ended, lostWorkers } = findings
+  const { missing, back, vanishedFor15Min, ended } = findings
   await noteMissing(context.sql, missing, back)
   const reasons = new Map([
     ...vanishedFor15Min.map(id => [id, vanishedReason] as const),

@@ -10,7 +10,7 @@
  *   is ended only under the epoch that was read. Found twice, it is done once.
  */
 import { jobNameOf, podOf } from './names.ts'
-import type { Seen, SeenJob, SeenPod } from './runner.ts'
+import type { FoundPods, LostWorker, Seen, SeenJob, SeenPod } from './runner.ts'
 
 export interface RunningStage {
   readonly stageId: string
@@ -41,13 +41,6 @@ export interface Findings {
    * may have begun since. One that has ended is left to be looked at, for its `ttlSeconds`.
    */
   readonly strays: readonly SeenJob[]
-}
-
-export interface LostWorker {
-  readonly worker: string
-  readonly reason: 'worker pod disappeared'
-  /** What Kubernetes says of its end: `Evicted`, `OOMKilled`, …; null: the pod is not there at all, or it does not say. */
-  readonly detail: string | null
 }
 
 export const vanishedReason = 'its Kubernetes job vanished'
@@ -109,6 +102,35 @@ function lostAmong(workers: readonly HeldWorker[], seen: Seen): LostWorker[] {
     if (pod !== undefined && !over.includes(pod.phase)) return []
     return [{ worker, reason: 'worker pod disappeared' as const, detail: pod?.reason ?? null }]
   })
+}
+
+/** A worker in a pod that Pawl did not start. */
+export interface OtherWorker {
+  readonly worker: string
+  /** Null: the worker does not know it. */
+  readonly node: string | null
+  readonly name: string
+  /** Where its pod was seen before; null: it never was. */
+  readonly namespace: string | null
+}
+
+/** Which of these workers are lost, and where the pods of the others were seen. */
+export function lostOthers(
+  workers: readonly OtherWorker[],
+  { namespaces, pods }: FoundPods,
+): { readonly lost: LostWorker[]; readonly alive: (readonly [worker: string, namespace: string])[] } {
+  const lost: LostWorker[] = []
+  const alive: [string, string][] = []
+  for (const { worker, node, name, namespace } of workers) {
+    // A pod of that name on another node is another pod: names are used again.
+    const found = pods.filter(pod => pod.name === name && (node === null || pod.node === node))
+    const pod = found.find(pod => namespace === null || pod.namespace === namespace)
+    const isGone = pod === undefined && namespace !== null && namespaces.includes(namespace)
+    if (isGone || (pod !== undefined && over.includes(pod.phase))) {
+      lost.push({ worker, reason: 'worker pod disappeared', detail: pod?.reason ?? null })
+    } else if (pod !== undefined) alive.push([worker, pod.namespace])
+  }
+  return { lost, alive }
 }
 
 function keyOf(namespace: string, name: string): string {

@@ -4,7 +4,7 @@ import { Problem } from '../kernel/problem.ts'
 import { type KubernetesApi, openKubernetesApi, statusOf } from './kubernetes-api.ts'
 import { manifestOf } from './manifest.ts'
 import { jobNameOf, labels, selectorOf } from './names.ts'
-import type { Ensured, Runner, Seen, SeenJob, SeenPod, StageToRun } from './runner.ts'
+import type { Ensured, FoundPods, Runner, Seen, SeenJob, SeenPod, StageToRun } from './runner.ts'
 import { type KubernetesSettings, type SettledKubernetes, settleKubernetes } from './settings.ts'
 
 export interface KubernetesRunner extends Runner {
@@ -29,6 +29,14 @@ export async function openKubernetesRunner(given: KubernetesSettings = {}): Prom
     async look(asked) {
       const names = [...new Set(asked.map(name => name ?? api.namespace))]
       return merged(await inTurn(names, namespace => lookInto(api, settings, namespace), blindIn))
+    },
+    async findPods(spaces, names) {
+      const find = async (namespace: string): Promise<FoundPods> => {
+        const pods = (await api.pods(namespace, '')).flatMap(pod => podIn(namespace, pod))
+        return { namespaces: [namespace], pods: pods.filter(({ name }) => names.has(name)) }
+      }
+      const found = await inTurn([...new Set(spaces)], find, () => ({ namespaces: [], pods: [] }))
+      return { namespaces: found.flatMap(({ namespaces }) => namespaces), pods: found.flatMap(({ pods }) => pods) }
     },
   }
 }
@@ -109,13 +117,15 @@ function seenJob(namespace: string, { metadata, status }: V1Job): SeenJob[] {
 
 const phases: readonly string[] = ['Pending', 'Running', 'Succeeded', 'Failed'] satisfies SeenPod['phase'][]
 
-function seenPod(namespace: string, { metadata, spec, status }: V1Pod): SeenPod[] {
+function seenPod(namespace: string, pod: V1Pod): SeenPod[] {
+  const stageId = pod.metadata?.labels?.[labels.stageId]
+  return stageId === undefined ? [] : podIn(namespace, pod).map(seen => ({ ...seen, stageId }))
+}
+
+function podIn(namespace: string, { metadata, spec, status }: V1Pod): Omit<SeenPod, 'stageId'>[] {
   const name = metadata?.name
-  const stageId = metadata?.labels?.[labels.stageId]
-  if (name === undefined || stageId === undefined) return []
+  if (name === undefined) return []
   const phase = phases.includes(status?.phase ?? '') ? (status?.phase as SeenPod['phase']) : 'Unknown'
   const ended = status?.containerStatuses?.find(({ state }) => state?.terminated !== undefined)?.state?.terminated
-  return [
-    { namespace, name, node: spec?.nodeName ?? null, stageId, phase, reason: status?.reason ?? ended?.reason ?? null },
-  ]
+  return [{ namespace, name, node: spec?.nodeName ?? null, phase, reason: status?.reason ?? ended?.reason ?? null }]
 }

@@ -46,6 +46,13 @@ export function placeOf(worker: string): { readonly node: string; readonly name:
   return node === undefined || name === undefined ? undefined : { node, name }
 }
 
+/** The pod of a worker that Pawl did not start, if its name may be one: `node/pod`, or `/pod` where the node is unknown. */
+export function otherPodOf(worker: string): { readonly node: string | null; readonly name: string } | undefined {
+  if (podOf(worker) !== undefined) return undefined
+  const { node, name } = /^(?<node>[^/]*)\/(?<name>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$/.exec(worker)?.groups ?? {}
+  return name === undefined ? undefined : { node: node || null, name }
+}
+
 export const labels = {
   name: 'app.kubernetes.io/name',
   instance: 'app.kubernetes.io/instance',

@@ -47,6 +47,23 @@ export interface Runner {
 
   /** What there is, in these namespaces; undefined is the runner's own. */
   look(namespaces: readonly (string | undefined)[]): Promise<Seen>
+
+  /** Which pods of these names there are, in these namespaces. */
+  findPods(namespaces: readonly string[], names: ReadonlySet<string>): Promise<FoundPods>
+}
+
+export interface LostWorker {
+  readonly worker: string
+  readonly reason: 'worker pod disappeared'
+  /** What Kubernetes says of its end: `Evicted`, `OOMKilled`, …; null: the pod is not there at all, or it does not say. */
+  readonly detail: string | null
+}
+
+/** Pods that were looked for by their names, whoever made them. */
+export interface FoundPods {
+  /** Those that were seen whole. */
+  readonly namespaces: readonly string[]
+  readonly pods: readonly Omit<SeenPod, 'stageId'>[]
 }
 
 export interface Seen {

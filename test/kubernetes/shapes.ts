@@ -64,6 +64,18 @@ export function newJob(given: Given, namespace: string): KubeObject {
   }
 }
 
+/** A pod that no controller looks after. */
+export function lonePod(name: string, namespace: string, node: string): KubeObject {
+  const started = timestamp()
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, uid: randomUUID(), resourceVersion: '', creationTimestamp: started, labels: {} },
+    spec: { nodeName: node, containers: [{ name: 'worker', image: 'falconeri-worker' }] },
+    status: { phase: 'Running', startTime: started, conditions: [{ type: 'Ready', status: 'True' }] },
+  }
+}
+
 export function newPod(job: KubeObject, name: string, node: string): KubeObject {
   const { metadata, spec } = job.spec.template as { metadata: { labels: Record<string, string> }; spec: object }
   const { name: jobName, uid } = job.metadata

@@ -2,7 +2,7 @@
  * What an API server keeps, and what works on it: Jobs and pods with their versions, the controller that keeps as many
  * pods as a Job asks for, and what a test can do to them behind everyone's back.
  */
-import { endedPod, evictedPod, type Given, type KubeObject, newJob, newPod, timestamp } from './shapes.ts'
+import { endedPod, evictedPod, type Given, type KubeObject, lonePod, newJob, newPod, timestamp } from './shapes.ts'
 
 export type Resource = 'jobs' | 'pods'
 
@@ -47,6 +47,13 @@ export class SmallCluster {
     return created
   }
 
+  /** A pod that belongs to no Job, as somebody else may have started it. */
+  addPod(name: string, namespace: string, node: string): KubeObject {
+    const pod = lonePod(name, namespace, node)
+    this.#put('ADDED', 'pods', pod)
+    return pod
+  }
+
   /** Its pods go with it, unless they are to be orphans. */
   removeJob(job: KubeObject, { orphans }: { orphans: boolean } = { orphans: false }): void {
     const pods = this.#podsOf(job)
@@ -89,8 +96,7 @@ export class SmallCluster {
   }
 
   #refill(pod: KubeObject): void {
-    const [owner] = pod.metadata.ownerReferences as { name: string }[]
-    const job = this.find('jobs', pod.metadata.namespace, owner!.name)
+    const job = this.find('jobs', pod.metadata.namespace, ownerOf(pod)?.name ?? '')
     if (job !== undefined) this.#fill(job)
   }
 
@@ -111,7 +117,7 @@ export class SmallCluster {
   }
 
   #podsOf({ metadata }: KubeObject): KubeObject[] {
-    const owns = (pod: KubeObject) => (pod.metadata.ownerReferences as { uid: string }[])[0]!.uid === metadata.uid
+    const owns = (pod: KubeObject) => ownerOf(pod)?.uid === metadata.uid
     return this.list('pods', metadata.namespace).filter(owns)
   }
 
@@ -133,4 +139,8 @@ export class SmallCluster {
     this.changes.push(change)
     for (const tell of this.#watchers) tell(change)
   }
+}
+
+function ownerOf({ metadata }: KubeObject): { readonly name: string; readonly uid: string } | undefined {
+  return (metadata.ownerReferences as { name: string; uid: string }[] | undefined)?.[0]
 }

@@ -1,0 +1,27 @@
+/**
+ * Workers in pods that Pawl did not start: a Deployment of somebody else's, say. Where such a worker runs is not known from
+ * its name, so a pod that is not found has vanished only if it was seen before; one that is found dead needs no more proof.
+ * What was seen is remembered here and nowhere else: after a restart of the server the leases decide until the next sight.
+ */
+import { lostOthers, type OtherWorker } from '../runners/compare.ts'
+import { otherPodOf } from '../runners/names.ts'
+import type { LostWorker, Runner } from '../runners/runner.ts'
+
+export type OtherPods = (workers: readonly string[], namespaces: readonly string[]) => Promise<readonly LostWorker[]>
+
+export function watchOtherPods(runner: Runner): OtherPods {
+  let seenIn = new Map<string, string>()
+  return async (workers, namespaces) => {
+    const others = [...new Set(workers)].flatMap((worker): OtherWorker[] => {
+      const pod = otherPodOf(worker)
+      return pod === undefined ? [] : [{ worker, ...pod, namespace: seenIn.get(worker) ?? null }]
+    })
+    if (others.length === 0) return []
+    const spaces = [...namespaces, ...others.flatMap(({ namespace }) => namespace ?? [])]
+    const { lost, alive } = lostOthers(others, await runner.findPods(spaces, new Set(others.map(({ name }) => name))))
+    // Those that could not be looked for now stay known; those that hold nothing any more are forgotten.
+    const known = others.flatMap(({ worker, namespace }) => (namespace === null ? [] : [[worker, namespace] as const]))
+    seenIn = new Map([...known, ...alive])
+    return lost
+  }
+}
