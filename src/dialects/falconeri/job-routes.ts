@@ -15,6 +15,7 @@ import {
   datumShape,
   inputFileShape,
   jobShape,
+  reasonsOf,
   type Status,
   statuses,
   statusOf,
@@ -80,7 +81,7 @@ async function describe({ engine, params }: Ask) {
     job: toJob(job, now),
     datum_status_counts: await countsOf(engine.countTasks(job.id), now),
     running_datums: shown(await tasks(...statesCalled(words.task!, 'running'))),
-    error_datums: shown([...bad, ...retrying]),
+    error_datums: [...reasonsOf(job), ...shown([...bad, ...retrying])],
   })
 }
 

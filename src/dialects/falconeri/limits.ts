@@ -20,9 +20,10 @@ export const limits: readonly string[] = [
     'still overwrite a file of the one that won.',
   'A datum in error with tries left is `ready` at once. A lost pod uses up a try, unless nobody could look at the time: so ' +
     '`attempted_run_count` may become more than the maximum.',
-  'It has no words for stages, gates and pauses (such a job is `running`), for `partial` (`error`) and `skipped` (`done`), nor ' +
-    'for why a job, and not a datum, is in error: a folder that is not there, a Kubernetes job that vanished. ' +
-    '`pawl job describe` tells.',
+  'It has no words for stages, gates and pauses (such a job is `running`), for `partial` (`error`) and `skipped` (`done`).',
+  'Why a job, and not a datum, is in trouble (a bucket that does not exist, a Kubernetes job that vanished or is not allowed) ' +
+    'is among the `error_datums` of its description, where `falconeri job describe` prints it. No datum has the id of such an ' +
+    'entry, and none is counted.',
   'Inputs are looked for once the job is there. `POST /jobs` waits for them, for ten seconds at most: datums may come later, ' +
     'and inputs that cannot be listed are a job in error, not a refusal.',
   'Folders are `file://` or `s3://`; `gs://` is refused. `worker_failure_policy` is taken only as null.',

@@ -142,6 +142,30 @@ export function toDatum(task: TaskView, job: JobView, now: number): Datum {
   }
 }
 
+/**
+ * Why the job itself is in trouble, as datums in error: its client prints the errors of datums, and has no place for those
+ * of a job. There is no such datum.
+ */
+export function reasonsOf(job: JobView): Datum[] {
+  const ofStages = job.stages.flatMap(({ error }) => (error === null ? [] : [error.message]))
+  const reasons = job.state === 'expired' ? [...ofStages, 'The job ran longer than job_timeout.'] : ofStages
+  const spec = pipelineIn(job.input)
+  return reasons.map((reason, index) => ({
+    id: idFrom('reason', job.id, String(index)),
+    created_at: naive(job.createdAt),
+    updated_at: naive(job.changedAt),
+    status: 'error',
+    job_id: job.id,
+    error_message: reason,
+    node_name: null,
+    pod_name: null,
+    backtrace: null,
+    output: null,
+    attempted_run_count: 0,
+    maximum_allowed_run_count: spec === undefined ? 1 : triesOf(spec),
+  }))
+}
+
 const textOf = (output: unknown) => (output === null || typeof output === 'string' ? output : JSON.stringify(output))
 
 export function toInputFiles(task: TaskView): InputFile[] {
