@@ -29,6 +29,7 @@ import type { JobBook } from './job-book.ts'
 import { ledgerLister } from './ledger-lister.ts'
 import { unlisted } from './listed-before.ts'
 import { type Reused, reusable, skipReused } from './reuse.ts'
+import { workOff } from './work-off.ts'
 
 const datumsPerBatch = 1000
 /** A place that cannot be reached is asked so often before the stage fails. */
@@ -40,13 +41,11 @@ const stagesAtOnce = 4
 /** Finds inputs until there are none left to find. */
 export async function listInputs(context: Context): Promise<{ listed: number }> {
   let listed = 0
-  const go = async () => {
-    for (let taken = await takeListing(context.sql); taken !== undefined; taken = await takeListing(context.sql)) {
-      await listOne(context, taken)
-      listed += 1
-    }
-  }
-  await Promise.all(Array.from({ length: stagesAtOnce }, go))
+  const take = () => takeListing(context.sql)
+  await workOff(stagesAtOnce, take, async taken => {
+    await listOne(context, taken)
+    listed += 1
+  })
   return { listed }
 }
 

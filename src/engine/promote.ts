@@ -16,6 +16,7 @@ import {
 import type { Context } from './context.ts'
 import { rollUp } from './roll-up.ts'
 import { splitting } from './split.ts'
+import { workOff } from './work-off.ts'
 
 const together = 32
 /** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
@@ -27,27 +28,23 @@ const longestWaitSeconds = 30
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
   const busy = new Set<string>()
   const did = { stored: 0, failed: 0 }
-  const go = async () => {
-    for (;;) {
-      const taken = await takeUnstored(context.sql, together, [...busy])
-      if (taken.length === 0) return
-      const { place } = taken[0]!
-      busy.add(place)
-      try {
-        const isThere = await Promise.all(taken.map(file => promote(context, file)))
-        const stored = await finish(
-          context,
-          taken,
-          taken.filter((_, index) => isThere[index]),
-        )
-        did.stored += stored
-        did.failed += taken.length - stored
-      } finally {
-        busy.delete(place)
-      }
-    }
+  const take = async () => {
+    const taken = await takeUnstored(context.sql, together, [...busy])
+    if (taken.length === 0) return undefined
+    busy.add(taken[0]!.place)
+    return taken
   }
-  await Promise.all(Array.from({ length: placesAtOnce }, go))
+  await workOff(placesAtOnce, take, async taken => {
+    try {
+      const isThere = await Promise.all(taken.map(file => promote(context, file)))
+      const there = taken.filter((_, index) => isThere[index])
+      const stored = await finish(context, taken, there)
+      did.stored += stored
+      did.failed += taken.length - stored
+    } finally {
+      busy.delete(taken[0]!.place)
+    }
+  })
   return did
 }
 
