@@ -1,15 +1,15 @@
 import { isObject } from '../../kernel/check.ts'
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
-import type { SaidArtifact } from '../../protocol/artifacts.ts'
+import type { ArtifactView, SaidArtifact } from '../../protocol/artifacts.ts'
 import { list, view } from '../../protocol/shapes.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { Page, TaskView } from '../../protocol/tasks.ts'
 import { type Ask, type DialectRoute, good } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { demandCommands } from './job-routes.ts'
-import { attemptOf, openAttemptOf, podName } from './pods.ts'
+import { epochOf, openEpochOf, podName } from './pods.ts'
 import { ending, list as items, kept, object, read, text, textOrNull } from './read.ts'
-import { datumShape, inputFileShape, outputFileShape, toDatum, toInputFiles, toOutputFile } from './shapes.ts'
+import { datumNow, datumShape, inputFileShape, outputFileShape, toInputFiles, toOutputFile } from './shapes.ts'
 import { words } from './words.ts'
 
 /** A task of a job: another is no datum. */
@@ -20,17 +20,11 @@ async function datumOf({ engine, params }: Ask): Promise<TaskView & { jobId: str
 }
 
 /** One that a pod may speak of: it lies where pods reserve. */
-async function reservedOf(ask: Ask): Promise<TaskView> {
+async function reservedOf(ask: Ask): Promise<TaskView & { jobId: string }> {
   demandCommands(ask)
   const task = await datumOf(ask)
   if (task.stageId === null || task.queue !== ownQueueOf(task.stageId)) throw new Problem('LEASE_LOST', { id: task.id })
   return task
-}
-
-async function datumNow(ask: Ask) {
-  const task = await datumOf(ask)
-  const [job, now] = [await ask.engine.job(task.jobId), await ask.engine.clock()]
-  return { task, datum: toDatum(task, job, now) }
 }
 
 async function settle(ask: Ask) {
@@ -47,15 +41,15 @@ async function settle(ask: Ask) {
     const must = isDone ? 'be null, as backtrace must, of a datum that is done' : 'be given with an error'
     throw new Problem('OPTION_INVALID', { option: 'error_message', must })
   }
-  const { id } = await reservedOf(ask)
-  const { epoch } = await attemptOf(engine, id, pod_name)
+  const held = await reservedOf(ask)
+  const { id } = held
+  const epoch = await epochOf(engine, held, pod_name)
   const said = output === null ? {} : { output: kept(output) }
-  if (isDone) await engine.succeed(id, epoch, said)
-  else {
-    const stack = backtrace === null ? {} : { stack: kept(backtrace) }
-    await engine.fail(id, epoch, { error: { message: kept(error_message!, 10_000), ...stack, ...said } })
-  }
-  return good({ datum: (await datumNow(ask)).datum })
+  const stack = backtrace === null ? {} : { stack: kept(backtrace) }
+  const task = isDone
+    ? await engine.succeed(id, epoch, said)
+    : await engine.fail(id, epoch, { error: { message: kept(error_message!, 10_000), ...stack, ...said } })
+  return good({ datum: await datumNow(engine, task, await engine.job(held.jobId)) })
 }
 
 /** The folder that its files go to. */
@@ -77,21 +71,32 @@ async function register(ask: Ask) {
   const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
   const uris = output_files.map(file => read(file, { uri: text }).uri)
   const task = await reservedOf(ask)
-  const { epoch } = await openAttemptOf(engine, task.id, pod_name)
+  const epoch = openEpochOf(task, pod_name)
   const outputs = outputsOf(task)
   const artifacts = uris.map(uri => fileAt(uri, outputs, task.id))
   const files = await engine.reportArtifacts(task.id, epoch, { artifacts, whole: true })
-  const now = await engine.clock()
-  return good({ output_files: files.map(file => toOutputFile(file, outputs, now)) })
+  return good({ output_files: files.map(file => toOutputFile(file, outputs)) })
+}
+
+/** What an attempt has registered. */
+async function filesOf(engine: Ask['engine'], id: string, epoch: number): Promise<ArtifactView[]> {
+  const found: ArtifactView[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Page<ArtifactView> = await engine.taskArtifacts(id, { limit: 1000, ...(cursor !== '' && { cursor }) })
+    found.push(...page.items.filter(file => file.epoch === epoch))
+    cursor = page.next
+  }
+  return found
 }
 
 async function update(ask: Ask) {
   const { engine, body } = ask
   const { pod_name, output_files } = read(body, { pod_name: podName, output_files: items })
   const said = output_files.map(file => read(file, { id: text, status: ending }))
-  const { id } = await reservedOf(ask)
-  const { epoch } = await openAttemptOf(engine, id, pod_name)
-  const files = new Map((await engine.reportArtifacts(id, epoch, { artifacts: [] })).map(file => [file.id, file]))
+  const task = await reservedOf(ask)
+  const { id } = task
+  const epoch = openEpochOf(task, pod_name)
+  const files = new Map((await filesOf(engine, id, epoch)).map(file => [file.id, file]))
   const artifacts = said.map(({ id: file, status }): SaidArtifact => {
     const known = files.get(file.toLowerCase())
     if (known === undefined) throw new Problem('ARTIFACT_UNKNOWN', { id, file })
@@ -121,7 +126,8 @@ export const datumRoutes: readonly DialectRoute[] = [
     says: 'A datum and its input files.',
     answers: view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
     async handle(ask) {
-      const { task, datum } = await datumNow(ask)
+      const task = await datumOf(ask)
+      const datum = await datumNow(ask.engine, task, await ask.engine.job(task.jobId))
       return good({ datum, input_files: toInputFiles(task) })
     },
   },

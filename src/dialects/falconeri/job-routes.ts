@@ -12,6 +12,7 @@ import { nodeName, podName, workerOf } from './pods.ts'
 import { object, read } from './read.ts'
 import {
   countShape,
+  datumNow,
   datumShape,
   inputFileShape,
   jobShape,
@@ -47,7 +48,7 @@ function pipelineOf({ id, input }: JobView): PipelineSpec {
 
 async function answerWith({ engine, signal }: Ask, id: string) {
   await engine.inputsFound(id, listingSeconds, signal)
-  return good({ job: toJob(await engine.job(id), await engine.clock()) })
+  return good({ job: toJob(await engine.job(id)) })
 }
 
 async function create(ask: Ask) {
@@ -78,7 +79,7 @@ async function describe({ engine, params }: Ask) {
   const shown = (found: readonly TaskView[]) =>
     found.map(task => toDatum(task, job, now)).sort((one, other) => (one.updated_at < other.updated_at ? -1 : 1))
   return good({
-    job: toJob(job, now),
+    job: toJob(job),
     datum_status_counts: await countsOf(engine.countTasks(job.id), now),
     running_datums: shown(await tasks(...statesCalled(words.task!, 'running'))),
     error_datums: [...reasonsOf(job), ...shown([...bad, ...retrying])],
@@ -110,10 +111,9 @@ async function reserve(ask: Ask) {
   const session = idFrom('pod', job.id, pod_name)
   // Those that only its own datums are in.
   const queues = job.stages.flatMap(({ id, queue }) => (queue === ownQueueOf(id) ? [queue] : []))
-  const [claimed] = await engine.claims({ worker, session, queues, start: true, unlessHolding: true }, {}, signal)
-  if (claimed === undefined) return good(null)
-  const task = await engine.task(claimed.id)
-  return good({ datum: toDatum(task, job, await engine.clock()), input_files: toInputFiles(task) })
+  const [task] = await engine.take({ worker, session, queues, unlessHolding: true }, {}, signal)
+  if (task === undefined) return good(null)
+  return good({ datum: await datumNow(engine, task, job), input_files: toInputFiles(task) })
 }
 
 export const jobRoutes: readonly DialectRoute[] = [
@@ -136,7 +136,7 @@ export const jobRoutes: readonly DialectRoute[] = [
       if (name === '') throw new Problem('OPTION_INVALID', { option: 'job_name', must: 'be given' })
       const [job] = (await engine.jobs({ name, limit: 1 })).items
       if (job === undefined) throw new Problem('JOB_NOT_FOUND', { name })
-      return good({ job: toJob(job, await engine.clock()) })
+      return good({ job: toJob(job) })
     },
   },
   {
@@ -147,8 +147,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     answers: view<{ jobs: object[] }>({ jobs: list(jobShape) }),
     async handle({ engine }) {
       const { items } = await engine.jobs({ limit: mostShown })
-      const now = await engine.clock()
-      return good({ jobs: items.map(job => toJob(job, now)) })
+      return good({ jobs: items.map(toJob) })
     },
   },
   {
@@ -157,7 +156,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     needs: ['read', 'work'],
     says: 'A job.',
     answers: one,
-    handle: async ({ engine, params }) => good({ job: toJob(await engine.job(params.id!), await engine.clock()) }),
+    handle: async ({ engine, params }) => good({ job: toJob(await engine.job(params.id!)) }),
   },
   {
     method: 'GET',

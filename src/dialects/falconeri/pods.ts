@@ -5,7 +5,8 @@
  */
 import type { Pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
-import type { AttemptView } from '../../protocol/tasks.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import type { TaskView } from '../../protocol/tasks.ts'
 import type { Reads } from './read.ts'
 
 const longestWorker = 200
@@ -32,17 +33,23 @@ export function podOf(worker: string | null): { node_name: string | null; pod_na
   return { node_name: slash < 0 ? null : worker.slice(0, slash), pod_name: worker.slice(slash + 1) }
 }
 
-/** The last attempt of this pod at a datum. One who never held it is refused as one who does not any more. */
-export async function attemptOf(engine: Pawl, datumId: string, pod: string): Promise<AttemptView> {
-  const attempts = await engine.attempts(datumId)
-  const mine = attempts.findLast(({ worker }) => podOf(worker).pod_name === pod)
-  if (mine === undefined) throw new Problem('LEASE_LOST', { id: datumId, pod })
-  return mine
+/**
+ * The epoch of this pod's last attempt at a datum. One who never held it is refused as one who does not any more. Of the
+ * pod that holds it now the task itself says it; only of others must the history be read.
+ */
+export async function epochOf(engine: Pawl, datum: TaskView, pod: string): Promise<number> {
+  if (isHeldBy(datum, pod)) return datum.epoch
+  const mine = (await engine.attempts(datum.id)).findLast(({ worker }) => podOf(worker).pod_name === pod)
+  if (mine === undefined) throw new Problem('LEASE_LOST', { id: datum.id, pod })
+  return mine.epoch
 }
 
-/** The same, while it goes on. */
-export async function openAttemptOf(engine: Pawl, datumId: string, pod: string): Promise<AttemptView> {
-  const attempt = await attemptOf(engine, datumId, pod)
-  if (attempt.endedAt !== null) throw new Problem('LEASE_LOST', { id: datumId, pod })
-  return attempt
+/** The same, while the attempt goes on. */
+export function openEpochOf(datum: TaskView, pod: string): number {
+  if (!isHeldBy(datum, pod)) throw new Problem('LEASE_LOST', { id: datum.id, pod })
+  return datum.epoch
+}
+
+function isHeldBy({ state, owner }: TaskView, pod: string): boolean {
+  return taskLifecycle.states[state].kind === 'held' && podOf(owner).pod_name === pod
 }

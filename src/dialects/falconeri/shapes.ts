@@ -1,4 +1,5 @@
 /** What Falconeri's answers hold: the schemas, and our views in their shapes. */
+import type { Pawl } from '../../engine/engine.ts'
 import { isObject, type Schema } from '../../kernel/check.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { ArtifactView } from '../../protocol/artifacts.ts'
@@ -105,14 +106,22 @@ export const countShape = view<{ status: Status; count: number; rerunable_count:
 /** Naive, in UTC, with microseconds. */
 const naive = (iso: string) => iso.replace(/(\.\d{3})Z$/, '$1000')
 
-export function toJob(job: JobView, now: number): Job {
+/** The words for jobs and files do not depend on the time. */
+const noTime = 0
+
+/** Of datums only one that waits for its next try has a word that depends on the time. */
+export async function datumNow(engine: Pick<Pawl, 'clock'>, task: TaskView, job: JobView): Promise<Datum> {
+  return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : noTime)
+}
+
+export function toJob(job: JobView): Job {
   const spec = pipelineIn(job.input)
   const outputs = job.stages.map(({ files }) => files?.outputs).findLast(folder => folder != null)
   return {
     id: job.id,
     created_at: naive(job.createdAt),
     updated_at: naive(job.changedAt),
-    status: wordFor(words.job, job, now)!,
+    status: wordFor(words.job, job, noTime)!,
     pipeline_spec: spec ?? null,
     job_name: job.name,
     command: spec?.transform.cmd ?? [],
@@ -184,12 +193,12 @@ export function toInputFiles(task: TaskView): InputFile[] {
 const plainUri = (uri: string) => (uri.startsWith('s3://') ? decodeURIComponent(uri) : uri)
 
 /** As the worker named it: its outputs' folder, and the path in there as it is. */
-export function toOutputFile(file: ArtifactView, outputs: string, now: number): OutputFile {
+export function toOutputFile(file: ArtifactView, outputs: string): OutputFile {
   return {
     id: file.id,
     created_at: naive(file.createdAt),
     updated_at: naive(file.changedAt),
-    status: wordFor(words.artifact, file, now)!,
+    status: wordFor(words.artifact, file, noTime)!,
     job_id: file.jobId!,
     datum_id: file.taskId,
     uri: `${outputs}${file.name}`,
