@@ -1,6 +1,7 @@
 /** Why a whole job is in error: Falconeri has no word for it, but `falconeri job describe` prints the errors of datums. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { endGraces } from '../../src/babysitter/chores.ts'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
 import { withSmallS3 } from '../files/places.ts'
@@ -33,6 +34,20 @@ test('a job that ran into job_timeout says so', async t => {
     [(await f.job(id)).status, await errorsOf(f, id)],
     ['error', ['The job ran longer than job_timeout.']],
   )
+})
+
+test('a job that runs into job_timeout ends, though a silent pod holds a datum', async t => {
+  const f = await falconeriRig(t)
+  await f.inbox.write({ a: 'A' })
+  const { id } = await f.run({ job_timeout: '5m' })
+  const { datum } = await f.pod('silent').take(id)
+  await f.advance(301)
+  await jobDeadlines.run(f.engine.context)
+  // It may still finish within its grace.
+  await f.advance(301 + 31)
+  await endGraces.run(f.engine.context)
+  assert.equal((await f.job(id)).status, 'error')
+  assert.equal((await f.pod('silent').done(datum.id)).status, 403)
 })
 
 test('a job whose pods Kubernetes does not allow runs on, and its description says why nothing happens', async t => {
