@@ -1,14 +1,10 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
-import { type Field, field, isObject, number, oneOf, text } from '../kernel/check.ts'
-import { name, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
+import { type Field, number, oneOf, text } from '../kernel/check.ts'
+import { poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
-import { taskTypeFields } from '../protocol/fields.ts'
 import { logLevels } from '../protocol/logs.ts'
-import {
-  defaultPort,
-  dialectList,
-  silentLeaseSeconds,
-} from '../server/options.ts'
+import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
+import { bound, database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 
 export interface Setting {
@@ -24,55 +20,6 @@ export interface Setting {
   /** Never printed whole. */
   readonly secret?: true
 }
-
-const database = field({ type: 'string' }, value =>
-  typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) ? undefined : 'be a URL that begins with postgres://',
-)
-
-const queues = field({ type: 'array' }, value =>
-  Array.isArray(value) && value.length > 0 && value.every(item => name(item) === undefined)
-    ? undefined
-    : 'be a list of names',
-)
-
-const folders = field({ type: 'array' }, value =>
-  Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
-)
-
-const bound = number({ from: 0.01, to: 86_400 })
-
-const dialectsOrNone = field({ type: 'array' }, value =>
-  JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),
-)
-
-const taskTypes = field({ type: 'object' }, value => {
-  if (!isObject(value)) return 'be an object, with a type of task for each name'
-  for (const [type, options] of Object.entries(value)) {
-    const fault = name(type) ?? typeFault(options)
-    if (fault !== undefined) return `have a type "${type}" that must ${fault}`
-  }
-  return undefined
-})
-
-function typeFault(options: unknown): string | undefined {
-  if (!isObject(options)) return 'be an object'
-  for (const [option, value] of Object.entries(options)) {
-    const check = Object.hasOwn(taskTypeFields, option) ? taskTypeFields[option] : undefined
-    if (check === undefined) return `not have "${option}" (it may have ${Object.keys(taskTypeFields).join(', ')})`
-    const fault = check(value)
-    if (fault !== undefined) return `have a "${option}" that must ${fault}`
-  }
-  return undefined
-}
-
-const pipelines = field({ type: 'object' }, value => {
-  if (!isObject(value)) return 'be an object, with a job spec or the file of one for each name'
-  for (const [pipeline, spec] of Object.entries(value)) {
-    const fault = name(pipeline) ?? (isObject(spec) ? undefined : text(2000)(spec))
-    if (fault !== undefined) return `have a pipeline "${pipeline}" that must ${fault}`
-  }
-  return undefined
-})
 
 export const settings = {
   host: {

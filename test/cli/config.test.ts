@@ -111,7 +111,8 @@ test('what the config file says of task types is in the store when the server is
 
 test('how long a silent worker keeps its datum can be set, and a value that no lease may have is refused', () => {
   const told = (seconds: string) =>
-    dialectsOf(settle({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined })).falconeriLeaseSeconds
+    dialectsOf(settle({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined }))
+      .falconeriLeaseSeconds
   assert.deepEqual([told(''), told('600')], [86_400, 600])
   assert.throws(() => told('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
 })

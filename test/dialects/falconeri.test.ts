@@ -143,7 +143,10 @@ test('a job that takes longer than it may is in error, and can be done again', a
 
 test('a lease lasts a day or as long as the server is told, however long the job may take', async t => {
   for (const leaseSeconds of [undefined, 600]) {
-    const f = await falconeriRig(t, leaseSeconds === undefined ? {} : { server: { falconeriLeaseSeconds: leaseSeconds } })
+    const f = await falconeriRig(
+      t,
+      leaseSeconds === undefined ? {} : { server: { falconeriLeaseSeconds: leaseSeconds } },
+    )
     await f.inbox.write({ a: 'A' })
     for (const job_timeout of [null, '1s', '2h', '2years']) {
       const { datum } = await f.pod('pod').take((await f.run({ job_timeout })).id)

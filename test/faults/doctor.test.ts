@@ -84,9 +84,9 @@ test('a replication slot that nobody uses is named before it fills the disk', bo
   assert.match(found.map(({ what }) => what).join('\n'), /Replication slot old_standby \(not in use\) keeps \d+ MiB/)
 })
 
-test('every alert in deploy/alerts.yaml is about a figure that servers tell', bounded, async t => {
+test('every alert in docs/alerts.yaml is about a figure that servers tell', bounded, async t => {
   const { engine } = await ownServer(t)
-  const { groups } = parse(readFileSync('deploy/alerts.yaml', 'utf8')) as {
+  const { groups } = parse(readFileSync('docs/alerts.yaml', 'utf8')) as {
     groups: { rules: { alert: string; expr: string }[] }[]
   }
   const metrics = await makeMetrics(engine).text()

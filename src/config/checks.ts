@@ -1,0 +1,54 @@
+/** What the values of settings must be. */
+import { field, isObject, number, text } from '../kernel/check.ts'
+import { name } from '../kernel/fields.ts'
+import { taskTypeFields } from '../protocol/fields.ts'
+import { dialectList } from '../server/options.ts'
+
+export const database = field({ type: 'string' }, value =>
+  typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) ? undefined : 'be a URL that begins with postgres://',
+)
+
+export const queues = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.length > 0 && value.every(item => name(item) === undefined)
+    ? undefined
+    : 'be a list of names',
+)
+
+export const folders = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
+)
+
+export const bound = number({ from: 0.01, to: 86_400 })
+
+export const dialectsOrNone = field({ type: 'array' }, value =>
+  JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),
+)
+
+export const taskTypes = field({ type: 'object' }, value => {
+  if (!isObject(value)) return 'be an object, with a type of task for each name'
+  for (const [type, options] of Object.entries(value)) {
+    const fault = name(type) ?? typeFault(options)
+    if (fault !== undefined) return `have a type "${type}" that must ${fault}`
+  }
+  return undefined
+})
+
+function typeFault(options: unknown): string | undefined {
+  if (!isObject(options)) return 'be an object'
+  for (const [option, value] of Object.entries(options)) {
+    const check = Object.hasOwn(taskTypeFields, option) ? taskTypeFields[option] : undefined
+    if (check === undefined) return `not have "${option}" (it may have ${Object.keys(taskTypeFields).join(', ')})`
+    const fault = check(value)
+    if (fault !== undefined) return `have a "${option}" that must ${fault}`
+  }
+  return undefined
+}
+
+export const pipelines = field({ type: 'object' }, value => {
+  if (!isObject(value)) return 'be an object, with a job spec or the file of one for each name'
+  for (const [pipeline, spec] of Object.entries(value)) {
+    const fault = name(pipeline) ?? (isObject(spec) ? undefined : text(2000)(spec))
+    if (fault !== undefined) return `have a pipeline "${pipeline}" that must ${fault}`
+  }
+  return undefined
+})
