@@ -3,8 +3,11 @@
  * Special are `*`, `?`, `[a-z]`, `[!a-z]`, `{this,that}`, `**` as a part of its own, and `\` before a character that is
  * meant as it is. Everything else is itself, also a dot in front, brackets and quotes. A glob with `**` finds files only,
  * at any depth; another finds files and folders at its own.
+ *
+ * A glob comes from a stranger, and names may be made to fit it. So it becomes a pattern of RE2, which takes time linear to
+ * the name, whatever the glob.
  */
-import picomatch from 'picomatch'
+import { RE2JS } from 're2js'
 
 export interface Glob {
   /** One for each level that is looked through; none: the whole folder, unless there is a rest. */
@@ -23,7 +26,7 @@ export function readGlob(glob: string): Glob {
   const parts = partsOf(glob)
   const deep = parts.indexOf('**')
   const levels = (deep < 0 ? parts : parts.slice(0, deep)).map(levelOf)
-  return deep < 0 ? { levels } : { levels, rest: matcherOf(parts.slice(deep).join('/')) }
+  return deep < 0 ? { levels } : { levels, rest: matcherOf(deepPattern(parts.slice(deep))) }
 }
 
 /** What is wrong with a glob, if anything is. */
@@ -65,30 +68,60 @@ function partFault(part: string): string | undefined {
   }
   if (open !== 0) return 'a { or } in a part has no other there; for the character itself write \\{'
   const special = tokens.map(one => (one.startsWith('\\') ? 'x' : one)).join('')
-  return /\{[^}]*\.\./.test(special) ? 'ranges like {1..9} are not known; name each' : undefined
+  if (/\{[^}]*\.\./.test(special)) return 'ranges like {1..9} are not known; name each'
+  try {
+    matcherOf(partPattern(part))
+    return undefined
+  } catch {
+    return `it has a part that means nothing: ${part}`
+  }
 }
 
 function levelOf(part: string): Level {
   const name = part.replace(/\\([\s\S])/g, '$1')
   const isPlain = (part.match(token) ?? []).every(one => one.startsWith('\\') || !/[*?[{]/.test(one))
   if (isPlain) return { matches: other => other === name, only: name }
-  return { matches: matcherOf(part) }
+  return { matches: matcherOf(partPattern(part)) }
 }
 
-function matcherOf(glob: string): (path: string) => boolean {
-  return picomatch(glob.replace(token, forMatcher), {
-    dot: true,
-    flags: 's',
-    nonegate: true,
-    noextglob: true,
-    strictSlashes: true,
-    windows: false,
+function matcherOf(pattern: string): (path: string) => boolean {
+  const compiled = RE2JS.compile(pattern, RE2JS.DOTALL)
+  return path => compiled.testExact(path)
+}
+
+/** `**` is any number of folders, or, at the end, any path. */
+function deepPattern(parts: readonly string[]): string {
+  const patterns = parts.map((part, index) => {
+    const isLast = index === parts.length - 1
+    if (part === '**') return isLast ? '.+' : '(?:[^/]+/)*'
+    return partPattern(part) + (isLast ? '' : '/')
   })
+  return patterns.join('')
 }
 
-/** The matcher knows more special characters than we do, writes `[!a]` as `[^a]`, and loses count of `\`s in a row. */
-function forMatcher(one: string): string {
-  if (one === '\\\\') return '[\\\\]'
-  if (one.startsWith('[!')) return `[^${one.slice(2)}`
-  return /^[()|^$+"!@]$/.test(one) ? `\\${one}` : one
+function partPattern(part: string): string {
+  let open = 0
+  const patterns = (part.match(token) ?? []).map(one => {
+    if (one === '*') return '[^/]*'
+    if (one === '?') return '[^/]'
+    if (one === '{') {
+      open += 1
+      return '(?:'
+    }
+    if (one === '}') {
+      open -= 1
+      return ')'
+    }
+    if (one === ',' && open > 0) return '|'
+    if (one.startsWith('[')) return classPattern(one.slice(1, -1))
+    return RE2JS.quote(one.startsWith('\\') ? one.slice(1) : one)
+  })
+  return patterns.join('')
+}
+
+/** What is between brackets. Only the first `!` or `^`, and a `-` between two characters, are special there. */
+function classPattern(inner: string): string {
+  const isNegated = inner.startsWith('!') || inner.startsWith('^')
+  const characters = (isNegated ? inner.slice(1) : inner).replace(/[\\[\]^]/g, '\\$&')
+  return isNegated ? `[^/${characters}]` : `[${characters}]`
 }

@@ -72,3 +72,34 @@ test('a star finds names with line breaks and dots in front, in folders of any n
   assert.deepEqual(await found('/**', paths), ['\n/z', ' /q', '.a/x\ny'])
   assert.deepEqual(await found('/**/*', paths), ['\n/z', ' /q', '.a/x\ny'])
 })
+
+test('a glob takes time linear to the name, whatever the glob', () => {
+  const name = 'a'.repeat(200)
+  const globs = ['/*a*a*a*a*a*a*b', `/${'*a'.repeat(100)}b`, `/${'{a,aa}'.repeat(100)}b`, `/${'?*'.repeat(100)}b`]
+  for (const glob of globs) {
+    assert.equal(globFault(glob), undefined, glob)
+    assert.equal(readGlob(glob).levels[0]!.matches(name), false, glob)
+  }
+  const deep = `${'a/'.repeat(100)}a`
+  for (const glob of [`/${'**/'.repeat(50)}b`, `/${'**/*/'.repeat(50)}*b`]) {
+    assert.equal(readGlob(glob).rest!(deep), false, glob)
+  }
+})
+
+test('brackets, braces and signs mean what they say', async () => {
+  const names = ['a-c', 'b', ']', '^', '!x', '{a}', 'a,b', 'x^y', 'ab', 'a', '[']
+  const finds: [string, string[]][] = [
+    ['/[]a]', [']', 'a']],
+    ['/[^!-~]', []],
+    ['/[x^]*', ['^', 'x^y']],
+    ['/[a-c]', ['a', 'b']],
+    ['/[[]', ['[']],
+    ['/\\{a\\}', ['{a}']],
+    ['/{a,b}', ['a', 'b']],
+    ['/{a,{b,ab}}', ['a', 'ab', 'b']],
+    ['/a,b', ['a,b']],
+    ['/a{,b}', ['a', 'ab']],
+  ]
+  for (const [glob, paths] of finds) assert.deepEqual(await found(glob, names), paths, glob)
+  assert.match(globFault('/[z-a]') ?? '', /means nothing/)
+})

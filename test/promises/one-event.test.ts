@@ -139,8 +139,10 @@ async function operate(engine: Pawl, ids: readonly string[], chance: Dice): Prom
     id => engine.deadLetter(id, { reasonCode: 'policy_violation' }),
   ]
   for (let n = 0; n < requestsEach; n++) {
-    const held = n % 2 === 0 ? await engine.tasks({ state: ['assigned', 'running'], limit: 20 }) : { items: [] }
-    const id = chance.among(held.items)?.id ?? chance.among(ids)!
+    // Now what is held, now what ended badly, now any: each request meets a state in which it is allowed often enough.
+    const state = ([['assigned', 'running'], ['cancelled', 'failed', 'dead_lettered'], undefined] as const)[n % 3]
+    const found = state === undefined ? [] : (await engine.tasks({ state, limit: 20 })).items
+    const id = chance.among(found)?.id ?? chance.among(ids)!
     await chance.among(requests)!(id).catch(error => {
       if (!(error instanceof Problem) || error.code !== 'MOVE_REFUSED') throw error
     })

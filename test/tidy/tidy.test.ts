@@ -61,12 +61,11 @@ const mayUse: Record<string, readonly string[]> = {
   '@cfworker/json-schema': ['spec'],
   '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
-  re2js: ['spec'],
+  re2js: ['files', 'spec'],
   // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.
   '@opentelemetry/api': ['protocol', 'engine', 'worker'],
   'prom-client': ['server'],
   '@aws-sdk/client-s3': ['files'],
-  picomatch: ['files'],
 }
 
 const sources = listFiles('src').filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
