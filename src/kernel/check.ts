@@ -1,6 +1,6 @@
 /** Options are checked here, once, before anything is done with them: by a table of fields. */
 import { Problem } from './problem.ts'
-import { nearest } from './suggest.ts'
+import { nearest, shortened } from './suggest.ts'
 
 /** Says what a value must be, or nothing if it is. */
 export interface Field {
@@ -24,7 +24,7 @@ export function checkOptions(given: object, fields: Fields, where: string): void
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
     if (field === undefined) {
       const meant = nearest(name, Object.keys(fields))
-      throw new Problem('OPTION_UNKNOWN', { at: where, option: name, ...(meant && { didYouMean: meant }) })
+      throw new Problem('OPTION_UNKNOWN', { at: where, option: shortened(name), ...(meant && { didYouMean: meant }) })
     }
     if (value === undefined) continue
     const fault = field(value)
@@ -70,7 +70,7 @@ export function nested(fields: Fields, required: readonly string[] = []): Field 
       const known = Object.hasOwn(fields, name) ? fields[name] : undefined
       if (known === undefined) {
         const meant = nearest(name, Object.keys(fields))
-        return `not have "${name}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+        return `not have "${shortened(name)}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
       }
       const fault = inner === undefined ? undefined : known(inner)
       if (fault !== undefined) return `have a "${name}" that must ${fault}`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { checkOptions, nested } from './check.ts'
 import { nearest } from './suggest.ts'
 
 const options = ['leaseSeconds', 'heartbeatSeconds', 'priority', 'runAt', 'dedupeKey']
@@ -22,4 +23,12 @@ test('a word that is like none is answered with none', () => {
   assert.equal(nearest('colour', options), undefined)
   assert.equal(nearest('', options), undefined)
   assert.equal(nearest('anything', []), undefined)
+})
+
+test('a word of many megabytes is compared with none, and told in short', () => {
+  const long = 'x'.repeat(20_000_000)
+  assert.equal(nearest(long, options), undefined)
+  const told = (error: { details: { option: string } }) => error.details.option === `${'x'.repeat(100)}…`
+  assert.throws(() => checkOptions({ [long]: 1 }, {}, 'options'), told)
+  assert.equal(nested({})({ [long]: 1 }), `not have "${'x'.repeat(100)}…"`)
 })

@@ -1,9 +1,17 @@
 /** The known word nearest to a misspelt one, if any is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  const mostSteps = (candidate: string) => Math.max(2, candidate.length / 3)
   const near = known
+    // Words differ by at least as many steps as their lengths do. So a word of a megabyte is compared with none.
+    .filter(candidate => Math.abs(candidate.length - word.length) <= mostSteps(candidate))
     .map(candidate => ({ candidate, steps: distance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ candidate, steps }) => steps <= Math.max(2, candidate.length / 3))
+    .filter(({ candidate, steps }) => steps <= mostSteps(candidate))
   return near.sort((one, other) => one.steps - other.steps)[0]?.candidate
+}
+
+/** A word of somebody else's as it is told in an answer. */
+export function shortened(word: string): string {
+  return word.length <= 100 ? word : `${word.slice(0, 100).toWellFormed()}…`
 }
 
 /** Levenshtein's: insertions, deletions and replacements. */
