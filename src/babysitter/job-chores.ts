@@ -6,13 +6,23 @@ import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { defaultSettings } from '../kernel/settings.ts'
-import { cutOffJobs, leftBehind, oldJobs, overdueGates, overdueJobs, staleJobs } from '../store/job-chores.ts'
+import {
+  cutOffJobs,
+  type JobWalk,
+  leftBehind,
+  oldJobs,
+  overdueGates,
+  overdueJobs,
+  staleJobs,
+} from '../store/job-chores.ts'
 import { removeJob } from '../store/job-ends.ts'
 import type { Chore } from './chore.ts'
 import { tellUnruly } from './tell-unruly.ts'
 import { type Turn, takingTurns } from './turns.ts'
 
 const batch = 100
+/** How far each engine has come in its walk through ended jobs. */
+const walks = new WeakMap<Context, JobWalk>()
 const staleWords = 'Job timed out or was orphaned'
 
 /** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
@@ -103,7 +113,11 @@ export const jobRetention: Chore = {
     )
     const removed = await eachOld(
       context,
-      (limit, except) => oldJobs(sql, defaultSettings.keepSeconds, limit, except),
+      async (limit, except) => {
+        const { ids, walk } = await oldJobs(sql, defaultSettings.keepSeconds, limit, except, walks.get(context))
+        walks.set(context, walk)
+        return ids
+      },
       id => removeJob(sql, id),
     )
     const failed = (await tell(context, dropped)) + (await tell(context, removed))

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
+import { firstJob, oldJobs } from '../store/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 
@@ -86,4 +87,24 @@ test('a job that has dead letters stays as long as they do', async t => {
   assert.deepEqual(await left(), ['lost'])
   await engine.deleteJob(jobs.lost)
   assert.deepEqual(await left(), [])
+})
+
+test('jobs that stay for their dead letters do not keep later ones from going', async t => {
+  const run = await fresh(t)
+  const { engine } = run
+  const stages = [{ name: 'a', task: 'a', onFailure: 'continue' as const }]
+  for (let n = 0; n < 5; n++) await engine.submit({ name: `kept ${n}`, stages })
+  await workOff(run, 'a', odd)
+  const { id } = await engine.submit({ name: 'plain', stages })
+  await workOff(run, 'a')
+  await run.advance(15 * day)
+  let walk = firstJob
+  const found: string[] = []
+  for (let look = 0; look < 3; look++) {
+    const seen = await oldJobs(run.sql, 14 * day, 10, [], walk, 2)
+    found.push(...seen.ids)
+    walk = seen.walk
+  }
+  assert.deepEqual(found, [id])
+  assert.deepEqual((await oldJobs(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
 })

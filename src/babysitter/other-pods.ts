@@ -1,7 +1,7 @@
 /**
  * Workers in pods that Pawl did not start: a Deployment of somebody else's, say. Where such a worker runs is not known from
  * its name, so a pod that is not found has vanished only if it was seen before; one that is found dead needs no more proof.
- * What was seen is remembered here and nowhere else: after a restart of the server the leases decide until the next sight.
+ * Sightings are kept in memory only. After a restart of the server, leases decide until the pod is seen again.
  */
 import { lostOthers, type OtherWorker } from '../runners/compare.ts'
 import { otherPodOf } from '../runners/names.ts'

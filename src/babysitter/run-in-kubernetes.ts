@@ -30,6 +30,7 @@ import {
   runsToEnd,
   type StageOfRunner,
 } from '../store/runs.ts'
+import { storeFault } from '../store/store-fault.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 import { watchOtherPods } from './other-pods.ts'
@@ -94,14 +95,23 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Sta
     context.sql,
     made.map(stage => toRunning(stage, runner.namespace)),
   )
-  for (const stage of fresh) {
-    const problem = problems.get(stage.stageId)
+  // Also those that were started before, for whoever started them may have died before it took the trouble back.
+  for (const stage of stages) {
+    const { stageId, jobId } = stage
+    const problem = problems.get(stageId)
     const message = problem?.message ?? null
-    if (problem !== undefined) {
-      context.log('kubernetes.refused', { stageId: stage.stageId, jobId: stage.jobId, error: message })
-    }
-    if (problem !== undefined && isHopeless(problem)) await failStage(context, stage, problem.message)
-    else if (message !== stage.trouble) await noteTrouble(context, stage, message)
+    if (problem !== undefined) context.log('kubernetes.refused', { stageId, jobId, error: message })
+    const showing =
+      problem !== undefined && isHopeless(problem)
+        ? failStage(context, stage, problem.message)
+        : message !== stage.trouble
+          ? noteTrouble(context, stage, message)
+          : undefined
+    await showing?.catch(error => {
+      // Somebody holds the job. The next look shows it; other jobs need not wait for that.
+      if (storeFault(error) !== 'locked') throw error
+      context.log('job.busy', { jobId })
+    })
   }
   return made.length
 }

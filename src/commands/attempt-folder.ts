@@ -12,7 +12,7 @@ export interface AttemptFolder {
   readonly scratch: string
 }
 
-/** Of a user that the system has no name for, too: in containers that is common. On Windows there are no such numbers. */
+/** Works for users without a passwd entry, as in many containers. Windows has no user ids. */
 const ownUid = () => process.geteuid?.() ?? -1
 
 /** In the folder of the system for what passes, one for each user: others must not prepare what we write into. */

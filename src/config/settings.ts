@@ -266,6 +266,16 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
+/** How a PostgreSQL server is reached and how long it may take, for every command that opens a store. */
+export const storeSettings = [
+  'pooler',
+  'listenDatabase',
+  'statementSeconds',
+  'lockSeconds',
+  'idleSeconds',
+  'connectionSeconds',
+] as const satisfies readonly SettingName[]
+
 /** Names that a flag does not spell as the file does: one queue or dialect is given at a time. */
 const flagNames: Partial<Record<SettingName, string>> = { queues: 'queue', dialects: 'dialect', dialectAtRoot: 'root' }
 

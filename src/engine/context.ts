@@ -1,6 +1,5 @@
 import type { FileStore } from '../files/file-store.ts'
 import type { Pipelines } from '../spec/named-job.ts'
-import type { Readiness } from '../store/readiness.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Bell } from './bell.ts'
 import type { Figures } from './figures.ts'
@@ -19,7 +18,8 @@ export interface Context {
   readonly hints: ClaimHints
   readonly log: Log
   readonly figures: Figures
-  readonly readiness: Readiness
+  /** Resolves if the store accepts writes; else throws the problem, within a second. */
+  ready(): Promise<void>
   readonly maxPayloadBytes: number
   /** How long a request waits for a job that another transaction holds. */
   readonly lockSeconds: number

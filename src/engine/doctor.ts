@@ -70,13 +70,13 @@ const feedBehind = (seconds: number): Finding => ({
 
 const longTransaction = ({ pid, who, database, state, seconds, query }: Found<typeof longTransactions>): Finding => ({
   grade: 'warning',
-  what: `A transaction is open for ${Math.round(seconds)} s: ${who} on database ${database} (pid ${pid}, ${state}): ${query}`,
+  what: `A transaction has been open for ${Math.round(seconds)} s: ${who} on database ${database} (pid ${pid}, ${state}): ${query}`,
   todo: `It keeps dead rows alive and may hold the event feed back. End it: select pg_terminate_backend(${pid}).`,
 })
 
 const preparedTransaction = ({ gid, owner, database, seconds }: Found<typeof preparedTransactions>): Finding => ({
   grade: 'warning',
-  what: `A transaction is prepared for ${Math.round(seconds)} s and not ended: '${gid}' of ${owner} on database ${database}.`,
+  what: `Transaction '${gid}' of ${owner} on database ${database} was prepared ${Math.round(seconds)} s ago and has not ended.`,
   todo: `It holds its locks and the event feed, also after a restart. In that database: commit prepared '${gid}', or rollback prepared '${gid}'.`,
 })
 

@@ -82,7 +82,7 @@ export async function pawl(options: PawlOptions = {}) {
     hints: claimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
-    readiness: store.readiness,
+    ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
     files: openFiles(options.files),
@@ -269,7 +269,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** The one clock that counts, in milliseconds. */
     clock: () => clockMs(context.sql),
     /** Resolves if the store accepts writes; else throws the problem, within a second. */
-    ready: () => context.readiness.check(context.aside),
+    ready: () => context.ready(),
     brokenRules: () => brokenRules(context.sql),
     doctor: (thresholds?: Partial<Thresholds>) => examine(context, thresholds),
     context,

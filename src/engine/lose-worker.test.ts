@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
+import { openTransaction } from '../../test/harness/open-transaction.ts'
 
 /** A worker that never beats, and so keeps its tasks for a day: one has begun, the other has not. */
 async function silent(run: Fresh, worker: string) {
@@ -74,4 +76,27 @@ test('a worker that holds nothing loses nothing, and a name that cannot be one i
   assert.deepEqual(await engine.loseWorker('nobody'), { worker: 'nobody', tasks: [] })
   await assert.rejects(engine.loseWorker(''), { code: 'OPTION_INVALID', message: /worker/ })
   await assert.rejects(engine.loseWorker('w', { resaon: 'x' } as object), { code: 'OPTION_UNKNOWN' })
+})
+
+test('a short name that several workers answer to is refused, and nothing is taken from any of them', async t => {
+  const run = await fresh(t)
+  const [one] = [await silent(run, 'team-a/w1'), await silent(run, 'team-b/w1')]
+  await assert.rejects(run.engine.loseWorker('w1'), ({ code, details }) => {
+    assert.deepEqual([code, [...details.workers].sort()], ['WORKER_AMBIGUOUS', ['team-a/w1', 'team-b/w1']])
+    return true
+  })
+  assert.equal((await run.engine.task(one.running.id)).state, 'running')
+  assert.equal((await run.engine.loseWorker('team-a/w1')).tasks.length, 2)
+})
+
+test('whoever declares a worker lost while somebody holds one of its tasks is told that the store is busy', {
+  ...needsServer(),
+}, async t => {
+  const run = await fresh(t)
+  const { running } = await silent(run, 'w-1')
+  const other = await openTransaction(run.sql)
+  await other.tx`select from pawl.task where id = ${running.id}::uuid for update`
+  await assert.rejects(run.engine.loseWorker('w-1'), { code: 'STORE_BUSY' })
+  await other.commit()
+  assert.equal((await run.engine.loseWorker('w-1')).tasks.length, 2)
 })

@@ -8,9 +8,8 @@ import { leasesOf } from '../store/sessions.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
-import { once } from './once.ts'
+import { onceInTransaction } from './once.ts'
 import { rollUp } from './roll-up.ts'
-import { again } from './split.ts'
 
 /**
  * Ends all leases of a worker as if they had run out. Safe if the worker lives after all: what it reports from then on is
@@ -26,22 +25,22 @@ export async function loseWorker(
   checkOptions(call, loseWorkerFields, 'loseWorker')
   const { actor = 'operator', reason = 'The worker was declared lost.' } = call
   let rulings: Ruling[] = []
-  const run = () =>
-    once(context.sql, call, ['lose worker', worker, reason], outer =>
-      outer.begin(async tx => {
-        const leases = new Map((await leasesOf(tx, worker)).map(({ id, epoch }) => [id, epoch]))
-        const tasks = await lockTasks(tx, [...leases.keys()])
-        rulings = tasks.flatMap(task => {
-          const isHeld = task.state === 'assigned' || task.state === 'running'
-          if (!isHeld || task.epoch !== leases.get(task.id)) return []
-          const verdict = loseLease(task, { charged: true, why: reason })
-          return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
-        })
-        await writeRulings(tx, rulings, actor)
-        return { worker, tasks: rulings.map(({ task }) => task.id) }
-      }),
-    )
-  const answer = await again(run)
+  const asked = ['lose worker', worker, reason]
+  const answer = await onceInTransaction(context, context.sql, call, asked, async tx => {
+    const held = await leasesOf(tx, worker)
+    const owners = [...new Set(held.map(({ owner }) => owner))]
+    if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
+    const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))
+    const tasks = await lockTasks(tx, [...leases.keys()])
+    rulings = tasks.flatMap(task => {
+      const isHeld = task.state === 'assigned' || task.state === 'running'
+      if (!isHeld || task.epoch !== leases.get(task.id)) return []
+      const verdict = loseLease(task, { charged: true, why: reason })
+      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+    })
+    await writeRulings(tx, rulings, actor)
+    return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
+  })
   context.wake.tell([...new Set(rulings.map(({ task }) => task.queue))])
   await rollUp(context, stagesOf(rulings))
   return answer

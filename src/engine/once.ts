@@ -40,8 +40,8 @@ export async function once<T>(
 }
 
 /**
- * The same, always in a transaction. Outside a caller's own transaction, it is repeated while somebody else holds a row
- * that it needs.
+ * Like `once`, but always in a transaction. It is tried again while another transaction holds a row that it needs, unless
+ * the caller owns the transaction.
  */
 export function onceInTransaction<T>(
   context: Context,

@@ -89,6 +89,7 @@ const boundFields = {
 export interface Store {
   readonly sql: Sql
   readonly aside?: Sql
+  readonly probe?: Sql
   readonly messenger: Messenger | undefined
   readonly statements: Durations
   readonly readiness: Readiness
@@ -134,6 +135,7 @@ export function serverStore(listening: Listening, pools: Pools, schema: string):
   return {
     sql: observedSql(pools.driver, observing, schema),
     aside: observedSql(pools.aside, observing, schema),
+    probe: observedSql(pools.probe, observing, schema),
     messenger: notifications(listening, pools.driver, schema),
     ...observing,
     connections() {

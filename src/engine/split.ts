@@ -67,7 +67,7 @@ export async function patiently<T>({ lockSeconds }: Context, run: (bounds: Bound
   const until = performance.now() + lockSeconds * 1000
   for (let tries = 1; ; tries++) {
     try {
-      return await again(() => run(tries === 1 ? briefly : { lockSeconds: 0.01 }))
+      return await again(() => run(tries === 1 ? briefly : { lockSeconds: 0.05 }))
     } catch (error) {
       if (storeFault(error) !== 'locked' || performance.now() >= until) throw error
       await sleep(Math.min(500, 20 * 2 ** tries) * (0.5 + Math.random() / 2))

@@ -33,7 +33,7 @@ test('everything is done, as many at once as may be', async () => {
   assert.deepEqual(done.sort(), [1, 2, 3, 4, 5, 6, 7])
 })
 
-test('what goes wrong is told', async () => {
+test('an error in one item rejects the whole call', async () => {
   const left = [1]
   const fail = async () => {
     throw new Error('no')

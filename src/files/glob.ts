@@ -122,6 +122,22 @@ function partPattern(part: string): string {
 /** What is between brackets. Only the first `!` or `^`, and a `-` between two characters, are special there. */
 function classPattern(inner: string): string {
   const isNegated = inner.startsWith('!') || inner.startsWith('^')
-  const characters = (isNegated ? inner.slice(1) : inner).replace(/[\\[\]^]/g, '\\$&')
-  return isNegated ? `[^/${characters}]` : `[${characters}]`
+  const characters = [...(isNegated ? inner.slice(1) : inner)]
+  const ranges: string[] = []
+  while (characters.length > 0) {
+    const [first, dash, last] = characters
+    if (dash === '-' && last !== undefined) {
+      ranges.push(rangePattern(first!, last))
+      characters.splice(0, 3)
+    } else ranges.push(quoted(characters.shift()!))
+  }
+  return `[${isNegated ? '^/' : ''}${ranges.join('')}]`
 }
+
+/** No range includes a `/`, which lies between `.` and `0`. */
+function rangePattern(first: string, last: string): string {
+  const isAcross = first <= '/' && last >= '/'
+  return isAcross ? `${quoted(first)}-.0-${quoted(last)}` : `${quoted(first)}-${quoted(last)}`
+}
+
+const quoted = (character: string) => character.replace(/[\\[\]^-]/, '\\$&')

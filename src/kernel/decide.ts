@@ -150,7 +150,7 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
   return deadLettered(reasonCode, error, cause, { failures })
 }
 
-/** So many losses before a start, one after another, are charged as one. */
+/** Consecutive losses before a start that are charged as one loss. */
 export const lossesBeforeStart = 10
 
 /**

@@ -15,7 +15,7 @@ export interface State {
   readonly rank: number
   /** Only for final states. */
   readonly outcome?: Outcome
-  /** Of ends: the work was done or tried, or its time ran out; not of what was cancelled or skipped. */
+  /** Set on final states in which the work ran or timed out. Not set on cancelled and skipped. */
   readonly executed?: true
   /** A hold may be left towards a lower rank; nothing else may. */
   readonly hold?: true

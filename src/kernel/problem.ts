@@ -6,6 +6,11 @@ import { storeProblems } from './store-problems.ts'
  * docs/problems.md are read off this table. A bug is not in it: bugs are plain errors and become a 500.
  */
 export const problems = {
+  WORKER_AMBIGUOUS: {
+    status: 409,
+    means: 'Several workers answer to this name.',
+    hint: 'Nothing was changed. The details name them: give the whole name of one.',
+  },
   TASK_NOT_FOUND: { status: 404, means: 'No task has this id.', hint: 'It may have been removed by retention.' },
   JOB_NOT_FOUND: {
     status: 404,

@@ -125,7 +125,7 @@ export interface ClaimsRequest
   readonly leaseSeconds?: number
   /** Two missed ones end these leases; null: only the lease counts. Default: the same. */
   readonly heartbeatSeconds?: number | null
-  /** The same for tasks that do not say it themselves, and whose type does not either. */
+  /** The heartbeat interval of tasks for which neither the task nor its type sets one. */
   readonly defaultHeartbeatSeconds?: number
   /**
    * What the session's last claim won and still holds is answered with, and nothing more is claimed; only when that is

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../kernel/problem.ts'
-import { compare, type Findings, type HeldWorker, type RunningStage } from './compare.ts'
+import { compare, type Findings, type HeldWorker, lostOthers, type RunningStage } from './compare.ts'
 import { jobNameOf } from './names.ts'
 import type { Seen, SeenJob, SeenPod } from './runner.ts'
 
@@ -196,3 +196,14 @@ for (const [title, { stages = [], workers = [], seen, finds }] of Object.entries
     assert.deepEqual(compare({ now, stages, workers, seen }), { ...nothing, ...finds })
   })
 }
+
+test('a worker is not lost while a pod of its name lives in any namespace, as long as its own is not known', () => {
+  const pods = [
+    { namespace: 'old', name: 'worker-0', node: null, phase: 'Failed' as const, reason: null },
+    { namespace: 'new', name: 'worker-0', node: null, phase: 'Running' as const, reason: null },
+  ]
+  const other = { worker: '/worker-0', node: null, name: 'worker-0' }
+  const found = { namespaces: ['old', 'new'], pods }
+  assert.deepEqual(lostOthers([{ ...other, namespace: null }], found), { lost: [], alive: [['/worker-0', 'new']] })
+  assert.equal(lostOthers([{ ...other, namespace: 'old' }], found).lost.length, 1)
+})

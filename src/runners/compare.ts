@@ -123,8 +123,14 @@ export function lostOthers(
   const alive: [string, string][] = []
   for (const { worker, node, name, namespace } of workers) {
     // A pod of that name on another node is another pod: names are used again.
-    const found = pods.filter(pod => pod.name === name && (node === null || pod.node === node))
-    const pod = found.find(pod => namespace === null || pod.namespace === namespace)
+    const found = pods.filter(
+      pod =>
+        pod.name === name &&
+        (node === null || pod.node === node) &&
+        (namespace === null || pod.namespace === namespace),
+    )
+    // Pods of one name may be in several namespaces: the worker may be in any that lives.
+    const pod = found.find(({ phase }) => !over.includes(phase)) ?? found[0]
     const isGone = pod === undefined && namespace !== null && namespaces.includes(namespace)
     if (isGone || (pod !== undefined && over.includes(pod.phase))) {
       lost.push({ worker, reason: 'worker pod disappeared', detail: pod?.reason ?? null })

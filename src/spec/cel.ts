@@ -64,17 +64,22 @@ export function evaluateMetered(mine: Meter, text: string, scope: Record<string,
   }
 }
 
-/** What goes through its operands from one end to the other, other than by evaluating nodes. */
+/** Operators that read their operands in full, outside of `run`. */
 const readsOperands = new Set(['==', '!=', 'in', '+', '<', '<=', '>', '>=', 'call', 'rcall'])
-/** Looking for one text in another may compare each character of one with each of the other. */
-const searches = new Set(['contains', 'indexOf', 'lastIndexOf', 'split'])
+/**
+ * Functions whose work, or whose result, grows with the product of the sizes of their operands, and how much of it a step
+ * does. To find one text in another may compare each character of one with each of the other.
+ */
+const products = new Map(Object.entries({ contains: 64, indexOf: 64, lastIndexOf: 64, split: 64, join: 16 }))
 /** Asking for a part of a date in a time zone takes some 50 microseconds. */
 const dateInZoneSteps = 500
+/** An error of the library's shows its place in the expression, which takes some microseconds. */
+const errorSteps = 50
 
 interface Frame {
   readonly node: Node
-  /** The product of the lengths of the texts among the operands so far. */
-  searched: number
+  /** The product of the sizes of the operands so far; undefined before the first. */
+  product?: number
 }
 
 /**
@@ -86,7 +91,7 @@ function meterSteps(running: Evaluator): void {
   running.run = (node, scope) => {
     meter.spend(1)
     const outer = parent
-    parent = { node, searched: 1 }
+    parent = { node }
     let value: unknown
     try {
       value = ownFunction(running, node, scope) ?? node.evaluate(running, node, scope)
@@ -102,6 +107,7 @@ function meterSteps(running: Evaluator): void {
     } catch (error) {
       // CEL forgives an error where the other side decides. This one ends the evaluation.
       if (error instanceof OutOfSteps) throw error
+      meter.spend(errorSteps)
       return error
     }
   }
@@ -118,9 +124,12 @@ function spendForOperand(frame: Frame, value: unknown): void {
   meter.spendFor(value)
   if (node.op !== 'rcall') return
   const name = node.args[0]
-  if (searches.has(name) && typeof value === 'string') {
-    if (frame.searched > 1) meter.spend((frame.searched * value.length) / 64)
-    frame.searched *= value.length
+  const perStep = products.get(name)
+  if (perStep !== undefined && (typeof value === 'string' || Array.isArray(value))) {
+    if (frame.product !== undefined) meter.spend((frame.product * value.length) / perStep)
+    frame.product = (frame.product ?? 1) * value.length
+    // Each character may become a text of its own.
+    if (name === 'split') meter.spend(value.length)
   }
   if (name.startsWith('get') && typeof value === 'string') meter.spend(dateInZoneSteps)
 }
@@ -143,26 +152,36 @@ function ownFunction(running: Evaluator, node: Node, scope: unknown): unknown {
 }
 
 const longestPattern = 1000
+const largestProgram = 200_000
 
 /** In time linear to the text: a pattern has no backreferences and does not look around. */
 function matches(text: string, pattern: string): boolean {
   if (pattern.length > longestPattern) throw new Error(`a pattern has at most ${longestPattern} characters`)
-  const { program } = compile(pattern)
+  const size = sizeOf(pattern)
+  if (size > largestProgram) throw new Error('a pattern repeats too much')
+  // Whether the pattern was compiled before must not matter, or the same expression would take now more, now fewer steps.
+  meter.spend(100 + size)
+  const program = compile(pattern)
   meter.spend(program.programSize() * (1 + text.length / 8))
   return program.test(text)
+}
+
+/** The size of a pattern once its repetitions are written out, or more: as if each were inside of the others. */
+function sizeOf(pattern: string): number {
+  const repetitions = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)]
+  return repetitions.reduce((size, [, least, most]) => size * Math.max(1, Number(most || least)), pattern.length)
 }
 
 /** A pattern is mostly used for one element of a list after the other. */
 let latest: { readonly pattern: string; readonly program: RE2JS } | undefined
 
-function compile(pattern: string) {
-  if (latest?.pattern === pattern) return latest
+function compile(pattern: string): RE2JS {
+  if (latest?.pattern === pattern) return latest.program
   try {
-    latest = { pattern, program: RE2JS.compile(pattern) }
-    meter.spend(100 + 10 * latest.program.programSize())
-    return latest
+    const program = RE2JS.compile(pattern)
+    latest = { pattern, program }
+    return program
   } catch (error) {
-    if (error instanceof OutOfSteps) throw error
     throw new Error(`the pattern ${JSON.stringify(pattern)} is not one of RE2 (${(error as Error).message})`)
   }
 }

@@ -142,6 +142,10 @@ test('an expression that would run for hours is stopped, and the next one runs',
     'input.list.all(a, input.list == input.list)',
     'input.list.all(a, a in input.list && false || input.list + [a] != [])',
     'input.list.all(a, [1, 2, 3].all(b, timestamp("2026-01-02T03:04:05Z").getHours("Asia/Tokyo") == 12))',
+    'input.list.exists(a, input.list.exists(b, b.nope))',
+    'input.list.all(a, input.list.exists(b, "x".matches("(")))',
+    'input.long.split("").join(input.long)',
+    'input.list.map(a, input.long.split(""))',
     'input.long.contains(input.half)',
     'input.long.matches("(a{1,100}){1,10}b")',
     `[[1]]${'.map(a, [a, a])'.repeat(60)}`,
@@ -163,6 +167,9 @@ test('patterns are matched in linear time, and those that cannot be are refused'
   assert.throws(() => evaluate('input.text.matches(input.text)', long), {
     message: 'a pattern has at most 1000 characters',
   })
+  assert.throws(() => evaluate('input.text.matches("((a{100}){100}){100}")', long), {
+    message: 'a pattern repeats too much',
+  })
   assert.throws(() => evaluate('duration(input.text)', long), { message: 'a duration has at most 100 characters' })
 })
 
@@ -178,7 +185,7 @@ test('an expression is not failed for time in which the process was paused', () 
 })
 
 test('the same expression takes the same number of steps each time', () => {
-  const text = 'input.list.map(n, n * 2).filter(n, n > 2).size() + size(input.name)'
+  const text = 'input.list.map(n, n * 2).filter(n, n > 2 && input.name.matches("[a-z]+")).size() + size(input.name)'
   const spent = () => {
     const meter = new Meter(1000)
     evaluate(text, scope, meter)

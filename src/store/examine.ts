@@ -23,7 +23,7 @@ export function longTransactions(sql: Sql, seconds: number): Promise<LongTransac
            extract(epoch from clock_timestamp() - xact_start)::float8 as seconds, left(query, 80) as query
       from pg_stat_activity
      where pid <> pg_backend_pid() and xact_start < clock_timestamp() - make_interval(secs => ${seconds}::float8)
-       and (backend_xid is not null or backend_xmin is not null)
+       and (backend_xid is not null or backend_xmin is not null) and backend_type = 'client backend'
      order by seconds desc limit 20`
 }
 

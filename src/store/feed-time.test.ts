@@ -74,7 +74,7 @@ test('an event of a time is found without reading all that was before it', async
   assert.ok(passed!.count >= 27 && passed!.count <= 30, `${passed!.count} of 40 are passed over`)
 })
 
-test('a moment that is none is refused', async t => {
+test('an invalid timestamp is refused', async t => {
   const { engine } = await fresh(t)
   await assert.rejects(engine.events({ since: 'soon' }), { code: 'OPTION_INVALID' })
   await assert.rejects(engine.events({ until: '' }), { code: 'OPTION_INVALID' })

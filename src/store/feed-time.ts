@@ -24,5 +24,8 @@ export async function recordedSince(sql: Sql, moment: Date): Promise<Position> {
     if (change?.isBefore === true) low = change.tx
     else high = middle
   }
-  return { tx: low, n: 0, k: 0 }
+  // The last change before is a place that a cursor can name, also when nothing behind it can be shown yet.
+  const [previous] = await sql<Position>`
+    select tx, n, cardinality(ids) as k from pawl.change where tx < ${low}::bigint order by tx desc, n desc limit 1`
+  return previous ?? start
 }

@@ -90,23 +90,51 @@ export async function staleJobs(sql: Sql, limit: number, except: readonly string
   )
 }
 
-/** Ended jobs that have been kept for long enough, and so have the dead letters that they have. */
+/** How far a walk through ended jobs has come. */
+export interface JobWalk {
+  endedAt: string
+  id: string
+}
+
+export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+
+/**
+ * Ended jobs that have been kept for long enough, and so have the dead letters that they have. Jobs that stay for their
+ * dead letters may be many, so each look goes through a stretch of them, and the next goes on behind it.
+ */
 export async function oldJobs(
   sql: Sql,
   keepSeconds: number,
   limit: number,
   except: readonly string[],
-): Promise<string[]> {
-  return idsOf(
-    await sql<{ id: string }>`
-      select id from pawl.job j where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
-         and id <> all(${list(except)}::uuid[])
+  walk: JobWalk = firstJob,
+  perLook = 1000,
+): Promise<{ ids: string[]; walk: JobWalk }> {
+  const [row] = await sql<{ ids: string[] | null; seen: number; endedAt: string | null; id: string | null }>`
+    with stretch as materialized (
+      select id, ended_at from pawl.job
+       where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
+         and ended_at >= ${walk.endedAt}::timestamptz
+         and (ended_at, id) > (${walk.endedAt}::timestamptz, ${walk.id}::uuid)
+       order by ended_at, id limit ${perLook}::int
+    ), old as (
+      select id from stretch j
+       where id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.trouble x
                            join pawl.task t on t.id = any(array[x.task_id])
                            left join pawl.task_type tt on tt.type = t.type
                           where x.job_id = j.id and x.state = 'dead_lettered'
                             and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)
                                            > pawl.clock(), true))
-       order by ended_at limit ${limit}::int`,
-  )
+       order by ended_at limit ${limit}::int
+    )
+    select (select array_agg(id) from old) as ids, (select count(*)::int from stretch) as seen, last.*
+      from (select 1) as one
+      left join (select ended_at::text as ended_at, id from stretch
+                  order by stretch.ended_at desc, stretch.id desc limit 1) as last on true`
+  const { ids, seen, endedAt, id } = row!
+  const found = ids ?? []
+  // What was found is removed, so the same stretch is looked at again until it holds no more.
+  if (found.length === limit) return { ids: found, walk }
+  return { ids: found, walk: seen < perLook ? firstJob : { endedAt: endedAt!, id: id! } }
 }

@@ -44,14 +44,17 @@ export interface Pools {
   readonly driver: Driver
   /** A connection of its own for work that must not wait for the others. */
   readonly aside: Driver
+  /** Another, open only while it is used, to find out whether the store is ready. */
+  readonly probe: Driver
   close(): Promise<void>
 }
 
 export function openPools(url: string, options: PostgresOptions): Pools {
   const { pool, driver } = postgresPool(url, options)
   const aside = postgresPool(url, { ...options, connections: 1, prepare: false })
-  const close = async () => void (await Promise.all([pool.end(), aside.pool.end()]))
-  return { pool, driver, aside: aside.driver, close }
+  const probe = postgresPool(url, { ...options, connections: 1, prepare: false })
+  const close = async () => void (await Promise.all([pool.end(), aside.pool.end(), probe.pool.end()]))
+  return { pool, driver, aside: aside.driver, probe: probe.driver, close }
 }
 
 /** What a pool has found out about the way to its server: undefined before the first connection. */
@@ -129,6 +132,9 @@ function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, way: Wa
   }
 }
 
+/** Connections that are in a transaction that could not be ended. */
+const unusable = new WeakSet<pg.PoolClient>()
+
 /** A connection that broke or hangs is thrown away; any other goes back to the pool. */
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   let client: pg.PoolClient | undefined
@@ -140,7 +146,7 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
     if (isBroken(error)) broken = error as Error
     throw asProblem(error)
   } finally {
-    client?.release(broken)
+    client?.release(broken ?? (client !== undefined && unusable.has(client)))
   }
 }
 
@@ -152,17 +158,18 @@ async function inTransaction<T>(
   beginning: string,
 ): Promise<T> {
   const ask = (text: string) => bounded(client, { text }, statementSeconds)
-  await ask(beginning)
   const driver = withSavepoints({
     query: (text, values) => named(() => send(client, nameOf, text, values, statementSeconds)),
     script: text => named(async () => void (await ask(text))),
   })
   try {
+    await ask(beginning)
     const result = await work(driver)
     await ask('commit')
     return result
   } catch (error) {
-    if (!isBroken(error)) await ask('rollback').catch(() => {})
+    // A connection that cannot even roll back would take its transaction along to whoever gets it next.
+    if (!isBroken(error)) await ask('rollback').catch(() => void unusable.add(client))
     throw error
   }
 }

@@ -8,8 +8,11 @@ const deadlineSeconds = 1
 export interface Readiness {
   /** Hears of each statement that failed. */
   noteFault(error: unknown): void
-  /** Resolves if the store accepts writes; else throws the problem. */
-  check(sql: Sql): Promise<void>
+  /**
+   * Resolves if the store accepts writes; else throws the problem. On the only connection of a store it may have to wait
+   * for a transaction of ours, so there a check that takes too long says nothing.
+   */
+  check(sql: Sql, isOnlyConnection: boolean): Promise<void>
 }
 
 export function makeReadiness(): Readiness {
@@ -26,12 +29,12 @@ export function makeReadiness(): Readiness {
     noteFault(error) {
       if (storeFault(error) === 'full') mayBeFull = true
     },
-    async check(sql) {
+    async check(sql, isOnlyConnection) {
       // Whoever asks while a check runs waits for that one, so that hanging checks do not pile up.
       running ??= probe(sql).finally(() => {
         running = undefined
       })
-      await withinDeadline(running)
+      await withinDeadline(running, isOnlyConnection && !mayBeFull)
     },
   }
 }
@@ -53,13 +56,13 @@ async function tryTransaction(tx: Sql, needsSpace: boolean): Promise<void> {
     })
 }
 
-async function withinDeadline(work: Promise<void>): Promise<void> {
+async function withinDeadline(work: Promise<void>, mayBeLate: boolean): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Problem('STORE_UNAVAILABLE', { why: `no answer within ${deadlineSeconds} s` })),
-      deadlineSeconds * 1000,
-    )
+  const late = new Promise<void>((resolve, reject) => {
+    timer = setTimeout(() => {
+      if (mayBeLate) resolve()
+      else reject(new Problem('STORE_UNAVAILABLE', { why: `no answer within ${deadlineSeconds} s` }))
+    }, deadlineSeconds * 1000)
   })
   try {
     await Promise.race([work, late])

@@ -67,7 +67,7 @@ export async function stillHeld(
  * What a worker of this name holds. `node/pod` is also known by its pod alone, unless another worker is called exactly so.
  * It is found through the claims, and so costs what is held by anybody.
  */
-export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; epoch: number }[]> {
+export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; epoch: number; owner: string }[]> {
   const rows = await sql<{ id: string; epoch: number; owner: string }>`
     select t.id, t.epoch, t.owner
       from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)

@@ -19,7 +19,7 @@ test(
 
     const lost = ['worker', 'lost', 'killed', '--reason', 'OOM', '--server', f.server.url]
     const { code, out, err } = await pawl.run(lost)
-    assert.deepEqual([code, out, err], [0, 'killed is lost: 1 task comes back.\n', ''])
+    assert.deepEqual([code, out, err], [0, 'node-1/killed is lost: 1 task comes back.\n', ''])
     const again = (await f.pod('next').take(id)).datum
     assert.deepEqual([again.id, again.attempted_run_count], [datum.id, 2])
     assert.equal((await f.pod('killed').done(datum.id)).status, 403)

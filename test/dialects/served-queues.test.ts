@@ -14,7 +14,7 @@ async function complaints({ engine }: Served): Promise<unknown[]> {
   return [...told, ...findings.flatMap(({ what }) => (what.includes('no worker') ? [what] : []))]
 }
 
-test('nobody says that a queue has no worker while a worker of jsm has a job of it', async t => {
+test('a queue is not reported as unserved while a jsm worker holds one of its jobs', async t => {
   const rig = await served(t)
   const jsm = jsmClient(() => rig.server.url)
   await jsm.enqueue({ type: 'mail' })
@@ -29,7 +29,7 @@ test('nobody says that a queue has no worker while a worker of jsm has a job of 
   assert.equal((await complaints(rig)).length, 2, 'it has fallen silent')
 })
 
-test('nobody says that a queue has no worker while a worker of jobnik has a task of it', async t => {
+test('a queue is not reported as unserved while a jobnik worker holds one of its tasks', async t => {
   const rig = await served(t)
   const ask = async (method: string, path: string, body?: unknown) => {
     const json =

@@ -42,7 +42,7 @@ test('a transaction in another database that holds the event feed back is named,
   assert.deepEqual((await engine.events()).items, [])
   const found = await findings(engine)
   assert.match(found, /The event feed is held back/)
-  assert.match(found, /A transaction is open for \d+ s: .* on database elsewhere/)
+  assert.match(found, /A transaction has been open for \d+ s: .* on database elsewhere/)
   const lag = async () => Number(/^pawl_feed_lag_seconds (.*)$/m.exec(await makeMetrics(engine).text())![1])
   assert.ok((await lag()) > 0)
   await other.query('commit')

@@ -93,6 +93,8 @@ test('brackets, braces and signs mean what they say', async () => {
     ['/[^!-~]', []],
     ['/[x^]*', ['^', 'x^y']],
     ['/[a-c]', ['a', 'b']],
+    ['/[!-a]', ['[', ']', '^', 'b']],
+    ['/[a-]-[a-c]', ['a-c']],
     ['/[[]', ['[']],
     ['/\\{a\\}', ['{a}']],
     ['/{a,b}', ['a', 'b']],
@@ -101,5 +103,7 @@ test('brackets, braces and signs mean what they say', async () => {
     ['/a{,b}', ['a', 'ab']],
   ]
   for (const [glob, paths] of finds) assert.deepEqual(await found(glob, names), paths, glob)
+  assert.equal(readGlob('/**/x[--0]y').rest!('x/y'), false, 'no range includes a /')
+  assert.equal(readGlob('/**/x[--0]y').rest!('x.y'), true)
   assert.match(globFault('/[z-a]') ?? '', /means nothing/)
 })

@@ -41,7 +41,7 @@ export const workerLost = apiCommand({
   name: 'worker lost',
   says: 'Declare a worker dead: its tasks come back at once, and what it still reports is refused.',
   more: `For workers that send no heartbeats, such as those of Falconeri: their silence proves nothing, so their leases are long.
-Whoever sees that one has died says so. NAME is what \`pawl worker list\` shows, or the pod of a worker called NODE/POD.`,
+Run this when you know that a worker has died. NAME is what \`pawl worker list\` shows, or the pod of a worker called NODE/POD.`,
   takes: { name: 'the worker, or its pod' },
   flags: callFlags,
   async run({ api, args, flags }) {

@@ -1,5 +1,6 @@
 /** Commands that look at a store as a whole. */
 import { storeOf } from '../../config/resolve.ts'
+import { storeSettings } from '../../config/settings.ts'
 import type { Examination, Finding } from '../../protocol/operations.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../complain.ts'
@@ -9,7 +10,7 @@ import { demandStore, namesStore, reach } from '../reach.ts'
 export const migrate = command({
   name: 'migrate',
   says: 'Bring a store up to this version, or make one.',
-  settings: ['database', 'data', 'schema'],
+  settings: ['database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
     const { pawl } = await import('../../engine/engine.ts')
     const { migrate: migrateStore } = await import('../../store/migrate.ts')
@@ -30,7 +31,7 @@ const marks: Readonly<Record<Finding['grade'], readonly [string, Style]>> = {
 export const doctor = command({
   name: 'doctor',
   says: 'Examine a store: broken rules, pinned snapshots, bloat, clock skew, schema drift.',
-  settings: ['server', 'key', 'database', 'data', 'schema'],
+  settings: ['server', 'key', 'database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
     const found = await examination()
     return { data: found, show: () => linesOf(found), code: found.healthy ? exitCodes.good : exitCodes.bad }

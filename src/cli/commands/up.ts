@@ -1,6 +1,7 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
 import { resolve } from 'node:path'
 import { dialectsOf, type Settled, storeOf } from '../../config/resolve.ts'
+import { storeSettings } from '../../config/settings.ts'
 import type { Pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/admit.ts'
@@ -39,12 +40,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'database',
     'schema',
     'connections',
-    'pooler',
-    'listenDatabase',
-    'statementSeconds',
-    'lockSeconds',
-    'idleSeconds',
-    'connectionSeconds',
+    ...storeSettings,
     'log',
     'logLevel',
     'kubernetes',

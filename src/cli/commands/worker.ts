@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { connect } from '../../client/client.ts'
 import { loadModule } from '../../config/load-module.ts'
 import { type Settled, serverOf, storeOf } from '../../config/resolve.ts'
+import { storeSettings } from '../../config/settings.ts'
 import { isObject } from '../../kernel/check.ts'
 import { commandType } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -50,6 +51,7 @@ then run anything here. Without it, it never does.`,
     'database',
     'data',
     'schema',
+    ...storeSettings,
     'log',
     'logLevel',
   ],

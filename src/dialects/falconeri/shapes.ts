@@ -109,7 +109,7 @@ const naive = (iso: string) => iso.replace(/(\.\d{3})Z$/, '$1000')
 /** The words for jobs and files do not depend on the time. */
 const noTime = 0
 
-/** Of datums only one that waits for its next try has a word that depends on the time. */
+/** Only the status of a datum that is being retried depends on the time. */
 export async function datumNow(engine: Pick<Pawl, 'clock'>, task: TaskView, job: JobView): Promise<Datum> {
   return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : noTime)
 }
