@@ -4,6 +4,9 @@ import { inspect } from 'node:util'
 import { databaseIsUsed } from '../harness/databases.ts'
 import { endOfFile, type Report, type TestResult } from './messages.ts'
 
+/** What Node says by itself at the end of a process. */
+const ofNode = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/
+
 const send = (report: Report) => process.send?.(report)
 
 // biome-ignore lint/style/noDefaultExport: node:test imports the default export
@@ -17,7 +20,9 @@ export default async function* sendResults(events: AsyncIterable<TestEvent>): As
       titles[event.data.nesting] = event.data.name
       children[event.data.nesting + 1] = 0
     }
-    if (event.type === 'test:diagnostic' && event.data.nesting > 0) send({ kind: 'note', text: event.data.message })
+    if (event.type === 'test:diagnostic' && !ofNode.test(event.data.message)) {
+      send({ kind: 'note', text: event.data.message })
+    }
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue
     const { name, nesting, details, skip } = event.data
     if (nesting === 0 && name === endOfFile) {
