@@ -19,7 +19,7 @@ export function watchOtherPods(runner: Runner): OtherPods {
     if (others.length === 0) return []
     const spaces = [...namespaces, ...others.flatMap(({ namespace }) => namespace ?? [])]
     const { lost, alive } = lostOthers(others, await runner.findPods(spaces, new Set(others.map(({ name }) => name))))
-    // Those that could not be looked for now stay known; those that hold nothing any more are forgotten.
+    // Workers whose pods could not be looked up this time stay known. Workers that hold no task any more are forgotten.
     const known = others.flatMap(({ worker, namespace }) => (namespace === null ? [] : [[worker, namespace] as const]))
     seenIn = new Map([...known, ...alive])
     return lost

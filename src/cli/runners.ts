@@ -1,4 +1,4 @@
-/** Who starts workers for stages with commands, as the flags and settings of `up` say. */
+/** The runners that start workers for stages with commands, chosen by the flags and settings of `up`. */
 import type { Chore } from '../babysitter/chore.ts'
 import { runInKubernetes } from '../babysitter/run-in-kubernetes.ts'
 import { runLocally } from '../babysitter/run-locally.ts'

@@ -1,5 +1,5 @@
-/** What the values of settings must be. */
-import { field, isObject, number, text } from '../kernel/check.ts'
+/** Checks for the values of settings. */
+import { field, isObject, text } from '../kernel/check.ts'
 import { name } from '../kernel/fields.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { dialectList } from '../server/options.ts'
@@ -17,8 +17,6 @@ export const queues = field({ type: 'array' }, value =>
 export const folders = field({ type: 'array' }, value =>
   Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
 )
-
-export const bound = number({ from: 0.01, to: 86_400 })
 
 export const dialectsOrNone = field({ type: 'array' }, value =>
   JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),

@@ -1,10 +1,10 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 import { type Field, number, oneOf, text } from '../kernel/check.ts'
-import { poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
+import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/logs.ts'
 import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
-import { bound, database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
+import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 
 export interface Setting {
@@ -130,28 +130,28 @@ export const settings = {
     secret: true,
   },
   statementSeconds: {
-    check: bound,
+    check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_STATEMENT_SECONDS',
     says: 'how long a statement may take on the PostgreSQL server; default 10',
   },
   lockSeconds: {
-    check: bound,
+    check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_LOCK_SECONDS',
     says: 'how long to wait for a row that another transaction holds; default 3',
   },
   idleSeconds: {
-    check: bound,
+    check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_IDLE_SECONDS',
     says: 'how long a transaction may stay open without a statement; default 10',
   },
   connectionSeconds: {
-    check: bound,
+    check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_CONNECTION_SECONDS',

@@ -59,7 +59,7 @@ export interface Ask {
   readonly signal: AbortSignal
 }
 
-/** What the operator of a server chooses for its dialects. */
+/** Settings of the server that dialects need. */
 export interface DialectSettings {
   /** How long a task stays with a worker of Jobnik's that says nothing. */
   readonly jobnikLeaseSeconds: number

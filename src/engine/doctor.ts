@@ -15,10 +15,10 @@ import { brokenRules } from '../store/integrity.ts'
 import { staleQueues } from '../store/stale.ts'
 import type { Context } from './context.ts'
 
-/** From where on something is worth a word. */
+/** Findings below these are not reported. */
 export interface Thresholds {
   readonly longSeconds: number
-  /** What the slot of a standby that follows closely stays far below. */
+  /** The slot of a standby that follows closely stays far below this. */
   readonly slotTransactions: number
   readonly slotBytes: number
 }

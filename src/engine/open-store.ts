@@ -1,5 +1,5 @@
 import type { FilesOptions } from '../files/files.ts'
-import { type PoolerMode, poolerModes, schemaName } from '../kernel/fields.ts'
+import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../kernel/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
@@ -78,12 +78,11 @@ export const optionFields = {
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
-const seconds = number({ from: 0.01, to: 86_400 })
 const boundFields = {
-  statementSeconds: seconds,
-  lockSeconds: seconds,
-  idleSeconds: seconds,
-  connectionSeconds: seconds,
+  statementSeconds: boundSeconds,
+  lockSeconds: boundSeconds,
+  idleSeconds: boundSeconds,
+  connectionSeconds: boundSeconds,
 }
 
 export interface Store {

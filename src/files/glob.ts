@@ -119,7 +119,7 @@ function partPattern(part: string): string {
   return patterns.join('')
 }
 
-/** What is between brackets. Only the first `!` or `^`, and a `-` between two characters, are special there. */
+/** The text between brackets. Only a leading `!` or `^`, and a `-` between two characters, are special in it. */
 function classPattern(inner: string): string {
   const isNegated = inner.startsWith('!') || inner.startsWith('^')
   const characters = [...(isNegated ? inner.slice(1) : inner)]

@@ -57,7 +57,7 @@ export interface ControlCall extends Call {
 }
 
 export interface LoseWorkerCall extends Call {
-  /** What is known of its end; it becomes the error of its tasks. */
+  /** Why the worker ended, if you know. It becomes the error of its tasks. */
   readonly reason?: string
 }
 

@@ -41,7 +41,7 @@ export interface StageView {
   readonly cause: string | null
   /** The state in which the bad end of its job found it; null: it ended by itself, or has not. */
   readonly calledOffFrom: StageState | null
-  /** What ended it badly; while it is open, why its workers cannot be started. */
+  /** While the stage is open: why its workers cannot be started. Afterwards: why it ended badly. */
   readonly error: { readonly message: string } | null
   readonly held: boolean
   readonly gate: { readonly approvers: number; readonly ask: string | null; readonly until: string | null } | null

@@ -25,7 +25,7 @@ export interface QueueView {
   readonly oldestSeconds: number | null
 }
 
-/** What a worker that was declared lost held. */
+/** The tasks that were taken from a worker that was declared lost. */
 export interface LostWorkerView {
   readonly worker: string
   /** The tasks whose leases have ended. */

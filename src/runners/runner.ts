@@ -55,19 +55,19 @@ export interface Runner {
 export interface LostWorker {
   readonly worker: string
   readonly reason: 'worker pod disappeared'
-  /** What Kubernetes says of its end: `Evicted`, `OOMKilled`, …; null: the pod is not there at all, or it does not say. */
+  /** The reason that Kubernetes gives: `Evicted`, `OOMKilled`, … Null if it gives none, or the pod does not exist. */
   readonly detail: string | null
 }
 
 /** Pods that were looked for by their names, whoever made them. */
 export interface FoundPods {
-  /** Those that were seen whole. */
+  /** The namespaces of which every pod was listed. */
   readonly namespaces: readonly string[]
   readonly pods: readonly Omit<SeenPod, 'stageId'>[]
 }
 
 export interface Seen {
-  /** Those that were seen whole. Of every other nothing is known, and so nothing follows. */
+  /** The namespaces that were listed completely. Nothing is concluded about any other. */
   readonly namespaces: readonly string[]
   /** Those that could not be looked into, and why. */
   readonly blind: readonly { readonly namespace: string; readonly problem: Problem }[]

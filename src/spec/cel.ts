@@ -6,7 +6,7 @@ import { Meter, OutOfSteps } from './meter.ts'
 
 const variables = ['input', 'stages'] as const
 
-/** What the library evaluates nodes with. It is not exported, but handlers of operators get it. */
+/** The library's evaluator. It is not exported, but handlers of operators are called with it. */
 interface Evaluator {
   run(node: Node, scope: unknown): unknown
   tryEval(node: Node, scope: unknown): unknown

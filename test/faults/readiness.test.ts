@@ -1,17 +1,14 @@
 /** /readyz says within a second whether the store accepts writes, and each trouble of the store has a name. */
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { makeLog } from '../../src/cli/log.ts'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
-import { startCluster } from '../harness/cluster.ts'
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
-import { smallDisk } from '../harness/small-disk.ts'
+import { smallDiskCluster } from '../harness/small-disk.ts'
 import { tcpProxy } from '../harness/tcp-proxy.ts'
 
 const bounded = { timeout: 180_000, ...needsServer() }
@@ -84,15 +81,9 @@ test('while the database hangs, /readyz answers long before statements are given
 })
 
 test('a full disk is named, /readyz says so, and both recover when there is room again', bounded, async t => {
-  const disk = smallDisk(256)
-  if (disk === undefined) return t.skip('mounting a small disk needs root on Linux')
-  const folder = join(disk.folder, 'cluster')
-  mkdirSync(folder)
-  const cluster = await startCluster({ version: 18, folder, settings: { fsync: 'off' } })
-  t.after(async () => {
-    await cluster.stop()
-    disk.remove()
-  })
+  const small = await smallDiskCluster(t, 256)
+  if (small === undefined) return t.skip('mounting a small disk needs root on Linux')
+  const { disk, cluster } = small
   const { engine, ready, enqueue } = await serving(t, { database: cluster.url, migrate: true })
   const large = 'x'.repeat(200_000)
   const acknowledged = [await engine.enqueue('a', large)]

@@ -1,6 +1,4 @@
 /** Faults under load. Each time the installation must recover without help, and an independent look finds all in order. */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -10,7 +8,7 @@ import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
 import { hasPgBouncer, startPgBouncer } from '../harness/pgbouncer.ts'
 import { startProgram } from '../harness/program.ts'
-import { smallDisk } from '../harness/small-disk.ts'
+import { smallDiskCluster } from '../harness/small-disk.ts'
 import { primarySettings, startStandby } from '../harness/standby.ts'
 import { tcpProxy } from '../harness/tcp-proxy.ts'
 import { underFault } from './rig.ts'
@@ -90,16 +88,10 @@ test('a second server is stopped for eight seconds, in the middle of whatever it
 })
 
 test('the disk of the database is full for five seconds', bounded, async t => {
-  const disk = smallDisk(400)
-  if (disk === undefined) return t.skip('mounting a small disk needs root on Linux')
-  const folder = join(disk.folder, 'cluster')
-  mkdirSync(folder)
-  const cluster = await startCluster({ version: 18, folder, settings: { fsync: 'off' } })
+  const small = await smallDiskCluster(t, 400)
+  if (small === undefined) return t.skip('mounting a small disk needs root on Linux')
+  const { disk, cluster } = small
   await (await pawl({ database: cluster.url })).close()
-  t.after(async () => {
-    await cluster.stop()
-    disk.remove()
-  })
   await underFault(t, { store: { database: cluster.url }, directUrl: () => cluster.url, schema: 'pawl' }, async () => {
     disk.fill()
     await sleep(5000)

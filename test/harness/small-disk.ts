@@ -1,8 +1,10 @@
 /** A small file system in memory, which a test can fill. Mounting one needs root on Linux. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { type Cluster, startCluster } from './cluster.ts'
 
 export interface SmallDisk {
   readonly folder: string
@@ -35,4 +37,21 @@ export function smallDisk(megabytes: number): SmallDisk | undefined {
       rmdirSync(folder)
     },
   }
+}
+
+/** A PostgreSQL server on a small disk, which ends with the test. Undefined where none can be mounted. */
+export async function smallDiskCluster(
+  t: TestContext,
+  megabytes: number,
+): Promise<{ disk: SmallDisk; cluster: Cluster } | undefined> {
+  const disk = smallDisk(megabytes)
+  if (disk === undefined) return undefined
+  const folder = join(disk.folder, 'cluster')
+  mkdirSync(folder)
+  const cluster = await startCluster({ version: 18, folder, settings: { fsync: 'off' } })
+  t.after(async () => {
+    await cluster.stop()
+    disk.remove()
+  })
+  return { disk, cluster }
 }

@@ -50,7 +50,7 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
     setPayload(text)
     setDry(undefined)
   }
-  // What somebody typed while the payload was loading stays.
+  // Keep what was typed while the payload was loading.
   const suggest = (text: string) => setPayload(typed => (typed === '' ? text : typed))
   return (
     <Modal

@@ -78,7 +78,7 @@ async function register(ask: Ask) {
   return good({ output_files: files.map(file => toOutputFile(file, outputs)) })
 }
 
-/** What an attempt has registered. */
+/** The files that an attempt has registered. */
 async function filesOf(engine: Ask['engine'], id: string, epoch: number): Promise<ArtifactView[]> {
   const found: ArtifactView[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {

@@ -1,4 +1,4 @@
-/** What Jobnik's clients may send. Other fields are a VALIDATION_ERROR, except where Jobnik ignores them. */
+/** The bodies of Jobnik's requests. An unknown field is a VALIDATION_ERROR, except where Jobnik ignores it. */
 import {
   type Field,
   field,
