@@ -123,8 +123,9 @@ test('--buffer says how many commands a worker claims ahead', bounded, async t =
   const { engine, server } = await served(t)
   const pawl = await cli(t)
   const waits = { type: 'command', ...meeting(pawl.folder, 'one', 'two') }
-  await engine.enqueueMany([waits, waits, waits, waits])
+  const tasks = await engine.enqueueMany([waits, waits, waits, waits])
   pawl.start(['worker', '--commands', '--concurrency', '1', '--buffer', '2', '--server', server.url])
   await eventually('one runs and two wait for it', async () => (await engine.workers())[0]?.leases === 3)
   writeFileSync(join(pawl.folder, 'two'), '')
+  for (const { id } of tasks) assert.equal((await ended(engine, id)).state, 'succeeded')
 })

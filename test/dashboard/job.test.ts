@@ -99,3 +99,29 @@ inBrowser(
     assert.equal(await page.locator('.timeline-bar[title="succeeded"]').count(), 0)
   },
 )
+
+inBrowser('what stands below the graph of a job stays in place when the graph is loaded', {}, async run => {
+  const { engine, page, server } = run
+  const { id } = await engine.submit({
+    name: 'fan',
+    stages: [
+      { name: 'split', task: 'split' },
+      { name: 'left', task: 'left', needs: ['split'] },
+      { name: 'right', task: 'right', needs: ['split'] },
+    ],
+  })
+  let load = () => {}
+  const isLookedAt = new Promise<void>(resolve => {
+    load = resolve
+  })
+  await page.route('**/graph-*.js', async route => {
+    await isLookedAt
+    await route.continue()
+  })
+  await page.goto(`${server.url}/#/jobs/${id}`)
+  const below = page.getByRole('tab', { name: 'files' })
+  const { y } = (await below.boundingBox())!
+  load()
+  await page.getByLabel('The stages of the job').getByText('left').waitFor()
+  assert.equal((await below.boundingBox())!.y, y)
+})

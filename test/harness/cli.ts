@@ -39,7 +39,13 @@ export interface Cli {
 
 export async function cli(t: TestContext, env: Record<string, string> = {}): Promise<Cli> {
   const folder = await mkdtemp(join(tmpdir(), 'pawl-cli-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  const started: Program<string>[] = []
+  t.after(async () => {
+    // A program that still runs could write into the folder while it is removed.
+    for (const { signal } of started) signal('SIGKILL')
+    await Promise.all(started.map(({ ended }) => ended))
+    await rm(folder, { recursive: true, force: true })
+  })
   const { PATH = '' } = process.env
   const known = { PATH, HOME: folder, ...env }
   return {
@@ -56,8 +62,11 @@ export async function cli(t: TestContext, env: Record<string, string> = {}): Pro
       unshare()
       return { code: child.exitCode, out, err, json: () => JSON.parse(out) }
     },
-    start: (args, { env: more = {} } = {}) =>
-      startProcess(t, [main, ...args], { cwd: folder, env: { ...known, ...more } }, line => line),
+    start(args, { env: more = {} } = {}) {
+      const program = startProcess(t, [main, ...args], { cwd: folder, env: { ...known, ...more } }, line => line)
+      started.push(program)
+      return program
+    },
   }
 }
 

@@ -1,11 +1,11 @@
-import { Alert, Anchor, Group, Stack, Tabs, Text } from '@mantine/core'
+import { Alert, Anchor, Group, Paper, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
 import { jobLifecycle } from '../../../src/kernel/job.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
-import type { JobView } from '../../../src/protocol/jobs.ts'
+import type { JobView, StageView } from '../../../src/protocol/jobs.ts'
 import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Boundary } from '../parts/boundary.tsx'
@@ -39,9 +39,11 @@ export function Job({ id }: { id: string }) {
       <Head job={job} />
       <Why job={job} />
       <Boundary>
-        <Suspense>
-          <Graph job={job} />
-        </Suspense>
+        <Paper withBorder h={graphHeight(job.stages)} aria-label="The stages of the job">
+          <Suspense>
+            <Graph job={job} />
+          </Suspense>
+        </Paper>
       </Boundary>
       <Tabs
         value={params.get('tab') ?? 'stages'}
@@ -63,6 +65,22 @@ export function Job({ id }: { id: string }) {
       </Tabs>
     </Stack>
   )
+}
+
+/**
+ * The height is known before the graph is loaded, so that nothing below it moves when it comes: a click would miss what
+ * it was meant for. It depends on how many stages stand side by side.
+ */
+function graphHeight(stages: readonly StageView[]): number {
+  const columns = new Map<string, number>()
+  const sizes = new Map<number, number>()
+  for (const { name, needs } of stages) {
+    const column = 1 + needs.reduce((last, need) => Math.max(last, columns.get(need) ?? 0), 0)
+    columns.set(name, column)
+    sizes.set(column, (sizes.get(column) ?? 0) + 1)
+  }
+  const most = [...sizes.values()].reduce((one, other) => Math.max(one, other), 1)
+  return Math.min(520, 120 + 130 * most)
 }
 
 const tabs: Readonly<Record<string, (props: { job: JobView }) => React.ReactNode>> = {

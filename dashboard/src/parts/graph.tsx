@@ -24,32 +24,24 @@ export function Graph({ job }: { job: JobView }) {
     (stage): StageNode => ({ id: stage.id, type: 'stage', position: places.get(stage.id)!, data: { stage } }),
   )
   return (
-    <Paper withBorder h={Math.min(520, 120 + 130 * widest(places))} aria-label="The stages of the job">
-      <ReactFlow
-        nodes={nodes}
-        edges={edgesOf(job.stages)}
-        nodeTypes={nodeTypes}
-        colorMode={scheme}
-        fitView
-        minZoom={0.1}
-        fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
-        nodesDraggable={false}
-        nodesConnectable={false}
-        preventScrolling={false}
-        zoomOnScroll={false}
-        proOptions={{ hideAttribution: true }}
-      >
-        <Background />
-        <Controls showInteractive={false} />
-      </ReactFlow>
-    </Paper>
+    <ReactFlow
+      nodes={nodes}
+      edges={edgesOf(job.stages)}
+      nodeTypes={nodeTypes}
+      colorMode={scheme}
+      fitView
+      minZoom={0.1}
+      fitViewOptions={{ maxZoom: 1, padding: 0.15 }}
+      nodesDraggable={false}
+      nodesConnectable={false}
+      preventScrolling={false}
+      zoomOnScroll={false}
+      proOptions={{ hideAttribution: true }}
+    >
+      <Background />
+      <Controls showInteractive={false} />
+    </ReactFlow>
   )
-}
-
-function widest(places: ReadonlyMap<string, { x: number }>): number {
-  const columns = new Map<number, number>()
-  for (const { x } of places.values()) columns.set(x, (columns.get(x) ?? 0) + 1)
-  return Math.max(1, ...columns.values())
 }
 
 function edgesOf(stages: readonly StageView[]): Edge[] {
