@@ -698,6 +698,10 @@ update pawl.trouble x
   from pawl.task t
  where t.id = x.task_id and x.type is null;
 
+-- Migration 16
+
+alter table pawl.job add column condition_steps int not null default 0;
+
 -- Guards, derived from the lifecycles
 
 create or replace function pawl.setting(own jsonb, typed jsonb, name text) returns float8

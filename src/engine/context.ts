@@ -2,6 +2,7 @@ import type { FileStore } from '../files/file-store.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Bell } from './bell.ts'
+import type { Turns } from './condition-budget.ts'
 import type { Figures } from './figures.ts'
 import type { ClaimHints } from './hints.ts'
 import type { Wake } from './wake.ts'
@@ -30,6 +31,8 @@ export interface Context {
   readonly pipelines: Pipelines
   /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */
   readonly fileBell: Bell
+  /** Jobs that wait for their turn to evaluate costly conditions. */
+  readonly conditionTurns: Turns
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
   readonly oneConnection: boolean
   /** Kinds of tasks whose lanes this process has made or seen; none is removed while it lives. */

@@ -6,27 +6,16 @@
  * Locks are taken in the order job, task; a settle takes tasks only, and drives the job afterwards. So the two cannot
  * wait for each other.
  */
-import { type Act, nextAct } from '../kernel/advance.ts'
-import { cancel } from '../kernel/decide.ts'
-import { newId } from '../kernel/id.ts'
-import { isFinal } from '../kernel/lifecycle.ts'
-import { queueOfStage } from '../kernel/plan.ts'
 import { unless } from '../kernel/problem.ts'
-import { type StageState, stageLifecycle } from '../kernel/stage.ts'
-import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
-import { type Errand, hasErrand, keepErrand, type StageRow } from '../store/jobs.ts'
-import { keepListing } from '../store/listings.ts'
+import { hasErrand, keepErrand } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
-import { insertStageTasks } from '../store/stage-tasks.ts'
 import { storeFault } from '../store/store-fault.ts'
-import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import { Allowance, type Turn } from './condition-budget.ts'
 import type { Context } from './context.ts'
 import { logCorrelated } from './correlated.ts'
 import { type Ask, JobBook } from './job-book.ts'
-import { lookAt } from './look.ts'
-import { reviveBatch } from './revive.ts'
+import { JobRun } from './job-run.ts'
 import { briefly, patiently, splitting } from './split.ts'
-import { planUndoing } from './undo.ts'
 
 /** Most tasks that one transaction touches. */
 export const errandSize = 1000
@@ -43,11 +32,38 @@ export async function driveJob<T = void>(
   actor: string,
   change?: (book: JobBook, tx: Sql) => Promise<T> | T,
 ): Promise<T> {
-  const first = await patiently(context, bounds => context.sql.begin(tx => driveOnce(tx, jobId, actor, change), bounds))
-  context.wake.tell(first.queues)
-  if (first.lists) context.fileBell.ring()
+  const first = await patiently(context, bounds =>
+    context.sql.begin(tx => driveOnce(tx, jobId, actor, change, allowanceOf(context, jobId)), bounds),
+  )
+  tellOf(context, jobId, first)
   if (first.isUnfinished) await goOn(context, jobId, batchesAwaited)
   return first.result
+}
+
+/** A job that waits for a turn to evaluate its conditions has found out that they are costly. */
+function allowanceOf({ conditionTurns }: Context, jobId: string): Allowance {
+  return conditionTurns.isWaiting(jobId) ? Allowance.none() : Allowance.usual()
+}
+
+/** Tells those who wait for what a transaction has done or left to do. */
+function tellOf(context: Context, jobId: string, { queues, lists, isPostponed }: Driven<unknown>): void {
+  context.wake.tell(queues)
+  if (lists) context.fileBell.ring()
+  if (isPostponed) context.conditionTurns.wait(jobId, () => takeTurn(context, jobId))
+}
+
+async function takeTurn(context: Context, jobId: string): Promise<Turn> {
+  const allowance = Allowance.turn()
+  try {
+    const driven = await context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined, allowance), briefly)
+    tellOf(context, jobId, driven)
+    if (driven.isUnfinished) await goOn(context, jobId, 0)
+    return { steps: allowance.spent, again: driven.isPostponed }
+  } catch (error) {
+    // The errand is kept. Unless the job has been deleted, the babysitter goes on with it.
+    await tellFailure(context, jobId, error)
+    return { steps: allowance.spent, again: false }
+  }
 }
 
 /** Goes on with what a transaction of its own has left to do. */
@@ -58,22 +74,26 @@ export async function finishErrands(context: Context, jobId: string): Promise<vo
 /** One more batch and one more, until the job has no errand left. */
 async function goOn(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
-    const { queues, isUnfinished } = await patiently(context, bounds =>
-      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined), bounds),
+    const driven = await patiently(context, bounds =>
+      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined, allowanceOf(context, jobId)), bounds),
     )
-    context.wake.tell(queues)
-    if (!isUnfinished) return
+    tellOf(context, jobId, driven)
+    if (!driven.isUnfinished) return
   }
   // Nobody waits for these; what fails is taken up by the babysitter.
-  void goOn(context, jobId, Number.POSITIVE_INFINITY).catch(error => {
-    void logCorrelated(context, 'errand.failed', { entity: 'job', id: jobId }, { jobId, error: String(error) })
-  })
+  void goOn(context, jobId, Number.POSITIVE_INFINITY).catch(error => tellFailure(context, jobId, error))
+}
+
+function tellFailure(context: Context, jobId: string, error: unknown): Promise<void> {
+  return logCorrelated(context, 'errand.failed', { entity: 'job', id: jobId }, { jobId, error: String(error) })
 }
 
 export interface Driven<T> {
   readonly result: T
   readonly queues: string[]
   readonly isUnfinished: boolean
+  /** Conditions are left to a turn of the job. */
+  readonly isPostponed: boolean
   /** The inputs of a stage are to be found. */
   readonly lists: boolean
 }
@@ -84,12 +104,19 @@ export async function driveOnce<T>(
   jobId: string,
   actor: string,
   change: ((book: JobBook, tx: Sql) => Promise<T> | T) | undefined,
+  allowance = Allowance.usual(),
 ): Promise<Driven<T>> {
   const book = await JobBook.open(tx, jobId, actor)
   const result = (await change?.(book, tx)) as T
-  await new Run(tx, book, actor, errandSize).toTheEnd()
+  await new JobRun(tx, book, actor, errandSize, allowance).toTheEnd()
   const queues = await JobBook.close(tx, [book])
-  return { result, queues, isUnfinished: await keepErrandOf(tx, book), lists: book.lists }
+  return {
+    result,
+    queues,
+    isUnfinished: await keepErrandOf(tx, book),
+    isPostponed: book.isPostponed,
+    lists: book.lists,
+  }
 }
 
 /**
@@ -118,168 +145,21 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
 async function driveFree(tx: Sql, asks: readonly Ask[]) {
   const books = await JobBook.openFree(tx, asks, 'engine')
   let room = errandSize
-  for (const book of books) room = await new Run(tx, book, 'engine', room).toTheEnd()
+  const allowance = Allowance.usual()
+  for (const book of books) room = await new JobRun(tx, book, 'engine', room, allowance).toTheEnd()
   const queues = await JobBook.close(tx, books)
   const unfinished = new Set(asks.map(({ jobId }) => jobId))
-  for (const book of books) if (!(await keepErrandOf(tx, book))) unfinished.delete(book.job.id)
+  for (const book of books) {
+    const isUnfinished = await keepErrandOf(tx, book)
+    if (!isUnfinished && !book.isPostponed) unfinished.delete(book.job.id)
+  }
   return { queues, unfinished: [...unfinished], lists: books.some(({ lists }) => lists) }
 }
 
-/** Whether there is something left to do; it is kept where the babysitter finds it. */
-async function keepErrandOf(tx: Sql, { job, stages }: JobBook): Promise<boolean> {
-  const isUnfinished = stages.some(stage => stage.busy)
-  if (isUnfinished || job.hasErrand) await keepErrand(tx, job.id, isUnfinished)
+/** Whether there is something left to do to tasks. What is left is kept where the babysitter finds it. */
+async function keepErrandOf(tx: Sql, { job, stages, isPostponed }: JobBook): Promise<boolean> {
+  const isUnfinished = stages.some(({ errand }) => errand !== null)
+  const isKept = isUnfinished || isPostponed
+  if (isKept || job.hasErrand) await keepErrand(tx, job.id, isKept)
   return isUnfinished
-}
-
-class Run {
-  #room: number
-  readonly #tx
-  readonly #book
-  readonly #actor
-
-  constructor(tx: Sql, book: JobBook, actor: string, room: number) {
-    this.#tx = tx
-    this.#book = book
-    this.#actor = actor
-    this.#room = room
-  }
-
-  /** Answers with the room that is left for tasks of others. */
-  async toTheEnd(): Promise<number> {
-    for (const stage of this.#book.stages) {
-      // An errand is taken up where it was left: the kernel asks for it again. A revival it does not know of.
-      if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
-      else if (stage.busy) Object.assign(stage, { busy: false })
-    }
-    for (;;) {
-      await this.#book.readRest(this.#tx, 'if needed')
-      const act = nextAct(this.#book.job, this.#book.stages)
-      if (act === undefined) return this.#room
-      await this.#do(act)
-    }
-  }
-
-  async #do(act: Act): Promise<void> {
-    const book = this.#book
-    switch (act.act) {
-      case 'move stage':
-        return this.#moveStage(act.stage as StageRow, act.to, act.cause)
-      case 'intend stage':
-        return book.intendStage(act.stage as StageRow, act.endsAs, act.cause)
-      case 'look':
-        return lookAt(this.#tx, book, act.stage as StageRow)
-      case 'intend job':
-        return book.setJob({ endsAs: act.endsAs, endsCause: act.cause })
-      case 'move job':
-        return this.#moveJob(act.to, act.cause)
-      case 'list':
-        await keepListing(this.#tx, act.stage as StageRow)
-        book.lists = true
-        return book.setStage(act.stage as StageRow, { listing: 'under way' })
-      case 'plan undoing':
-        return planUndoing(this.#tx, book)
-      default:
-        return this.#errand(act.act, act.stage as StageRow)
-    }
-  }
-
-  #moveStage(stage: StageRow, to: StageState, cause: string): void {
-    const seconds = stage.plan.gate?.timeoutSeconds ?? null
-    const isGate = to === 'waiting' && seconds !== null && stage.state === 'created'
-    const gateUntil = isGate ? new Date(this.#book.job.now.getTime() + seconds * 1000).toISOString() : null
-    // A hold ends what was being done to its tasks; it begins anew behind the hold, for some may have come back.
-    const afresh = to === 'waiting' ? { errand: null, errandAt: null } : {}
-    const isByItself = stage.endsAs === null
-    const ended = isFinal(stageLifecycle, to)
-      ? { endedIn: this.#book.job.round, ...(isByItself && { error: null }) }
-      : {}
-    this.#book.moveStage(stage, { to, cause, actor: 'engine' }, { gateUntil, ...afresh, ...ended })
-  }
-
-  #moveJob(to: JobBook['job']['state'], cause: string): void {
-    const book = this.#book
-    if (book.job.state !== 'compensating') {
-      book.moveJob({ to, cause, actor: 'engine' })
-      return
-    }
-    const undo = book.stages.filter(({ kind }) => kind === 'undo')
-    const payload = {
-      undone: undo.reduce((sum, { good }) => sum + good, 0),
-      failed: undo.reduce((sum, { bad }) => sum + bad, 0),
-    }
-    book.moveJob({ to: 'compensating', type: 'job.compensated', cause: 'compensated', actor: 'engine', payload })
-    book.moveJob({ to, cause, actor: 'engine' }, { compensated: true })
-  }
-
-  /** A batch of what concerns a stage's tasks; without room for one, it is left to the next transaction. */
-  async #errand(errand: Errand, stage: StageRow): Promise<void> {
-    const book = this.#book
-    if (this.#room === 0) return book.setStage(stage, { errand })
-    const limit = this.#room
-    book.told.add(queueOfStage(stage))
-    const { last, seen } = await this.#batch(errand, stage, limit)
-    this.#room -= Math.min(limit, seen)
-    if (seen >= limit) return book.setStage(stage, { errand, errandAt: last })
-    // It has been through all of them, so none is left to wait for it.
-    const done = errand === 'call off' ? { calledOff: true, blocked: 0 } : errand === 'pass over' ? { blocked: 0 } : {}
-    book.setStage(stage, { ...done, errand: null, errandAt: null })
-  }
-
-  async #batch(errand: Errand, stage: StageRow, limit: number): Promise<Batch> {
-    if (errand === 'release') return this.#release(stage, limit)
-    const book = this.#book
-    await book.write(this.#tx)
-    if (errand === 'fan out') return this.#fanOut(stage, limit)
-    const ask = { jobId: stage.jobId, stageId: stage.id, after: stage.errandAt, limit }
-    const batch =
-      errand === 'pass over'
-        ? await skipBlocked(this.#tx, { ...ask, cause: stage.endsCause ?? 'skipped' })
-        : await this.#callOff(stage, limit)
-    await book.recount(this.#tx)
-    return batch
-  }
-
-  /** Of a stage that has few tasks none need be read: they are released with what is written at the end. */
-  async #release(stage: StageRow, limit: number): Promise<Batch> {
-    const { id: stageId, errandAt: after, total, unfanned } = stage
-    const tasks = total - unfanned
-    const last = tasks < limit ? null : await endOfBatch(this.#tx, { stageId, after, limit })
-    this.#book.release(stage, last)
-    return { last, seen: last === null ? Math.min(tasks, limit - 1) : limit }
-  }
-
-  async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
-    const { job } = this.#book
-    const elements = await fanSlice(this.#tx, stage.id, stage.fanned, limit)
-    const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
-    const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
-    await insertStageTasks(this.#tx, job, [batch], 'engine')
-    const fanned = stage.fanned + elements.length
-    this.#book.setStage(stage, { fanned, unfanned: stage.unfanned - elements.length })
-    return { last: null, seen: elements.length }
-  }
-
-  async #callOff(stage: StageRow, limit: number): Promise<Batch> {
-    const tasks = await tasksAfter(this.#tx, { stageId: stage.id, after: stage.errandAt, limit })
-    const open = tasks.flatMap(({ id, isEnded }) => (isEnded ? [] : [id]))
-    const mode = stage.endsHard ? 'hard' : 'soft'
-    const rulings = (await lockTasks(this.#tx, open)).flatMap((task): Ruling[] => {
-      const verdict = cancel(task, mode, stage.endsCause ?? undefined)
-      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
-    })
-    await writeRulings(this.#tx, rulings, this.#actor)
-    return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
-  }
-
-  async #revive(stage: StageRow, errand: 'revive' | 'reopen'): Promise<void> {
-    if (this.#room === 0) return
-    const limit = this.#room
-    await this.#book.write(this.#tx)
-    const { last, seen } = await reviveBatch(this.#tx, stage, limit, this.#actor)
-    this.#room -= Math.min(limit, seen)
-    await this.#book.recount(this.#tx)
-    if (seen >= limit) this.#book.setStage(stage, { errand, errandAt: last })
-    else this.#book.setStage(stage, { errand: null, errandAt: null, badBefore: stage.bad })
-  }
 }

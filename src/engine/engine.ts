@@ -26,6 +26,7 @@ import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
 import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
+import { Turns } from './condition-budget.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
 import { deleteTask } from './delete-task.ts'
@@ -89,6 +90,7 @@ export async function pawl(options: PawlOptions = {}) {
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
     pipelines,
     fileBell: makeBell(),
+    conditionTurns: new Turns(ending.signal),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
     tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),

@@ -47,6 +47,8 @@ export class JobBook {
   readonly told = new Set<string>()
   /** The inputs of a stage are to be found. */
   lists = false
+  /** Conditions that were too costly for this transaction wait for a turn. */
+  isPostponed = false
   readonly #actor: string
   readonly #noted = new Map<JobRow | StageRow, Noted>()
   #releases: Release[] = []
@@ -166,6 +168,12 @@ export class JobBook {
     this.setStage(stage, { ...afresh, ...patch, total, endsAs, endsCause: cause })
   }
 
+  /** Leaves a stage as it is in this transaction; in the next one it is looked at again. */
+  postpone(stage: StageRow): void {
+    Object.assign(stage, { busy: true })
+    this.isPostponed = true
+  }
+
   setStage(stage: StageRow, patch: StagePatch): void {
     const { columns } = this.#note(stage)
     const { state: _, given, ...rest } = patch
@@ -192,7 +200,7 @@ export class JobBook {
 
   reviveJob(step: Step & { to: JobState }, patch: JobPatch): void {
     this.#note(this.job).opensRound = true
-    this.moveJob(step, patch)
+    this.moveJob(step, { ...patch, conditionSteps: 0 })
     this.job.round += 1
   }
 

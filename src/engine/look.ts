@@ -1,58 +1,94 @@
 import type { StageFacts } from '../kernel/advance.ts'
-import { evaluateForEach, evaluateGives, evaluateWhen, stagesNamedIn } from '../spec/conditions.ts'
-import { outputsOf, valuesOf } from '../store/errands.ts'
+import {
+  evaluateForEach,
+  evaluateGives,
+  evaluateWhen,
+  mostSteps,
+  type Scope,
+  stagesNamedIn,
+} from '../spec/conditions.ts'
+import { Meter, OutOfSteps } from '../spec/meter.ts'
+import { outputsOf } from '../store/errands.ts'
 import { inputOf, type StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
-import type { JobBook } from './job-book.ts'
+import { type Allowance, stepsPerJob } from './condition-budget.ts'
+import type { JobBook, StagePatch } from './job-book.ts'
 
-/** Looks at a stage's condition and list, at the moment it would open. What goes wrong here fails the stage. */
-export async function lookAt(tx: Sql, book: JobBook, stage: StageRow): Promise<void> {
-  const { when, forEach, gives = null } = stage.plan
+/** What all outputs that the conditions of one stage look at may have together. They are in memory at once. */
+const mostBytesSeen = 16 * 2 ** 20
+/** Reading and parsing this many bytes takes about as long as a step. */
+const bytesPerStep = 16
+/** A condition that takes fewer steps than this is not counted: most are so, and counting writes to the job. */
+const uncountedSteps = 1000
+
+/**
+ * Looks at a stage's condition and list, at the moment it would open. What goes wrong here fails the stage. What takes
+ * more steps than this transaction may is postponed.
+ */
+export async function lookAt(tx: Sql, book: JobBook, stage: StageRow, allowance: Allowance): Promise<void> {
+  const { room } = allowance
+  if (room === 0) return book.postpone(stage)
+  const { scope, bytes } = await visible(tx, book, stage)
+  allowance.spend(bytes / bytesPerStep)
+  if (scope === undefined) return fail(book, stage, `it looks at outputs of more than ${mostBytesSeen / 2 ** 20} MiB`)
+  const { conditionSteps } = book.job
+  const most = Math.min(mostSteps, Math.max(0, stepsPerJob - conditionSteps))
+  const meter = new Meter(Math.min(room, most))
   try {
-    const seen = await visible(tx, book, [when, forEach, gives])
-    if (when !== null && !evaluateWhen(when, seen)) return book.setStage(stage, { opening: 'no' })
-    if (gives !== null) return book.setStage(stage, { opening: 'yes', fan: [evaluateGives(gives, seen)], fanned: 1 })
-    if (forEach === null) return book.setStage(stage, { opening: 'yes' })
-    const list = evaluateForEach(forEach, seen)
-    book.setStage(stage, {
-      opening: 'yes',
-      fan: list,
-      fanned: 0,
-      unfanned: list.length,
-      total: stage.total + list.length,
-    })
+    book.setStage(stage, opened(stage, scope, meter))
   } catch (error) {
-    book.setStage(stage, { opening: 'error', error: { message: (error as Error).message } })
+    const isOut = (error as Error).cause instanceof OutOfSteps
+    if (isOut && room < most) return book.postpone(stage)
+    fail(book, stage, isOut && most < mostSteps ? outOfBudget : (error as Error).message)
+  } finally {
+    const steps = meter.total - Math.max(0, meter.left)
+    allowance.spend(steps)
+    if (steps > uncountedSteps) book.setJob({ conditionSteps: conditionSteps + Math.round(steps) })
   }
 }
 
-/** What a condition can see: the job's input, and of the stages that it names their states, outputs and approvals. */
-async function visible(tx: Sql, book: JobBook, texts: readonly (string | null)[]) {
+const outOfBudget = `all conditions of a job may take ${stepsPerJob.toLocaleString('en')} steps, and these are used up`
+
+function fail(book: JobBook, stage: StageRow, message: string): void {
+  book.setStage(stage, { opening: 'error', error: { message } })
+}
+
+/** What comes out of a stage's condition and list. */
+function opened({ plan, total }: StageRow, scope: Scope, meter: Meter): StagePatch {
+  const { when, forEach, gives = null } = plan
+  if (when !== null && !evaluateWhen(when, scope, meter)) return { opening: 'no' }
+  if (gives !== null) return { opening: 'yes', fan: [evaluateGives(gives, scope, meter)], fanned: 1 }
+  if (forEach === null) return { opening: 'yes' }
+  const list = evaluateForEach(forEach, scope, meter)
+  return { opening: 'yes', fan: list, fanned: 0, unfanned: list.length, total: total + list.length }
+}
+
+/**
+ * What a condition can see: the job's input, and of the stages that it names their states, outputs and approvals.
+ * Undefined: the outputs are too large to be read.
+ */
+async function visible(tx: Sql, book: JobBook, { plan }: StageRow): Promise<{ scope?: Scope; bytes: number }> {
   await book.readRest(tx, 'all')
-  const names = new Set(texts.flatMap(text => (text === null ? [] : stagesNamedIn(text))))
+  const texts = [plan.when, plan.forEach, plan.gives ?? null].filter(text => text !== null)
+  const names = new Set(texts.flatMap(stagesNamedIn))
   const named = book.stages.filter(({ kind, name }) => kind === 'work' && names.has(name))
-  const outputs = await outputsOf(
-    tx,
-    named.map(({ id }) => id),
-  )
   const givers = named.filter(({ plan }) => plan.gives !== undefined)
   // One of them may have given it just now.
   if (givers.length > 0) await book.write(tx)
-  const given = await valuesOf(
-    tx,
-    givers.map(({ id }) => id),
-  )
+  const ids = { tasksOf: named.map(({ id }) => id), valuesOf: givers.map(({ id }) => id) }
+  const { outputs, values, bytes } = await outputsOf(tx, ids, mostBytesSeen)
+  if (outputs === null || values === null) return { bytes: 0 }
   const stages = Object.fromEntries(
     named.map(stage => {
-      const output = stage.plan.gives === undefined ? outputOf(stage, outputs) : (given.get(stage.id) ?? null)
+      const output = stage.plan.gives === undefined ? outputOf(stage, outputs) : (values[stage.id] ?? null)
       return [stage.name, seenStage(stage, output)]
     }),
   )
-  return { input: await inputOf(tx, book.job.id), stages }
+  return { scope: { input: await inputOf(tx, book.job.id), stages }, bytes }
 }
 
-function outputOf({ id, plan }: StageRow, outputs: ReadonlyMap<string, unknown[]>): unknown {
-  const mine = outputs.get(id) ?? []
+function outputOf({ id, plan }: StageRow, outputs: Readonly<Record<string, unknown[]>>): unknown {
+  const mine = outputs[id] ?? []
   return plan.single ? (mine[0] ?? null) : mine
 }
 

@@ -73,8 +73,10 @@ const readsOperands = new Set(['==', '!=', 'in', '+', '<', '<=', '>', '>=', 'cal
 const products = new Map(Object.entries({ contains: 64, indexOf: 64, lastIndexOf: 64, split: 64, join: 16 }))
 /** Asking for a part of a date in a time zone takes some 50 microseconds. */
 const dateInZoneSteps = 500
-/** An error of the library's shows its place in the expression, which takes some microseconds. */
-const errorSteps = 50
+/** An error of the library's shows its place in the expression, which takes some 15 microseconds. */
+const errorSteps = 150
+/** To call a function, the library first finds the one that fits the types of its operands. */
+const callSteps = 10
 
 interface Frame {
   readonly node: Node
@@ -121,7 +123,10 @@ function spendForOperand(frame: Frame, value: unknown): void {
     return
   }
   if (!readsOperands.has(node.op)) return
-  meter.spendFor(value)
+  // How many elements a list has is known without reading them. A text is read for it.
+  const isMeasured = (node.op === 'call' || node.op === 'rcall') && node.args[0] === 'size'
+  meter.spendFor(isMeasured && typeof value === 'object' ? null : value)
+  if (node.op === 'call' || node.op === 'rcall') meter.spend(callSteps)
   if (node.op !== 'rcall') return
   const name = node.args[0]
   const perStep = products.get(name)

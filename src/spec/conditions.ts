@@ -5,8 +5,10 @@ import { Meter } from './meter.ts'
 import { plainJson } from './plain-json.ts'
 
 export const longestCondition = 2000
-/** For one expression: some tenths of a second, and at most some 100 MB. */
-export const mostSteps = 3_000_000
+/** For the expressions of one stage: a tenth of a second, roughly, and at most some 100 MB. */
+export const mostSteps = 1_000_000
+/** For all expressions of a job: to parse them takes some tenths of a second. */
+export const longestConditions = 300_000
 
 /** What an expression is for: to choose (`when`), to list (`forEach`), or to make something (`gives`). */
 export type Gives = 'boolean' | 'list' | 'anything'
@@ -39,8 +41,9 @@ export function checkCondition(text: string, gives?: Gives): string | undefined 
   }
 }
 
-/** The stages that an expression looks at: no others need to be known to evaluate it. */
+/** The stages that an expression looks at: no others need to be known to evaluate it. One that is wrong looks at none. */
 export function stagesNamedIn(text: string): string[] {
+  if (checkCondition(text) !== undefined) return []
   const names = stagesIn(cel.parse(text).ast).filter(name => name !== undefined)
   return [...new Set(names)]
 }
@@ -50,6 +53,7 @@ export function evaluate(text: string, scope: Scope, meter = new Meter(mostSteps
   const fault = checkCondition(text)
   if (fault !== undefined) throw new Error(fault)
   try {
+    meter.spend(text.length)
     const value = evaluateMetered(meter, text, { input: scope.input, stages: scope.stages })
     // A list that holds the same list many times becomes as many copies.
     meter.spendFor(value)
@@ -59,14 +63,14 @@ export function evaluate(text: string, scope: Scope, meter = new Meter(mostSteps
   }
 }
 
-export function evaluateWhen(text: string, scope: Scope): boolean {
-  const value = evaluate(text, scope)
+export function evaluateWhen(text: string, scope: Scope, meter?: Meter): boolean {
+  const value = evaluate(text, scope, meter)
   if (typeof value === 'boolean') return value
   throw new Error(`it must give true or false, not ${kindOf(value)}`)
 }
 
-export function evaluateForEach(text: string, scope: Scope): unknown[] {
-  const value = evaluate(text, scope)
+export function evaluateForEach(text: string, scope: Scope, meter?: Meter): unknown[] {
+  const value = evaluate(text, scope, meter)
   if (Array.isArray(value)) return value
   throw new Error(`it must give a list, not ${kindOf(value)}`)
 }
@@ -74,8 +78,8 @@ export function evaluateForEach(text: string, scope: Scope): unknown[] {
 /** Most characters of what is given, as JSON. */
 const longestValue = 10_000_000
 
-export function evaluateGives(text: string, scope: Scope): unknown {
-  const value = evaluate(text, scope)
+export function evaluateGives(text: string, scope: Scope, meter?: Meter): unknown {
+  const value = evaluate(text, scope, meter)
   if (JSON.stringify(value).length <= longestValue) return value
   throw new Error(`it gives more than ${longestValue.toLocaleString('en')} characters`)
 }

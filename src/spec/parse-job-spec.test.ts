@@ -178,3 +178,12 @@ test('files can be taken only from a stage that is before and says where it puts
   const odd = issuesOf(job({ ...first, name: 'first' }, taking('frist')))
   assert.deepEqual(odd, [{ at, why: "no stage is called 'frist'; did you mean 'first'?", didYouMean: 'first' }])
 })
+
+test('conditions that are too long together are refused before any of them is parsed', () => {
+  const long = `input.a == ${'('.repeat(1500)}1`
+  const stages = Array.from({ length: 200 }, (_, index) => ({ name: `s${index}`, task: 't', when: long }))
+  assert.throws(() => parseJobSpec({ name: 'j', stages }), {
+    code: 'SPEC_INVALID',
+    message: /the conditions of all stages have more than 300,000 characters/,
+  })
+})

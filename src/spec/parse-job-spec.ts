@@ -1,6 +1,6 @@
 import { isObject } from '../kernel/check.ts'
 import type { JobPlan } from '../kernel/plan.ts'
-import { checkCondition, stagesNamedIn } from './conditions.ts'
+import { longestConditions, stagesNamedIn } from './conditions.ts'
 import { type Fault, faultsIn, specInvalid } from './faults.ts'
 import { jobField, mostStages } from './fields.ts'
 import { type Graph, graphOf, type Node } from './graph.ts'
@@ -25,6 +25,11 @@ export function parseJobSpec(spec: JobSpec | NamedJob | string, pipelines: Pipel
 }
 
 function faultsInSpec(spec: unknown): Fault[] {
+  // Before anything parses them.
+  if (lengthOfConditions(spec) > longestConditions) {
+    const why = `the conditions of all stages have more than ${longestConditions.toLocaleString('en')} characters`
+    return [{ at: 'stages', why }]
+  }
   const faults = faultsIn(spec, jobField, '')
   if (!isObject(spec)) return faults
   const ofJob = [...faults, ...broken(spec, jobRules, '')]
@@ -51,11 +56,23 @@ function outline({ name, needs, join }: Record<string, unknown>): Node {
   }
 }
 
+const conditions = ['when', 'forEach', 'gives']
+
+function lengthOfConditions(spec: unknown): number {
+  const stages = isObject(spec) && Array.isArray(spec.stages) ? spec.stages : []
+  let length = 0
+  for (const stage of stages) {
+    if (!isObject(stage)) continue
+    for (const field of conditions) length += isText(stage[field]) ? stage[field].length : 0
+  }
+  return length
+}
+
 /** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
-  return ['when', 'forEach', 'gives'].flatMap(field => {
+  return conditions.flatMap(field => {
     const text = stage[field]
-    if (!isText(text) || checkCondition(text) !== undefined) return []
+    if (!isText(text)) return []
     return stagesNamedIn(text)
       .filter(name => !graph.isAbove(index, name))
       .map(name => ({

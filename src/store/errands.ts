@@ -64,23 +64,41 @@ export function tasksAfter(
      order by id limit ${limit}::int`
 }
 
-/** What later stages can read: the outputs of a stage's tasks, in their order; null where there is none. */
-export async function outputsOf(sql: Sql, stageIds: readonly string[]): Promise<Map<string, unknown[]>> {
-  const rows = await sql<{ stageId: string; outputs: unknown[] }>`
-    select s.id as stage_id, coalesce(o.outputs, '[]'::json) as outputs
-      from unnest(${stageIds}::uuid[]) as s (id)
-     cross join lateral (
-             select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
-               from pawl.task t where t.stage_id = any(array[s.id])) as o`
-  return new Map(rows.map(({ stageId, outputs }) => [stageId, outputs]))
+/** What conditions can see of stages, by their ids; null: it is larger than was asked for. */
+export interface Outputs {
+  /** The outputs of tasks, in their order; null where there is none. */
+  readonly outputs: Readonly<Record<string, unknown[]>> | null
+  /** What stages without tasks have given. */
+  readonly values: Readonly<Record<string, unknown>> | null
+  readonly bytes: number
 }
 
-/** What stages without tasks have given. */
-export async function valuesOf(sql: Sql, stageIds: readonly string[]): Promise<Map<string, unknown>> {
-  if (stageIds.length === 0) return new Map()
-  const rows = await sql<{ id: string; value: unknown }>`
-    select id, fan->0 as value from pawl.stage where id = any(${stageIds}::uuid[])`
-  return new Map(rows.map(({ id, value }) => [id, value]))
+/** Reads what stages have put out, if all of it has at most so many bytes. */
+export async function outputsOf(
+  sql: Sql,
+  { tasksOf, valuesOf }: { tasksOf: readonly string[]; valuesOf: readonly string[] },
+  mostBytes: number,
+): Promise<Outputs> {
+  if (tasksOf.length === 0) return { outputs: {}, values: {}, bytes: 0 }
+  const [row] = await sql<Outputs>`
+    with size as materialized (
+      select coalesce((select sum(octet_length(output::text)) from pawl.task
+                        where stage_id = any(${tasksOf}::uuid[])), 0)
+           + coalesce((select sum(octet_length(fan::text)) from pawl.stage
+                        where id = any(${valuesOf}::uuid[])), 0) as bytes
+    )
+    select bytes::float8 as bytes,
+           case when bytes <= ${mostBytes}::bigint then (
+             select coalesce(json_object_agg(s.id, coalesce(o.outputs, '[]'::json)), '{}'::json)
+               from unnest(${tasksOf}::uuid[]) as s (id)
+              cross join lateral (
+                      select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
+                        from pawl.task t where t.stage_id = any(array[s.id])) as o) end as outputs,
+           case when bytes <= ${mostBytes}::bigint then (
+             select coalesce(json_object_agg(id, fan->0), '{}'::json) from pawl.stage
+              where id = any(${valuesOf}::uuid[])) end as values
+      from size`
+  return row!
 }
 
 /** Tasks of a stage that succeeded, with what they were given and gave: what there is to undo. */

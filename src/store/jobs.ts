@@ -16,6 +16,8 @@ export interface JobRow extends JobFacts {
   readonly metadata: Record<string, unknown> | null
   readonly error: { message: string } | null
   readonly hasErrand: boolean
+  /** Steps that its conditions have taken in this round. */
+  readonly conditionSteps: number
   /** The database's clock when it was locked. */
   readonly now: Date
 }
@@ -48,7 +50,7 @@ export interface Approval {
 
 const jobColumns = literal(`
   id, name, state, seq, round, priority, open, plan, visible, begun, ends_as, ends_cause, compensated, correlation_id,
-  traceparent, metadata, error, pawl.clock() as now, exists (select from pawl.errand where job_id = job.id) as has_errand`)
+  traceparent, metadata, error, condition_steps, pawl.clock() as now, exists (select from pawl.errand where job_id = job.id) as has_errand`)
 
 /** Locks the job, which locks its stages too: nobody writes to a stage without its job. */
 export async function lockJob(sql: Sql, id: string): Promise<JobRow | undefined> {

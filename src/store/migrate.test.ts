@@ -119,7 +119,7 @@ test('what a store of an earlier version holds is listed and told as before, aft
   const before = await seen()
   assert.deepEqual([before.jobs, before.troubles[0]!.message], [['three', 'two', 'one'], 'no host #'])
   await sql.script(`
-    alter table pawl.job drop column n;
+    alter table pawl.job drop column n, drop column condition_steps;
     drop index pawl.job_ended;
     alter table pawl.trouble drop column type, drop column lane_id, drop column job_id, drop column stage_id,
       drop column gist, drop column ended_at;

@@ -84,6 +84,7 @@ const jobColumns = {
   metadata: 'jsonb',
   deadline_at: 'timestamptz',
   progress_at: 'timestamptz',
+  condition_steps: 'int',
 }
 const stageColumns = {
   open: 'text',
