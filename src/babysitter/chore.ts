@@ -17,6 +17,7 @@ export async function keepDoing(chore: Chore, context: Context, signal: AbortSig
   while (!signal.aborted) {
     let waitSeconds = chore.everySeconds
     const rung = chore.bell?.(context).rung() ?? new Promise(() => {})
+    const end = context.activities.begin(`chore ${chore.name}`)
     try {
       const did = await chore.run(context)
       if (did.more === true) waitSeconds = 0
@@ -24,6 +25,8 @@ export async function keepDoing(chore: Chore, context: Context, signal: AbortSig
       if (isNews) context.log('chore.done', { chore: chore.name, ...did })
     } catch (error) {
       context.log('chore.failed', { chore: chore.name, error: String(error) })
+    } finally {
+      end()
     }
     // Spread out, so that babysitters started together do not stay in step; but never later than promised.
     const spread = 0.5 + Math.random() / 2

@@ -22,6 +22,8 @@ export interface PawlConfig {
    * `leaseSeconds`. Default 86400: 24 hours.
    */
   readonly jobnikLeaseSeconds?: number
+  /** A server whose event loop is blocked for this long logs and counts it; 0: it is not watched. Default 1. */
+  readonly blockedSeconds?: number
   /** How long a datum is left to a worker of Falconeri, which sends no heartbeats. Default 86400, a day. */
   readonly falconeriLeaseSeconds?: number
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */

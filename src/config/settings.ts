@@ -3,7 +3,7 @@ import { type Field, number, oneOf, text } from '../kernel/check.ts'
 import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/logs.ts'
-import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
+import { blockBound, defaultPort, silentLeaseSeconds } from '../server/options.ts'
 import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 
@@ -81,6 +81,14 @@ export const settings = {
     env: 'PAWL_FALCONERI_LEASE_SECONDS',
     default: silentLeaseSeconds,
     says: 'how long a datum is left to a worker of Falconeri, which sends no heartbeats',
+  },
+  blockedSeconds: {
+    check: blockBound,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_BLOCKED_SECONDS',
+    default: 1,
+    says: 'log and count an event loop that is blocked for this long; 0: do not watch it',
   },
   data: {
     check: text(2000),

@@ -1,6 +1,7 @@
 import type { FileStore } from '../files/file-store.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import type { Sql } from '../store/sql.ts'
+import type { Activities } from './activities.ts'
 import type { Bell } from './bell.ts'
 import type { Turns } from './condition-budget.ts'
 import type { Figures } from './figures.ts'
@@ -19,6 +20,7 @@ export interface Context {
   readonly hints: ClaimHints
   readonly log: Log
   readonly figures: Figures
+  readonly activities: Activities
   /** Resolves if the store accepts writes; else throws the problem, within a second. */
   ready(): Promise<void>
   readonly maxPayloadBytes: number

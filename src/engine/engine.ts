@@ -24,6 +24,7 @@ import { queueDepths } from '../store/read.ts'
 import { reasonsOf } from '../store/reasons.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals } from '../store/stats.ts'
+import { Activities } from './activities.ts'
 import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
 import { Turns } from './condition-budget.ts'
@@ -83,6 +84,7 @@ export async function pawl(options: PawlOptions = {}) {
     hints: claimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
+    activities: new Activities(),
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,

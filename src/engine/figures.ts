@@ -21,11 +21,13 @@ export interface Figures {
   leaseRenewals: number
   /** From sending a statement until its answer; also those that failed. */
   readonly statements: Durations
+  /** How long the event loop was blocked, each time that it was for longer than its bound. */
+  readonly blocked: Durations
   connections(): Connections
 }
 
 export function makeFigures(connections: () => Connections, statements: Durations): Figures {
-  return { claimConflicts: 0, leaseRenewals: 0, statements, connections }
+  return { claimConflicts: 0, leaseRenewals: 0, statements, blocked: makeDurations(), connections }
 }
 
 export function makeDurations(): Durations {

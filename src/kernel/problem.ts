@@ -186,6 +186,11 @@ export const problems = {
     means: 'The server is shutting down, and has not looked at this.',
     hint: 'Send it again: to another server, or when this one is back.',
   },
+  SERVER_BLOCKED: {
+    status: 503,
+    means: 'The server was busy with one computation for so long that it could not answer anybody.',
+    hint: 'Its log says what it was doing, as loop.blocked. It is ready again when this has not happened for 10 seconds.',
+  },
   SERVER_UNREACHABLE: {
     status: 503,
     means: 'The server cannot be reached, or did not answer in time.',

@@ -3,6 +3,7 @@
  * nobody is kept waiting; and the server ends when the last of them has.
  */
 import type { FastifyReply } from 'fastify'
+import type { Activities } from '../engine/activities.ts'
 
 export interface Calls {
   isEnding(): boolean
@@ -12,7 +13,7 @@ export interface Calls {
   end(): Promise<void>
 }
 
-export function openCalls(): Calls {
+export function openCalls(activities: Activities): Calls {
   const open = new Set<AbortController>()
   let whenQuiet: (() => void) | undefined
   let isEnding = false
@@ -23,6 +24,7 @@ export function openCalls(): Calls {
       const hangUp = () => call.abort()
       reply.raw.once('close', hangUp)
       open.add(call)
+      const end = activities.begin(`${reply.request.method} ${reply.request.routeOptions.url ?? ''}`)
       if (isEnding) call.abort()
       try {
         return await work(call.signal)
@@ -30,6 +32,7 @@ export function openCalls(): Calls {
         reply.raw.off('close', hangUp)
         // What was begun for an answer that is over, or that nobody takes, ends too.
         call.abort()
+        end()
         open.delete(call)
         if (open.size === 0) whenQuiet?.()
       }

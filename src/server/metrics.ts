@@ -160,6 +160,12 @@ function ownMetrics(registry: Registry, { figures }: Source['context']) {
     'From sending a statement until its answer. Of this process.',
     () => [{ labels: {}, ...figures.statements }],
   )
+  addHistogram(
+    registry,
+    'pawl_event_loop_blocked_seconds',
+    'How long nobody was answered, each time the event loop was blocked beyond its bound. Of this process.',
+    () => [{ labels: {}, ...figures.blocked }],
+  )
   return () => {
     const now = figures.connections()
     conflicts.reset()

@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly jobnikLeaseSeconds?: number
   /** How long a task is left to a worker of another system that sends no heartbeats. Default: a day. */
   readonly falconeriLeaseSeconds?: number
+  /** An event loop that is blocked for this long is logged and counted; 0: it is not watched. Default 1. */
+  readonly blockedSeconds?: number
   readonly log?: Log
 }
 
@@ -40,6 +42,8 @@ export const dialectList = field({ type: 'array', items: { enum: dialectNames } 
     : `be a list of ${dialectNames.join(', ')}`,
 )
 
+export const blockBound = number({ from: 0, to: 600 })
+
 const fields = {
   host: text(255),
   port: number({ from: 0, to: 65_535, whole: true }),
@@ -51,6 +55,7 @@ const fields = {
   rootDialect: orNull(oneOf(dialectNames)),
   jobnikLeaseSeconds: settingFields.leaseSeconds,
   falconeriLeaseSeconds: settingFields.leaseSeconds,
+  blockedSeconds: blockBound,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -68,6 +73,7 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     rootDialect: options.rootDialect ?? null,
     jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? silentLeaseSeconds,
     falconeriLeaseSeconds: options.falconeriLeaseSeconds ?? silentLeaseSeconds,
+    blockedSeconds: options.blockedSeconds ?? 1,
     log: options.log ?? (() => {}),
   }
 }

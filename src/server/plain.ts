@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Pawl } from '../engine/engine.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import { openApi } from './open-api.ts'
+import type { Watchdog } from './watchdog.ts'
 
 export const plainPaths = ['/openapi.json', '/docs', '/healthz', '/readyz'] as const
 
@@ -15,9 +16,10 @@ export function bindDocs(app: FastifyInstance): void {
   )
 }
 
-export function bindHealth(app: FastifyInstance, engine: Pick<Pawl, 'ready'>): void {
+export function bindHealth(app: FastifyInstance, engine: Pick<Pawl, 'ready'>, watchdog: Watchdog): void {
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async () => {
+    watchdog.check()
     await engine.ready()
     return { ok: true }
   })

@@ -20,6 +20,7 @@ import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
 import { bindDocs, bindHealth } from './plain.ts'
 import { problemHandler, sendProblem } from './problems.ts'
 import { refuseSocket } from './refuse-socket.ts'
+import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
 export interface Server {
   /** Where Pawl's own routes are, with the port that it got. */
@@ -33,35 +34,43 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   const settings = serverSettings(options)
   const { host, port, keysOnly, heartbeatSeconds, log, rootDialect } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
-  const calls = openCalls()
+  const calls = openCalls(engine.context.activities)
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot
   const door = { keyOf: (secret: string) => engine.keyOf(secret), anyKeys: () => engine.anyKeys(), keysOnly }
   const { jobnikLeaseSeconds, falconeriLeaseSeconds } = settings
   const dialectSettings = { jobnikLeaseSeconds, falconeriLeaseSeconds }
+  const { blockedSeconds } = settings
+  const watchdog = blockedSeconds === 0 ? noWatchdog : startWatchdog(engine.context, blockedSeconds)
   const served = { engine, door, calls, sync: engine.merging(), heartbeatSeconds, dialectSettings }
   logRequests(app, log)
-  app.register(async own => bindOwn(app, own, served, root), { prefix: root })
+  app.register(async own => bindOwn(app, own, served, root, watchdog), { prefix: root })
   for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)
   if (rootDialect !== null) {
     bindDialect(app, served, dialects[rootDialect], '', log)
     // Whoever watches over the process looks where it always does.
-    bindHealth(app, engine)
+    bindHealth(app, engine, watchdog)
   }
-  await app.listen({ host, port }).catch(portTaken(host, port))
+  await app.listen({ host, port }).catch(async error => {
+    await watchdog.stop()
+    return portTaken(host, port)(error)
+  })
   return {
     url: urlOf(app.server.address() as AddressInfo) + root,
-    close: () => close(app, calls),
+    async close() {
+      await close(app, calls)
+      await watchdog.stop()
+    },
   }
 }
 
 /** Pawl's own routes. */
-function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, root: string): void {
+function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, root: string, watchdog: Watchdog): void {
   own.setNotFoundHandler(notFound(root))
   bindMetrics(app, own, served.engine, served.door)
   for (const operation of Object.keys(routes) as Operation[]) bind(own, served, operation)
-  bindHealth(own, served.engine)
+  bindHealth(own, served.engine, watchdog)
   bindDocs(own)
   bindMe(own, served.door)
   bindDashboard(own)

@@ -36,6 +36,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'dialectAtRoot',
     'jobnikLeaseSeconds',
     'falconeriLeaseSeconds',
+    'blockedSeconds',
     'data',
     'database',
     'schema',
@@ -51,7 +52,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, blockedSeconds, fileRoots, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
@@ -65,7 +66,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const options = { host, port, keysOnly, log, ...spoken }
+    const options = { host, port, keysOnly, blockedSeconds, log, ...spoken }
     const server = await startServer(engine, options).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
     await using runners = await openRunners(engine, settled, server.url, flags)

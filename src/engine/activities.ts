@@ -1,0 +1,26 @@
+/** Most names that are kept of what has ended, if nobody takes them. */
+const mostKept = 100
+
+/** What this process does at the moment, by name: requests and chores. It tells what may have blocked the event loop. */
+export class Activities {
+  readonly #underWay = new Map<symbol, string>()
+  #ended: string[] = []
+
+  /** Notes that something begins; the answer notes its end. */
+  begin(name: string): () => void {
+    const key = Symbol(name)
+    this.#underWay.set(key, name)
+    return () => {
+      if (!this.#underWay.delete(key)) return
+      this.#ended.push(name)
+      if (this.#ended.length > mostKept) this.#ended.shift()
+    }
+  }
+
+  /** The names of all that was under way at some time since the last call, the latest first. */
+  take(): string[] {
+    const names = [...this.#underWay.values(), ...this.#ended].reverse()
+    this.#ended = []
+    return [...new Set(names)]
+  }
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../../test/harness/eventually.ts'
+import { served } from '../../test/harness/served.ts'
+
+type Facts = Record<string, unknown>
+
+/** Keeps the event loop from turning, as a computation without end would. */
+function blockTheLoop(seconds: number): void {
+  const until = performance.now() + seconds * 1000
+  while (performance.now() < until);
+}
+
+test('a blocked event loop is logged with what blocked it, counted, and told by /readyz', async t => {
+  const logged: Facts[] = []
+  const { engine, request } = await served(t, {
+    engine: { log: (word, facts) => word === 'loop.blocked' && logged.push(facts) },
+    server: { blockedSeconds: 0.3 },
+  })
+  const ready = async () => {
+    const answer = await request('/readyz')
+    return [answer.status, ((await answer.json()) as { code?: string }).code]
+  }
+  const end = engine.context.activities.begin('POST /v1/jobs')
+  // The thread that watches has started when it notices a block.
+  await eventually('a block is logged', async () => {
+    if (logged.length === 0) blockTheLoop(1)
+    return logged.length > 0
+  })
+  end()
+  const { seconds, during, stack, level } = logged[0]! as { [name: string]: unknown; stack: string[] }
+  assert.ok((seconds as number) >= 0.3, `${seconds}`)
+  assert.deepEqual([during, level], [['POST /v1/jobs'], 'error'])
+  assert.ok(
+    stack.some(frame => /^blockTheLoop \(src\/server\/watchdog\.test\.[jt]s:\d+\)$/.test(frame)),
+    stack.join('\n'),
+  )
+  assert.deepEqual(await ready(), [503, 'SERVER_BLOCKED'])
+  const metrics = await (await request('/metrics')).text()
+  assert.match(metrics, /^pawl_event_loop_blocked_seconds_count [1-9]/m)
+})
+
+test('an event loop that turns is not told of', async t => {
+  const logged: string[] = []
+  const { request } = await served(t, {
+    engine: { log: word => logged.push(word) },
+    server: { blockedSeconds: 5 },
+  })
+  assert.equal((await request('/readyz')).status, 200)
+  assert.match(await (await request('/metrics')).text(), /^pawl_event_loop_blocked_seconds_count 0$/m)
+  assert.deepEqual(logged, [])
+})

@@ -1,0 +1,69 @@
+/**
+ * Watches, from a thread of its own, whether the event loop of this thread turns. While it is blocked nobody is answered.
+ * A block beyond the bound is logged with the functions that ran and with all that was under way, counted, and told by
+ * `/readyz` for a while.
+ */
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Context } from '../engine/context.ts'
+import { observe } from '../engine/figures.ts'
+import { Problem } from '../kernel/problem.ts'
+
+/** How often the loop shows that it turns, within the bound. */
+export const beatsPerBound = 10
+/** For this long after a block the server says that it is not ready. */
+const unreadySeconds = 10
+const mostNamed = 10
+
+/** What the thread tells when a block is over. */
+export interface Block {
+  readonly seconds: number
+  /** The functions that ran when it was noticed, the innermost first. */
+  readonly stack: readonly string[]
+}
+
+export interface Watchdog {
+  /** Throws the problem if the loop was blocked a moment ago. */
+  check(): void
+  stop(): Promise<void>
+}
+
+export const noWatchdog: Watchdog = { check() {}, async stop() {} }
+
+export function startWatchdog({ figures, activities, log }: Context, boundSeconds: number): Watchdog {
+  const beats = new Int32Array(new SharedArrayBuffer(4))
+  const beatMs = (boundSeconds * 1000) / beatsPerBound
+  let latestBeat = performance.now()
+  let suspects: string[] = []
+  const beat = setInterval(() => {
+    Atomics.add(beats, 0, 1)
+    const now = performance.now()
+    const during = activities.take()
+    // The thread tells of a block only after the next beat. By then, what blocked the loop has ended.
+    if (now - latestBeat >= boundSeconds * 500) suspects = during
+    latestBeat = now
+  }, beatMs)
+  beat.unref()
+  const thread = new Worker(new URL(`./watchdog-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: { beats, beatMs, boundSeconds },
+  })
+  thread.unref()
+  let latest: { readonly seconds: number; readonly until: number } | undefined
+  thread.on('message', ({ seconds, stack }: Block) => {
+    observe(figures.blocked, seconds)
+    latest = { seconds, until: performance.now() + unreadySeconds * 1000 }
+    log('loop.blocked', { level: 'error', seconds, during: suspects.slice(0, mostNamed), stack })
+  })
+  // Without it the server works as before.
+  thread.on('error', error => log('watchdog.failed', { error: String(error) }))
+  return {
+    check() {
+      if (latest === undefined || performance.now() >= latest.until) return
+      throw new Problem('SERVER_BLOCKED', { seconds: latest.seconds })
+    },
+    async stop() {
+      clearInterval(beat)
+      await thread.terminate()
+    },
+  }
+}
