@@ -19,7 +19,16 @@ import { isFinal } from '../kernel/lifecycle.ts'
 import { isWorthRetry, Problem } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
-import { endListing, keepOn, type Listing, listLater, noteInputs, takeListing, wasListed } from '../store/listings.ts'
+import {
+  endListing,
+  keepOn,
+  type Listing,
+  listLater,
+  noteInputs,
+  stillListing,
+  takeListing,
+  wasListed,
+} from '../store/listings.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
 import { checkedJson } from './check.ts'
@@ -34,33 +43,43 @@ import { workOff } from './work-off.ts'
 const datumsPerBatch = 1000
 /** A place that cannot be reached is asked so often before the stage fails. */
 const mostTries = 6
+/** So many processes may die over the inputs of a stage. The next one would, too. */
+const mostDeaths = 3
+const stillListingSeconds = 15
 
 /** So many stages at once: a long listing must not hold up a short one. */
 const stagesAtOnce = 4
 
 /** Finds inputs until there are none left to find. */
-export async function listInputs(context: Context): Promise<{ listed: number }> {
+export async function listInputs(context: Context, everySeconds = stillListingSeconds): Promise<{ listed: number }> {
   let listed = 0
   const take = () => takeListing(context.sql)
   await workOff(stagesAtOnce, take, async taken => {
-    await listOne(context, taken)
+    await listOne(context, taken, everySeconds)
     listed += 1
   })
   return { listed }
 }
 
-async function listOne(context: Context, listing: Listing): Promise<void> {
+async function listOne(context: Context, listing: Listing, everySeconds: number): Promise<void> {
+  const { stageId, tries } = listing
+  if (listing.error === null && tries > mostDeaths) return failListing(context, listing, diedOverIt)
+  // A listing may go on for long without finding anything.
+  const beat = setInterval(() => void stillListing(context.sql, stageId).catch(() => {}), everySeconds * 1000)
   try {
     await listStage(context, listing)
   } catch (error) {
-    const { stageId, tries } = listing
     const message = error instanceof Error ? error.message : String(error)
     context.log('inputs.failed', { stageId, jobId: listing.jobId, tries, error: message })
     const isHopeless = error instanceof Problem && !isWorthRetry(error)
     if (isHopeless || tries >= mostTries) await failListing(context, listing, message)
     else await listLater(context.sql, stageId, message, 2 ** tries)
+  } finally {
+    clearInterval(beat)
   }
 }
+
+const diedOverIt = `Its inputs could not be found: ${mostDeaths} processes ended while they looked for them.`
 
 async function listStage(context: Context, { stageId, jobId }: Listing): Promise<void> {
   const stages = await readStages(context.sql, jobId)

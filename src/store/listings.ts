@@ -12,7 +12,10 @@ export async function keepListing(sql: Sql, { id, jobId }: { id: string; jobId: 
 export interface Listing {
   readonly stageId: string
   readonly jobId: string
+  /** How often it was taken since it last got on, this time included. */
   readonly tries: number
+  /** What went wrong the last time; null: whoever had it did not come to tell. */
+  readonly error: string | null
 }
 
 /** Takes one; nobody else does for a minute. Should two have it after all, the place where each batch begins tells. */
@@ -22,7 +25,7 @@ export async function takeListing(sql: Sql): Promise<Listing | undefined> {
        set at = pawl.clock() + interval '1 minute', tries = l.tries + 1
       from (select stage_id from pawl.listing where at <= pawl.clock() order by at limit 1 for update skip locked) as due
      where l.stage_id = due.stage_id
-    returning l.stage_id, l.job_id, l.tries`
+    returning l.stage_id, l.job_id, l.tries, l.error`
   return row
 }
 
@@ -30,6 +33,11 @@ export async function takeListing(sql: Sql): Promise<Listing | undefined> {
 export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
   const rows = await sql`select 1 from pawl.listing where job_id = ${jobId}::uuid limit 1`
   return rows.length > 0
+}
+
+/** Whoever has it is still at it. */
+export async function stillListing(sql: Sql, stageId: string): Promise<void> {
+  await sql`update pawl.listing set at = pawl.clock() + interval '1 minute' where stage_id = ${stageId}::uuid`
 }
 
 /** It goes well: whoever has it keeps it, and what went wrong before is forgotten. */

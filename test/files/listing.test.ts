@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { listInputs } from '../../src/engine/listing.ts'
+import { takeListing } from '../../src/store/listings.ts'
+import { eventually, latch } from '../harness/eventually.ts'
 import { claimCommands, doFileChores, folder, putOut, succeed } from '../harness/files.ts'
 import { fresh } from '../harness/fresh.ts'
 
@@ -205,4 +208,57 @@ test('a stage that is added to an open job can take the files of one that was th
     later!.payload.inputs.map(({ uri }) => uri),
     [`${outbox.uri}out`],
   )
+})
+
+test('inputs over which three processes have died fail their stage and are left alone', async t => {
+  const f = await fresh(t)
+  const inbox = await folder(t)
+  await inbox.write({ a: 'A' })
+  const stage = { name: 's', run, inputs: { doc: { uri: inbox.uri } } }
+  const { id } = await f.engine.submit({ name: 'deadly', stages: [stage] })
+  const { id: other } = await f.engine.submit({ name: 'harmless', stages: [stage] })
+  for (let death = 0; death < 3; death++) {
+    // Whoever takes it says nothing more. The other one goes well in between.
+    assert.equal((await takeListing(f.sql))!.jobId, id)
+    if (death === 0) await findInputs.run(f.engine.context)
+    await f.advance(61)
+  }
+  await findInputs.run(f.engine.context)
+  const job = await f.engine.job(id)
+  assert.deepEqual([job.state, job.stages[0]!.cause], ['failed', 'inputs_error'])
+  assert.match(job.stages[0]!.error!.message, /3 processes ended while they looked for them/)
+  assert.equal(await takeListing(f.sql), undefined)
+  assert.equal((await f.engine.job(other)).progress.total, 1)
+})
+
+test('a listing that goes on for long without finding anything is not begun by others meanwhile', async t => {
+  const f = await fresh(t)
+  const inbox = await folder(t)
+  const { id } = await f.engine.submit({
+    name: 'slow',
+    stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } } }],
+  })
+  const looked = latch()
+  const slow = {
+    ...f.engine.context.files,
+    async *list() {
+      await looked.opened
+      yield []
+    },
+  }
+  const listing = listInputs({ ...f.engine.context, files: slow }, 0.02)
+  await eventually(
+    'it has been taken',
+    async () => (await f.sql`select from pawl.listing where tries = 1`).length === 1,
+  )
+  await f.advance(59)
+  await eventually('it is kept', async () => {
+    const rows = await f.sql`select from pawl.listing where at > pawl.clock() + interval '50 seconds'`
+    return rows.length === 1
+  })
+  await f.advance(30)
+  assert.equal(await takeListing(f.sql), undefined)
+  looked.open()
+  await listing
+  assert.equal((await f.engine.job(id)).state, 'succeeded')
 })
