@@ -272,3 +272,12 @@ test('whatever a worker reports, the moves that follow are moves of the table', 
     }
   }
 })
+
+test('an error without a message gets one, and what should be text becomes text', () => {
+  const errorOf = (error: object) => {
+    const report = { outcome: 'failed', error } as Report
+    return ruled(settle(facts(), report, 0)).patch.error
+  }
+  assert.deepEqual(errorOf({ permanent: true }), { permanent: true, message: 'The worker reported failed.' })
+  assert.deepEqual(errorOf({ message: { code: 5 }, stack: 7 }), { message: '{"code":5}', stack: '7' })
+})

@@ -97,8 +97,27 @@ export function settle(facts: TaskFacts, report: Report, random: number): Verdic
   return { ...ending, steps: [{ to: 'running', cause: 'implied' }, ...ending.steps] }
 }
 
+/**
+ * A report is taken whatever its error looks like, for the work is done. So what should be text, and is not, becomes
+ * text; and an error without a message gets one.
+ */
+function errorIn({ error = {}, reason, outcome }: Omit<Report, 'error'> & { error?: Partial<TaskError> }): TaskError {
+  const { message, stack, output } = error
+  return {
+    ...error,
+    message: textOf(message) ?? reason ?? `The worker reported ${outcome}.`,
+    ...('stack' in error && { stack: textOf(stack) ?? '' }),
+    ...('output' in error && { output: textOf(output) ?? '' }),
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 function decideReport(facts: TaskFacts, report: Report, cause: string, random: number): Verdict {
-  const error = report.error ?? { message: report.reason ?? `The worker reported ${report.outcome}.` }
+  const error = errorIn(report)
   const reason = report.reason === undefined ? {} : { reason: report.reason }
   switch (report.outcome) {
     case 'succeeded': {

@@ -1,10 +1,14 @@
-/** Requests made from the OpenAPI document: some as it says, most a little or wholly wrong. */
+/** Requests to our routes and to those of the dialects: some as their schemas say, most a little or wholly wrong. */
 import { randomUUID } from 'node:crypto'
+import { dialects } from '../../src/dialects/all.ts'
 import type { Schema } from '../../src/kernel/check.ts'
+import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import type { Dice } from '../harness/dice.ts'
 
 export interface RandomRequest {
+  /** Undefined: one of our own routes. */
+  readonly dialect?: DialectName
   readonly method: string
   readonly path: string
   readonly headers: Record<string, string>
@@ -18,6 +22,8 @@ interface Parameter {
 }
 
 interface Operation {
+  /** Undefined: one of our own routes. */
+  readonly dialect?: DialectName
   readonly method: string
   readonly path: string
   readonly parameters: readonly Parameter[]
@@ -25,17 +31,31 @@ interface Operation {
 }
 
 const document = openApi()
-const operations: readonly Operation[] = Object.entries(
-  document.paths as Record<string, Record<string, Schema>>,
-).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, { parameters, requestBody }]) => ({
-    method: method.toUpperCase(),
-    path,
-    parameters: parameters as Parameter[],
-    body: (requestBody as { content?: Record<string, { schema: Schema }> } | undefined)?.content?.['application/json']
-      ?.schema,
+const own: readonly Operation[] = Object.entries(document.paths as Record<string, Record<string, Schema>>).flatMap(
+  ([path, methods]) =>
+    Object.entries(methods).map(([method, { parameters = [], requestBody }]) => ({
+      method: method.toUpperCase(),
+      path,
+      parameters: parameters as Parameter[],
+      body: (requestBody as { content?: Record<string, { schema: Schema }> } | undefined)?.content?.['application/json']
+        ?.schema,
+    })),
+)
+
+const ofDialects: readonly Operation[] = dialectNames.flatMap(name =>
+  dialects[name].routes.map(({ method, path, takes }) => ({
+    dialect: name,
+    method,
+    path: `/dialects/${name}${path}`,
+    parameters: ['limit', 'offset', 'state', 'status', 'name', 'job_id', 'cursor'].map(query => ({
+      name: query,
+      in: 'query',
+      schema: {},
+    })),
+    body: takes,
   })),
 )
+const operations = [...own, ...ofDialects]
 
 const odd: readonly unknown[] = [
   null, true, 0, -1, 1.5, 1e308, -1e308, 2 ** 31, 2 ** 53, 1e-320, '', ' ', 'x', '\0', '\ud800', '𝕏', 'a'.repeat(201), '[]',
@@ -56,7 +76,7 @@ const deepest = 20
 export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest {
   const chance = (share: number) => dice.throw() < share
   const one = <T>(items: readonly T[]) => dice.among(items) as T
-  const { method, path, parameters, body } = one(operations)
+  const { dialect, method, path, parameters, body } = one(operations)
   // Large bodies are wrong somewhere unless they are left alone.
   const sloppiness = one([0, 0.01, 0.15])
   let depth = 0
@@ -123,6 +143,7 @@ export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest
   const sent = !hasBody ? undefined : chance(0.1) || body === undefined ? one(oddBodies) : JSON.stringify(value(body))
   const sends = chance(0.03) ? one(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) : method
   return {
+    ...(dialect !== undefined && { dialect }),
     method: sends,
     path: filled + (query.length > 0 ? `?${query.join('&')}` : ''),
     headers: {
