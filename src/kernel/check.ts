@@ -52,10 +52,22 @@ export function number({ from, to, whole = false }: { from: number; to: number; 
   })
 }
 
-export function oneOf(words: readonly unknown[]): Field {
-  return field({ enum: words }, value =>
-    words.includes(value) ? undefined : `be one of ${words.map(word => JSON.stringify(word)).join(', ')}`,
+/** A value from a list of texts, booleans or both. */
+export function oneOf(words: readonly (string | boolean)[]): Field {
+  return field(schemaOfWords(words), value =>
+    words.some(word => word === value) ? undefined : `be one of ${words.map(word => JSON.stringify(word)).join(', ')}`,
   )
+}
+
+/** Every part has a type, and no enum holds booleans: client generators drop operations that have either. */
+function schemaOfWords(words: readonly (string | boolean)[]): Schema {
+  const texts = words.filter(word => typeof word === 'string')
+  const booleans = words.filter(word => typeof word === 'boolean')
+  const parts = [
+    ...(booleans.length > 0 ? [{ type: 'boolean', ...(booleans.length === 1 && { const: booleans[0] }) }] : []),
+    ...(texts.length > 0 ? [{ type: 'string', enum: texts }] : []),
+  ]
+  return parts.length === 1 ? parts[0]! : { anyOf: parts }
 }
 
 export function orNull(other: Field): Field {

@@ -39,7 +39,7 @@ export function listOf(items: Field, most: number): Field {
 /** One of the words, or several of them. */
 export function some(words: readonly string[]): Field {
   const one = oneOf(words)
-  const schema = { anyOf: [{ enum: words }, { type: 'array', items: { enum: words }, maxItems: words.length }] }
+  const schema = { anyOf: [one.schema!, { type: 'array', items: one.schema!, maxItems: words.length }] }
   return field(schema, value => {
     if (!Array.isArray(value)) return one(value)
     return value.map(one).find(fault => fault !== undefined)

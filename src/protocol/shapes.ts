@@ -11,7 +11,7 @@ export const anything = {}
 export const object = { type: 'object' }
 export const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
 export const list = (items: Schema): Schema => ({ type: 'array', items })
-export const words = (...all: readonly string[]): Schema => ({ enum: all })
+export const words = (...all: readonly string[]): Schema => ({ type: 'string', enum: all })
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 
 /** Every field is there; those that are not, are named. */

@@ -57,7 +57,7 @@ const event: Record<keyof EventView, Schema> = {
   traceId: orNull(text),
   epoch: whole,
   payload: object,
-  version: { const: 1 },
+  version: { type: 'integer', const: 1 },
 }
 
 const stage: Record<keyof StageView, Schema> = {

@@ -1,56 +1,49 @@
 /** The OpenAPI document, read off the tables: the routes, the fields of requests, the views, the problems. */
 import { nested, type Schema } from '../kernel/check.ts'
 import { name } from '../kernel/fields.ts'
-import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
 import { spokenBy } from '../protocol/dialects.ts'
+import { problemsOf } from '../protocol/operation-problems.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import { views } from '../protocol/views.ts'
 import { besideName } from '../spec/named-job.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
+import { problemResponses, problemSchema, sharedResponses } from './problem-responses.ts'
+import { servicePaths } from './service-paths.ts'
 import { vocabularyFields } from './vocabulary.ts'
 
+/** Rules between the fields of a job spec are left to job.schema.json: of their `allOf` client generators make `any`. */
 export function openApi(): Schema {
-  const { $schema: _, $defs, ...job } = jobSpecSchema()
-  const { stage, inputs } = $defs as Record<string, Schema>
+  const { $schema: _, $defs, title: _title, allOf: _jobRules, ...job } = jobSpecSchema()
+  const { stage: stageSpec, inputs } = $defs as Record<string, Schema>
+  const { allOf: _stageRules, ...stage } = stageSpec!
   const paths: Record<string, Record<string, Schema>> = {}
   for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
   }
-  paths['/v1/me'] = { get: whoAsks }
   return {
     openapi: '3.1.0',
     info: { title: 'Pawl', version: '1', description: 'A durable job engine.', license: { name: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ key: [] }, {}],
-    paths,
+    tags: [{ name: 'service', description: 'Health, metrics and documentation.' }],
+    paths: { ...paths, ...servicePaths },
     components: {
       schemas: {
         ...views,
         JobSpec: refersInside(job),
         NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
-        StageSpec: refersInside(stage!),
-        AddedStage: refersInside(addedStage(stage!)),
+        StageSpec: refersInside(stage),
+        AddedStage: refersInside(addedStage(stage)),
         InputSpec: refersInside(inputs!),
+        Problem: problemSchema,
       },
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: roleTable() } },
-      responses: { Problem: problemAnswer() },
+      responses: sharedResponses,
     },
   }
-}
-
-/** Not an operation of the engine, which knows no askers. */
-const whoAsks: Schema = {
-  operationId: 'me',
-  summary: 'Who asks, and what its key may do.',
-  tags: ['me'],
-  parameters: [],
-  responses: {
-    200: { description: 'Who asks.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Me' } } } },
-    default: { $ref: '#/components/responses/Problem' },
-  },
 }
 
 function operationOf(operation: Operation, route: Route): Schema {
@@ -67,10 +60,15 @@ function operationOf(operation: Operation, route: Route): Schema {
       [route.status]:
         answer === undefined
           ? { description: 'Done.' }
-          : { description: route.says, content: { 'application/json': { schema: answer } } },
-      default: { $ref: '#/components/responses/Problem' },
+          : { description: route.says, content: contentOf(operation, answer) },
+      ...problemResponses(problemsOf(operation)),
     },
   }
+}
+
+function contentOf(operation: Operation, schema: Schema): Schema {
+  const json = { 'application/json': { schema } }
+  return operation === 'events' ? { ...json, 'text/event-stream': { schema: { type: 'string' } } } : json
 }
 
 function parametersOf(operation: Operation, route: Route, request: Request): Schema[] {
@@ -147,24 +145,6 @@ function refersInside(schema: Schema): Schema {
     .replaceAll('#/$defs/stage', '#/components/schemas/StageSpec')
     .replaceAll('#/$defs/inputs', '#/components/schemas/InputSpec')
   return JSON.parse(text)
-}
-
-function problemAnswer(): Schema {
-  const codes = Object.entries(problems).map(([code, { status, means }]) => `- ${status} \`${code}\`: ${means}`)
-  const schema = {
-    type: 'object',
-    required: ['type', 'title', 'status'],
-    properties: {
-      type: { type: 'string' },
-      title: { type: 'string' },
-      status: { type: 'integer' },
-      detail: { type: 'string' },
-      code: { enum: Object.keys(problems) },
-      hint: { type: 'string' },
-      details: { type: 'object' },
-    },
-  }
-  return { description: codes.join('\n'), content: { 'application/problem+json': { schema } } }
 }
 
 function roleTable(): string {

@@ -36,7 +36,7 @@ export const silentLeaseSeconds = 86_400
 /** Where Pawl's own routes are while a dialect has the place at `/`. */
 export const ownRoot = '/pawl'
 
-export const dialectList = field({ type: 'array', items: { enum: dialectNames } }, value =>
+export const dialectList = field({ type: 'array', items: { type: 'string', enum: dialectNames } }, value =>
   Array.isArray(value) && value.every(item => dialectNames.includes(item))
     ? undefined
     : `be a list of ${dialectNames.join(', ')}`,

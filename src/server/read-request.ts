@@ -66,15 +66,13 @@ function queryOf(fields: Fields, query: Came['query'], operation: string): Recor
   return made
 }
 
-const isFlag = ({ enum: words }: Schema) => Array.isArray(words) && words.includes(true)
-
 function meant(value: string | readonly string[], schema: Schema): unknown {
   const kinds = [schema, ...((schema.anyOf as Schema[] | undefined) ?? [])].map(({ type }) => type)
   const texts = [value].flat().flatMap(text => (kinds.includes('array') ? text.split(',') : [text]))
   if (kinds.includes('array')) return texts
   const [text] = texts as [string]
   if (texts.length > 1) return texts
-  if (isFlag(schema) && (text === 'true' || text === 'false')) return text === 'true'
+  if (kinds.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
   const isNumber = kinds.includes('integer') || kinds.includes('number')
   return isNumber && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text
 }

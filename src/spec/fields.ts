@@ -56,7 +56,7 @@ const toleranceFields = {
 
 /** An object of its own fields, or `true` for all of its defaults. */
 function orTrue(other: Field): Field {
-  const schema = { anyOf: [{ const: true }, other.schema ?? {}] }
+  const schema = { anyOf: [{ type: 'boolean', const: true }, other.schema ?? {}] }
   const check = field(schema, value =>
     value === true ? undefined : isObject(value) ? other(value) : 'be true or an object',
   )

@@ -95,7 +95,7 @@ const kubernetes = nested(
 )
 const withKubernetes = nested({ kubernetes }, ['kubernetes'])
 
-export const runnerField = field({ anyOf: [{ const: 'local' }, withKubernetes.schema!] }, value =>
+export const runnerField = field({ anyOf: [{ type: 'string', const: 'local' }, withKubernetes.schema!] }, value =>
   value === 'local' ? undefined : isObject(value) ? withKubernetes(value) : 'be "local" or { kubernetes: … }',
 )
 
@@ -130,25 +130,21 @@ function inputFault(value: unknown, depth: number): string | undefined {
 
 const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
 
-const several = (kind: 'cross' | 'union') => ({
-  type: 'object',
-  required: [kind],
-  properties: { [kind]: { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } } },
-  additionalProperties: false,
-})
+const several = { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } }
 
-/** What `inputs` may be; how deep, JSON Schema cannot say. */
+/**
+ * What `inputs` may be; how deep, JSON Schema cannot say. A map that refers to itself: client generators read neither a
+ * union that refers to itself nor a map with exceptions. They skip the conditions behind `if`, which make it exact.
+ */
 export const inputSchema = {
-  anyOf: [
-    several('cross'),
-    several('union'),
-    {
-      type: 'object',
-      minProperties: 1,
-      propertyNames: { pattern: folderName.source, not: { enum: ['cross', 'union', 'out'] } },
-      additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] },
-    },
-  ],
+  type: 'object',
+  minProperties: 1,
+  propertyNames: { pattern: folderName.source, not: { const: 'out' } },
+  additionalProperties: { anyOf: [folder.schema!, several] },
+  if: { anyOf: [{ required: ['cross'] }, { required: ['union'] }] },
+  // biome-ignore lint/suspicious/noThenProperty: A keyword of JSON Schema.
+  then: { maxProperties: 1, additionalProperties: several },
+  else: { additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] } },
 }
 
 /** Why no folder of inputs can be called so. */

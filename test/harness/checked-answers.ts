@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { dialects } from '../../src/dialects/all.ts'
-import { type Route, routes } from '../../src/protocol/routes.ts'
+import type { ProblemCode } from '../../src/kernel/problem.ts'
+import { problemsOf } from '../../src/protocol/operation-problems.ts'
+import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
 import { openApi } from '../../src/server/open-api.ts'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
@@ -11,7 +13,8 @@ ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 ajv.addSchema({ ...openApi(), $id: 'pawl' })
 
-const patterns = Object.values(routes).map(({ method, path, status }: Route) => ({
+const patterns = (Object.entries(routes) as [Operation, Route][]).map(([operation, { method, path, status }]) => ({
+  operation,
   method,
   status,
   pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
@@ -38,16 +41,24 @@ async function checkedFetch(to: string | URL | Request, init?: RequestInit): Pro
 
 async function check(method: string, path: string, response: Response): Promise<void> {
   const kind = response.headers.get('content-type') ?? ''
+  const route = patterns.find(one => one.method === method && one.pattern.test(path))
   if (kind.startsWith('application/problem+json')) {
-    return checkAnswer(`${method} ${path}`, problemSchema(), await readJson(response))
+    const problem = (await readJson(response)) as { readonly code?: ProblemCode } | undefined
+    checkAnswer(`${method} ${path}`, problemSchema(), problem)
+    if (route !== undefined && problem?.code !== undefined) checkCode(route.operation, problem.code)
+    return
   }
   if (path.startsWith('/dialects/')) return checkDialect(method, path, response)
-  const route = patterns.find(one => one.method === method && one.pattern.test(path))
   if (route === undefined || kind.startsWith('text/event-stream')) return
   assert.equal(response.status, route.status, `${method} ${path} answers ${response.status}`)
   if (route.status === 204) return
   const schema = ajv.getSchema(`${route.pointer}/content/application~1json/schema`)
   checkAnswer(`${method} ${path}`, schema!, await readJson(response))
+}
+
+function checkCode(operation: Operation, code: ProblemCode): void {
+  const isListed = problemsOf(operation).includes(code)
+  assert.ok(isListed, `${operation} answers ${code}: list it in src/protocol/operation-problems.ts`)
 }
 
 const spoken = Object.values(dialects).flatMap(({ name, routes, faults }) =>
@@ -76,7 +87,7 @@ async function checkDialect(method: string, path: string, response: Response): P
 }
 
 function problemSchema(): ValidateFunction {
-  return ajv.getSchema('pawl#/components/responses/Problem/content/application~1problem+json/schema')!
+  return ajv.getSchema('pawl#/components/schemas/Problem')!
 }
 
 /** A connection that broke is the asker's to see. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { problems } from '../../src/kernel/problem.ts'
+import { problemsOf } from '../../src/protocol/operation-problems.ts'
 import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import { served } from '../harness/served.ts'
@@ -20,6 +21,40 @@ test('the OpenAPI document knows every route', () => {
   const paths = openApi().paths as Record<string, Record<string, { operationId: string }>>
   for (const [operation, { path, method }] of Object.entries(routes) as [Operation, Route][]) {
     assert.equal(paths[path]![method.toLowerCase()]!.operationId, operation)
+  }
+})
+
+test('the OpenAPI document lists the problems of each operation per status', () => {
+  const { paths, components } = openApi() as {
+    paths: Record<string, Record<string, { responses: Record<string, ListedProblems & { $ref?: string }> }>>
+    components: { responses: Record<string, ListedProblems> }
+  }
+  const listed = (path: string, method: string, status: number) => {
+    const response = paths[path]![method]!.responses[status]!
+    return (response.$ref ? components.responses[response.$ref.split('/').at(-1)!]! : response)['x-problem-codes']
+  }
+  assert.deepEqual(listed('/v1/jobs/{id}', 'get', 404), ['JOB_NOT_FOUND'])
+  assert.deepEqual(listed('/v1/jobs/{id}', 'get', 401), ['KEY_MISSING'])
+  assert.deepEqual(listed('/v1/tasks/{id}/heartbeat', 'post', 409), ['LEASE_LOST', 'TASK_BUSY', 'MOVE_REFUSED'])
+  for (const [operation, { path, method }] of Object.entries(routes) as [Operation, Route][]) {
+    for (const code of problemsOf(operation)) {
+      assert.ok(listed(path, method.toLowerCase(), problems[code].status).includes(code), `${operation} ${code}`)
+    }
+  }
+})
+
+interface ListedProblems {
+  readonly 'x-problem-codes': readonly string[]
+}
+
+test('health, readiness and metrics answer as the OpenAPI document says', async t => {
+  const run = await served(t)
+  const paths = openApi().paths as Record<string, { get: { responses: { 200: { content: object } } } }>
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/v1/me']) {
+    const response = await run.request(path)
+    assert.equal(response.status, 200)
+    const [type] = response.headers.get('content-type')!.split(';')
+    assert.ok(type! in paths[path]!.get.responses[200].content, `${path} answers ${type}`)
   }
 })
 
