@@ -11,7 +11,7 @@ import { newId } from '../kernel/id.ts'
 import { Problem, type Refused, willPass } from '../kernel/problem.ts'
 import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../protocol/dead-letters.ts'
 import { controlFields, mostRedriven, redriveFields } from '../protocol/fields.ts'
-import { faultsIn } from '../spec/payload-schema.ts'
+import { faultsIn, payloadMeter } from '../spec/payload-schema.ts'
 import { typesOf } from '../store/read.ts'
 import {
   deadLetterIds,
@@ -25,7 +25,6 @@ import {
 import type { Sql } from '../store/sql.ts'
 import { storeFault } from '../store/store-fault.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
-import { withinMs } from './bounded.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
@@ -77,10 +76,9 @@ export async function redrive(
 
 /** Another payload must fit what the workers of these letters have said that they take. */
 async function checkAgainstTypes(sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
+  const meter = payloadMeter()
   for (const { type, payloadSchema } of await typesOf(sql, ids)) {
-    const checked = payloadSchema && withinMs(500, () => faultsIn(payloadSchema, payload))
-    const issues =
-      payloadSchema === null ? [] : (checked?.result ?? ['a pattern in the schema of this type takes too long'])
+    const issues = payloadSchema === null ? [] : faultsIn(payloadSchema, payload, meter)
     if (issues.length > 0) throw new Problem('PAYLOAD_REFUSED', { at: 'payload', type, issues })
   }
 }

@@ -44,7 +44,8 @@ const mostSchemaBytes = 100_000
 /** JSON text; null: none is wanted any more; undefined: nothing is said of it. */
 function schemaText(schema: TaskTypeRecord['payloadSchema']): string | null | undefined {
   if (schema === undefined || schema === null) return schema
-  const must = faultOf(schema)
+  const text = checkedJson(schema, mostSchemaBytes, 'payloadSchema')
+  const must = faultOf(JSON.parse(text))
   if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'task type', option: 'payloadSchema', must })
-  return checkedJson(schema, mostSchemaBytes, 'payloadSchema')
+  return text
 }

@@ -14,11 +14,21 @@ export function recordOf({ schema, options }: TaskDefinition): TaskTypeRecord {
   const standard = schema?.['~standard'] as Partial<StandardJSONSchemaV1.Props> | undefined
   try {
     const payloadSchema = standard?.jsonSchema?.input({ target: 'draft-2020-12' })
-    return payloadSchema === undefined ? options : { ...options, payloadSchema }
+    return payloadSchema === undefined || looksAround(payloadSchema) ? options : { ...options, payloadSchema }
   } catch {
     // Some of what a schema can check has no JSON Schema.
     return options
   }
+}
+
+/** Whether a schema has patterns that the server refuses, because it matches patterns in linear time. */
+function looksAround(schema: object): boolean {
+  let isFound = false
+  JSON.stringify(schema, (name, value) => {
+    if (name === 'pattern' && typeof value === 'string') isFound ||= /\(\?(?:<?[=!])|\\(?:[1-9]|k<)/.test(value)
+    return value
+  })
+  return isFound
 }
 
 /** What the schema makes of a payload; a problem that lists why, where it refuses it. */

@@ -1,7 +1,7 @@
 /** The language of conditions: CEL, with the numbers of JSON, in bounded work, and with errors for people. */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import { RE2JS } from 're2js'
 import { nearest } from '../kernel/suggest.ts'
+import { compilePattern } from './linear-pattern.ts'
 import { Meter, OutOfSteps } from './meter.ts'
 
 const variables = ['input', 'stages'] as const
@@ -147,48 +147,15 @@ function ownFunction(running: Evaluator, node: Node, scope: unknown): unknown {
   if (node.op === 'rcall' && node.args[0] === 'matches' && node.args[2].length === 1) {
     const text = running.run(node.args[1] as Node, scope)
     const pattern = running.run(node.args[2][0] as Node, scope)
-    return typeof text === 'string' && typeof pattern === 'string' ? matches(text, pattern) : undefined
+    return typeof text === 'string' && typeof pattern === 'string'
+      ? compilePattern(meter, pattern).matches(meter, text)
+      : undefined
   }
   if (node.op === 'call' && node.args[0] === 'duration' && node.args[1].length === 1) {
     const text = running.run(node.args[1][0] as Node, scope)
     if (typeof text === 'string' && text.length > 100) throw new Error('a duration has at most 100 characters')
   }
   return undefined
-}
-
-const longestPattern = 1000
-const largestProgram = 200_000
-
-/** In time linear to the text: a pattern has no backreferences and does not look around. */
-function matches(text: string, pattern: string): boolean {
-  if (pattern.length > longestPattern) throw new Error(`a pattern has at most ${longestPattern} characters`)
-  const size = sizeOf(pattern)
-  if (size > largestProgram) throw new Error('a pattern repeats too much')
-  // Whether the pattern was compiled before must not matter, or the same expression would take now more, now fewer steps.
-  meter.spend(100 + size)
-  const program = compile(pattern)
-  meter.spend(program.programSize() * (1 + text.length / 8))
-  return program.test(text)
-}
-
-/** The size of a pattern once its repetitions are written out, or more: as if each were inside of the others. */
-function sizeOf(pattern: string): number {
-  const repetitions = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)]
-  return repetitions.reduce((size, [, least, most]) => size * Math.max(1, Number(most || least)), pattern.length)
-}
-
-/** A pattern is mostly used for one element of a list after the other. */
-let latest: { readonly pattern: string; readonly program: RE2JS } | undefined
-
-function compile(pattern: string): RE2JS {
-  if (latest?.pattern === pattern) return latest.program
-  try {
-    const program = RE2JS.compile(pattern)
-    latest = { pattern, program }
-    return program
-  } catch (error) {
-    throw new Error(`the pattern ${JSON.stringify(pattern)} is not one of RE2 (${(error as Error).message})`)
-  }
 }
 
 interface CelError {

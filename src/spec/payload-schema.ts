@@ -1,52 +1,38 @@
-/** What a worker says that payloads of a type look like, as JSON Schema; for whoever writes one without that worker. */
-import { type Schema, Validator } from '@cfworker/json-schema'
+/** The JSON Schema that a worker gives for the payloads of a task type, for those who write payloads without that worker. */
+import { evaluate, TooDeep } from './json-schema/evaluate.ts'
+import { schemaFault } from './json-schema/limits.ts'
+import { Meter, OutOfSteps } from './meter.ts'
 
 export type PayloadSchema = Readonly<Record<string, unknown>>
 
-/** Why a payload does not fit; none: it does. Only what is wrong itself is told, not again of all that holds it. */
-export function faultsIn(schema: PayloadSchema, payload: unknown): string[] {
-  const { errors } = new Validator(schema as Schema, '2020-12', false).validate(payload)
-  return errors
-    .filter(({ instanceLocation: at, keyword }) => !(isHolder(keyword) && errors.some(other => isWithin(other, at))))
-    .map(({ instanceLocation, error }) => {
-      const at = instanceLocation.replace(/^#\/?/, '').replaceAll('/', '.')
-      return at === '' ? error : `${at}: ${error}`
-    })
+/** Less than 100 milliseconds. A payload of a megabyte takes about as much with a schema of many keywords and patterns. */
+const mostSteps = 1_000_000
+
+/** The steps that one request may take to check payloads, however many schemas there are. */
+export const payloadMeter = () => new Meter(mostSteps)
+
+/** Why a payload is not valid; none: it is. A schema that cannot be used, such as one that an older version accepted, is a fault too. */
+export function faultsIn(schema: PayloadSchema, payload: unknown, meter = payloadMeter()): string[] {
+  try {
+    const must = schemaFault(meter, schema)
+    if (must !== undefined) return [`the schema of this type cannot be used (${must}); register the type again`]
+    const faults: string[] = []
+    evaluate({ root: schema, meter, patterns: new Map(), path: [], depth: 0, faults }, schema, payload)
+    return faults
+  } catch (error) {
+    if (error instanceof OutOfSteps || error instanceof TooDeep)
+      return [`this payload cannot be checked against the schema of its type: ${error.message}`]
+    throw error
+  }
 }
 
-const isHolder = (keyword: string) => keyword === 'properties' || keyword === 'items' || keyword === 'prefixItems'
-const isWithin = ({ instanceLocation }: { instanceLocation: string }, at: string) =>
-  instanceLocation.startsWith(`${at}/`)
-
-/** Why nothing can be held against this; undefined: it can be used. All of it is looked at, also what a payload may not reach. */
+/** Why payloads cannot be checked against a schema; undefined: they can. All of it is checked, also what no payload reaches. */
 export function faultOf(schema: PayloadSchema): string | undefined {
   try {
-    faultsIn(schema, null)
-    for (const part of partsOf(schema)) checkPart(schema, part)
-    return undefined
+    const fault = schemaFault(payloadMeter(), schema)
+    return fault && `be a JSON Schema: ${fault}`
   } catch (error) {
-    return `be a JSON Schema: ${(error as Error).message}`
+    if (error instanceof OutOfSteps) return `be a simpler JSON Schema: ${error.message}`
+    throw error
   }
-}
-
-function* partsOf(value: unknown): Generator<PayloadSchema> {
-  if (Array.isArray(value)) for (const item of value) yield* partsOf(item)
-  else if (typeof value === 'object' && value !== null) {
-    yield value as PayloadSchema
-    for (const part of Object.values(value)) yield* partsOf(part)
-  }
-}
-
-function checkPart(schema: PayloadSchema, { pattern, patternProperties, $ref }: PayloadSchema): void {
-  if (typeof pattern === 'string') new RegExp(pattern, 'u')
-  if (typeof patternProperties === 'object')
-    for (const key of Object.keys(patternProperties ?? {})) new RegExp(key, 'u')
-  if (typeof $ref === 'string' && !leadsSomewhere(schema, $ref)) throw new Error(`$ref "${$ref}" leads nowhere in it`)
-}
-
-function leadsSomewhere(schema: PayloadSchema, ref: string): boolean {
-  if (!/^#(\/|$)/.test(ref)) return false
-  const keys = ref.slice(2).split('/').filter(Boolean)
-  const names = keys.map(key => decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~'))
-  return names.reduce<unknown>((at, name) => (at as PayloadSchema | undefined)?.[name], schema) !== undefined
 }

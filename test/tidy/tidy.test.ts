@@ -58,7 +58,6 @@ const mayUse: Record<string, readonly string[]> = {
   fastify: ['server'],
   jiti: ['config'],
   yaml: ['spec', 'runners'],
-  '@cfworker/json-schema': ['spec'],
   '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
   re2js: ['files', 'spec'],

@@ -1,0 +1,113 @@
+/**
+ * Checks values against JSON Schema 2020-12 in counted steps. Schemas come from strangers, and a small one can stand for
+ * endless work: references that double at every level, alternatives inside of alternatives, patterns. Libraries for JSON
+ * Schema cannot be stopped, so the keywords are here. Each schema and each keyword costs a step, and a keyword that goes
+ * through a value also costs what the value weighs, so the work ends with the meter's steps.
+ *
+ * A schema must have passed `schemaFault`: its keywords have values of the right form, and its references lead somewhere.
+ */
+import { arrayKeywords } from './array-keywords.ts'
+import { assertions } from './assertions.ts'
+import { objectKeywords } from './object-keywords.ts'
+import { add, apart, type Evaluated, type Keyword, noteSteps, quietly, type Run, refuse } from './run.ts'
+import { referredTo, type Schema } from './schema.ts'
+
+/** Far from the end of the stack, and more than a payload of 100 levels needs with a schema that people wrote. */
+const mostDepth = 1000
+
+export class TooDeep extends Error {
+  constructor() {
+    super(`it applies more than ${mostDepth.toLocaleString('en')} schemas one inside of the other`)
+  }
+}
+
+/** Whether a value is valid under a schema. `evaluated` is given where somebody further out wants to know. */
+export function evaluate(run: Run, schema: Schema, value: unknown, evaluated?: Evaluated): boolean {
+  if (typeof schema === 'boolean') return schema || refuse(run, () => 'False boolean schema.')
+  if (++run.depth > mostDepth) throw new TooDeep()
+  run.meter.spend(1)
+  const wants = Object.hasOwn(schema, 'unevaluatedProperties') || Object.hasOwn(schema, 'unevaluatedItems')
+  const own = wants ? new Set<string | number>() : evaluated
+  let isValid = true
+  for (const name in schema) {
+    run.meter.spend(1)
+    const keyword = keywords.get(name)
+    if (keyword !== undefined && !keyword(run, schema, value, own, evaluate)) isValid = false
+    if (!isValid && run.faults === undefined) break
+  }
+  if (wants && isValid) {
+    isValid = unevaluated(run, schema, value, own!, evaluate)
+    if (isValid) merge(run, own!, evaluated)
+  }
+  run.depth -= 1
+  return isValid
+}
+
+/** After all other keywords of the schema, for it applies to what they have left. */
+const unevaluated: Keyword = (run, schema, value, evaluated, apply) => {
+  const { unevaluatedProperties: rest, unevaluatedItems: items } = schema as Record<string, Schema | undefined>
+  if (typeof value !== 'object' || value === null) return true
+  const inner = Array.isArray(value) ? items : rest
+  if (inner === undefined) return true
+  let isValid = true
+  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    run.meter.spend(noteSteps)
+    if (evaluated!.has(key)) continue
+    evaluated!.add(key)
+    run.path.push(key)
+    if (!apply(run, inner, (value as Record<string | number, unknown>)[key])) isValid = false
+    run.path.pop()
+  }
+  return isValid
+}
+
+function merge(run: Run, from: Evaluated, into: Evaluated | undefined): void {
+  if (into === undefined) return
+  run.meter.spend(from.size * noteSteps)
+  for (const key of from) into.add(key)
+}
+
+/** Applies a schema whose annotations count only if it is valid. */
+function attempt(run: Run, schema: Schema, value: unknown, evaluated: Evaluated | undefined): boolean {
+  run.meter.spend(1)
+  const own = evaluated && new Set<string | number>()
+  const isValid = evaluate(run, schema, value, own)
+  if (isValid && own !== undefined) merge(run, own, evaluated)
+  return isValid
+}
+
+const inPlace: Record<string, Keyword> = {
+  $ref(run, { $ref }, value, evaluated) {
+    return evaluate(run, referredTo(run.root, $ref as string)!, value, evaluated)
+  },
+  allOf(run, { allOf }, value, evaluated) {
+    // Not `every`: all faults are wanted.
+    return (allOf as Schema[]).filter(schema => !evaluate(run, schema, value, evaluated)).length === 0
+  },
+  anyOf(run, { anyOf }, value, evaluated) {
+    const tried = (anyOf as Schema[]).map(schema => apart(run, () => attempt(run, schema, value, evaluated)))
+    if (tried.some(({ isValid }) => isValid)) return true
+    refuse(run, () => 'Instance does not match any subschemas.')
+    for (const { faults } of tried) add(run, faults)
+    return false
+  },
+  oneOf(run, { oneOf }, value, evaluated) {
+    const tried = (oneOf as Schema[]).map(schema => apart(run, () => attempt(run, schema, value, evaluated)))
+    const matches = tried.filter(({ isValid }) => isValid).length
+    if (matches === 1) return true
+    refuse(run, () => `Instance does not match exactly one subschema (${matches} matches).`)
+    for (const { faults } of tried) add(run, faults)
+    return false
+  },
+  not(run, { not }, value) {
+    const isValid = quietly(run, () => evaluate(run, not as Schema, value))
+    return !isValid || refuse(run, () => 'Instance matched "not" schema.')
+  },
+  if(run, schema, value, evaluated) {
+    const isMet = quietly(run, () => attempt(run, schema.if as Schema, value, evaluated))
+    const branch = (isMet ? schema.then : schema.else) as Schema | undefined
+    return branch === undefined || evaluate(run, branch, value, evaluated)
+  },
+}
+
+const keywords = new Map(Object.entries({ ...inPlace, ...assertions, ...objectKeywords, ...arrayKeywords }))

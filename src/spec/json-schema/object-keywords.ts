@@ -1,0 +1,113 @@
+/** The keywords for objects. */
+
+import { matcherOf } from './patterns.ts'
+import { type Apply, type Evaluated, type Keyword, note, type Run, refuse } from './run.ts'
+import { isObject, isTexts, type Schema, type SchemaObject } from './schema.ts'
+
+type Values = Readonly<Record<string, unknown>>
+type Schemas = Readonly<Record<string, Schema>>
+
+/** Applies a keyword to objects only. To other values it does not matter. */
+const forObjects =
+  (keyword: (run: Run, schema: SchemaObject, value: Values, ...rest: Rest) => boolean): Keyword =>
+  (run, schema, value, ...rest) =>
+    !isObject(value) || keyword(run, schema, value, ...rest)
+
+type Rest = [evaluated: Evaluated | undefined, apply: Apply]
+function within(run: Run, name: string, check: () => boolean): boolean {
+  run.path.push(name)
+  const isValid = check()
+  run.path.pop()
+  return isValid
+}
+
+/** Properties that neither `properties` nor `patternProperties` of the same schema is for. */
+function additionalNames(run: Run, { properties, patternProperties }: SchemaObject, value: Values): string[] {
+  const patterns = Object.keys(patternProperties ?? {}).map(pattern => matcherOf(run, pattern))
+  return Object.keys(value).filter(name => {
+    run.meter.spend(1)
+    return !Object.hasOwn((properties as Schemas) ?? {}, name) && !patterns.some(matches => matches(name))
+  })
+}
+
+function checkRequired(run: Run, names: readonly string[], value: Values): boolean {
+  run.meter.spend(names.length)
+  const missing = names.filter(name => !Object.hasOwn(value, name))
+  for (const name of missing) refuse(run, () => `Instance does not have required property "${name}".`)
+  return missing.length === 0
+}
+
+export const objectKeywords: Record<string, Keyword> = {
+  required: forObjects((run, { required }, value) => checkRequired(run, required as string[], value)),
+  minProperties: forObjects((run, { minProperties }, value) => {
+    const names = Object.keys(value)
+    run.meter.spend(names.length / 16)
+    const isValid = names.length >= (minProperties as number)
+    return isValid || refuse(run, () => `Instance does not have at least ${minProperties} properties.`)
+  }),
+  maxProperties: forObjects((run, { maxProperties }, value) => {
+    const names = Object.keys(value)
+    run.meter.spend(names.length / 16)
+    const isValid = names.length <= (maxProperties as number)
+    return isValid || refuse(run, () => `Instance has more than ${maxProperties} properties.`)
+  }),
+  properties: forObjects((run, { properties }, value, evaluated, apply) => {
+    let isValid = true
+    for (const [name, schema] of Object.entries(properties as Schemas)) {
+      run.meter.spend(1)
+      if (!Object.hasOwn(value, name)) continue
+      note(run, evaluated, name)
+      if (!within(run, name, () => apply(run, schema, value[name]))) isValid = false
+    }
+    return isValid
+  }),
+  patternProperties: forObjects((run, { patternProperties }, value, evaluated, apply) => {
+    let isValid = true
+    for (const [pattern, schema] of Object.entries(patternProperties as Schemas)) {
+      const matches = matcherOf(run, pattern)
+      for (const name of Object.keys(value)) {
+        if (!matches(name)) continue
+        note(run, evaluated, name)
+        if (!within(run, name, () => apply(run, schema, value[name]))) isValid = false
+      }
+    }
+    return isValid
+  }),
+  additionalProperties: forObjects((run, schema, value, evaluated, apply) => {
+    let isValid = true
+    for (const name of additionalNames(run, schema, value)) {
+      note(run, evaluated, name)
+      if (within(run, name, () => apply(run, schema.additionalProperties as Schema, value[name]))) continue
+      isValid = false
+    }
+    return isValid
+  }),
+  propertyNames: forObjects((run, { propertyNames }, value, _evaluated, apply) => {
+    let isValid = true
+    for (const name of Object.keys(value)) {
+      if (!within(run, name, () => apply(run, propertyNames as Schema, name))) isValid = false
+    }
+    return isValid
+  }),
+  dependentRequired: forObjects((run, { dependentRequired }, value) => {
+    const groups = Object.entries(dependentRequired as Record<string, string[]>)
+    run.meter.spend(groups.length)
+    const wanted = groups.filter(([name]) => Object.hasOwn(value, name))
+    return wanted.filter(([, names]) => !checkRequired(run, names, value)).length === 0
+  }),
+  dependentSchemas: forObjects((run, { dependentSchemas }, value, evaluated, apply) => {
+    const schemas = Object.entries(dependentSchemas as Schemas)
+    run.meter.spend(schemas.length)
+    const wanted = schemas.filter(([name]) => Object.hasOwn(value, name))
+    return wanted.filter(([, schema]) => !apply(run, schema, value, evaluated)).length === 0
+  }),
+  /** Draft 7: the two above in one. */
+  dependencies: forObjects((run, { dependencies }, value, evaluated, apply) => {
+    const wanted = Object.entries(dependencies as Record<string, Schema | string[]>)
+    run.meter.spend(wanted.length)
+    const isValid = ([name, needs]: [string, Schema | string[]]) =>
+      !Object.hasOwn(value, name) ||
+      (isTexts(needs) ? checkRequired(run, needs, value) : apply(run, needs, value, evaluated))
+    return wanted.filter(one => !isValid(one)).length === 0
+  }),
+}

@@ -1,0 +1,69 @@
+/**
+ * Regular expressions that strangers wrote. RE2 matches them in time linear to the text: it has no backreferences and does
+ * not look around. Compiling and matching are paid for with steps before they begin.
+ */
+import { RE2JS } from 're2js'
+import type { Meter } from './meter.ts'
+
+const longestPattern = 1000
+const largestProgram = 200_000
+
+export interface LinearPattern {
+  /** Whether the pattern matches anywhere in the text. */
+  matches(meter: Meter, text: string): boolean
+}
+
+/** Throws an error that says why, if the pattern cannot be used. It costs the same when the pattern was compiled before. */
+export function compilePattern(meter: Meter, pattern: string): LinearPattern {
+  if (pattern.length > longestPattern) throw new Error(`a pattern has at most ${longestPattern} characters`)
+  const size = sizeOf(pattern)
+  if (size > largestProgram) throw new Error('a pattern repeats too much')
+  meter.spend(100 + size)
+  const program = compile(pattern)
+  return {
+    matches(payer, text) {
+      payer.spend(program.programSize() * (1 + text.length / 8))
+      return program.test(text)
+    },
+  }
+}
+
+const token = /\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|[\s\S]/g
+
+/** At least the size of the pattern once its repetitions are written out. */
+function sizeOf(pattern: string): number {
+  const outer: number[] = []
+  let size = 0
+  let latest = 0
+  for (const [part, least, most] of pattern.matchAll(token)) {
+    if (part === '(') {
+      outer.push(size)
+      size = 0
+    } else if (part === ')') {
+      latest = size + 2
+      size = latest + (outer.pop() ?? 0)
+    } else if (least !== undefined) {
+      const times = Math.max(1, Number(most || least))
+      size += latest * (times - 1)
+      latest *= times
+    } else {
+      latest = part.length
+      size += latest
+    }
+  }
+  return outer.reduce((sum, one) => sum + one, size)
+}
+
+/** A pattern is mostly used for one element of a list after the other. */
+let latest: { readonly pattern: string; readonly program: RE2JS } | undefined
+
+function compile(pattern: string): RE2JS {
+  if (latest?.pattern === pattern) return latest.program
+  try {
+    const program = RE2JS.compile(pattern)
+    latest = { pattern, program }
+    return program
+  } catch (error) {
+    throw new Error(`the pattern ${JSON.stringify(pattern)} is not one of RE2 (${(error as Error).message})`)
+  }
+}

@@ -1,0 +1,38 @@
+/** Task types come with JSON Schemas that strangers wrote. None of them may keep the server from answering others. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { doublingSchema } from '../harness/doubling-schema.ts'
+import { healthyWhile } from '../harness/healthy-while.ts'
+import { served } from '../harness/served.ts'
+
+const limits = { timeout: 60_000 }
+/** Processor time. The work takes well under 100 milliseconds; the rest is for what else a turn may hold. */
+const longestTurn = 1000
+
+test('a small schema that stands for endless work is refused, and others are answered meanwhile', limits, async t => {
+  const run = await served(t)
+  for (const payloadSchema of [doublingSchema(40), { $defs: { a: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }]) {
+    const { answer, longestTurnMs } = await healthyWhile(run.server, () =>
+      run.request('/v1/task-types/x', { method: 'PUT', json: { payloadSchema } }),
+    )
+    const { code } = (await answer.json()) as { code: string }
+    assert.deepEqual([answer.status, code], [400, 'OPTION_INVALID'])
+    assert.ok(longestTurnMs < longestTurn, `a turn took ${longestTurnMs} ms`)
+  }
+})
+
+test('a payload that takes too long to check is refused, and others are answered meanwhile', limits, async t => {
+  const run = await served(t)
+  const { id } = await run.engine.enqueue('x', 1)
+  await run.engine.deadLetter(id, { reasonCode: 'parse_error' })
+  const inner = { properties: { a: { $ref: '#' } } }
+  await run.engine.putTaskType('x', { payloadSchema: { anyOf: [{ ...inner, required: ['b'] }, inner] } })
+  const payload = JSON.parse(`${'{"a":'.repeat(90)}{}${'}'.repeat(90)}`)
+  const { answer, longestTurnMs } = await healthyWhile(run.server, () =>
+    run.request('/v1/dead-letters/redrive', { method: 'POST', json: { ids: [id], payload } }),
+  )
+  const { code, details } = (await answer.json()) as { code: string; details: { issues: string[] } }
+  assert.deepEqual([answer.status, code], [422, 'PAYLOAD_REFUSED'])
+  assert.match(details.issues.join(), /more than 1,000,000 steps/)
+  assert.ok(longestTurnMs < longestTurn, `a turn took ${longestTurnMs} ms`)
+})
