@@ -1,15 +1,29 @@
 import type { Settled } from '../config/resolve.ts'
-import type { KubernetesSettings } from '../runners/settings.ts'
+import type { PodRules } from '../kernel/pod-rules.ts'
+import { type KubernetesSettings, usual } from '../runners/settings.ts'
 
 /** What the settings say of Kubernetes; the rest is the runner's own default. */
-export function kubernetesOf({ values }: Settled): KubernetesSettings {
-  const { k8sNamespace, k8sUrl, k8sImage, k8sKeySecret } = values
+export function kubernetesOf(settled: Settled): KubernetesSettings {
+  const { k8sNamespace, k8sUrl, k8sImage, k8sKeySecret } = settled.values
   return {
+    allow: podRulesOf(settled),
     ...(k8sNamespace !== undefined && { namespace: k8sNamespace }),
     ...(k8sUrl !== undefined && { serverUrl: k8sUrl }),
     ...(k8sImage !== undefined && { pawlImage: k8sImage === 'none' ? null : k8sImage }),
     ...(k8sKeySecret !== undefined && {
       keySecret: k8sKeySecret === 'none' ? null : { secret: k8sKeySecret, key: 'key' },
     }),
+  }
+}
+
+/** Pawl's own image and the namespace of stages are always allowed: the server chose them. */
+export function podRulesOf({ values }: Settled): PodRules {
+  const { k8sImage = usual.pawlImage, k8sNamespace } = values
+  const { k8sImages = [], k8sNamespaces = [], k8sSecrets = [], k8sServiceAccounts = [] } = values
+  return {
+    images: [...(k8sImage === 'none' ? [] : [k8sImage]), ...k8sImages],
+    namespaces: [...(k8sNamespace === undefined ? [] : [k8sNamespace]), ...k8sNamespaces],
+    secrets: k8sSecrets,
+    serviceAccounts: k8sServiceAccounts,
   }
 }

@@ -1,6 +1,7 @@
 /** Checks for the values of settings. */
 import { field, isObject, text } from '../kernel/check.ts'
 import { name } from '../kernel/fields.ts'
+import { imagePattern } from '../kernel/pod-rules.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
 import { dialectList } from '../server/options.ts'
 
@@ -16,6 +17,16 @@ export const queues = field({ type: 'array' }, value =>
 
 export const folders = field({ type: 'array' }, value =>
   Array.isArray(value) && value.every(item => text(2000)(item) === undefined) ? undefined : 'be a list of folders',
+)
+
+export const names = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.every(item => text(253)(item) === undefined) ? undefined : 'be a list of names',
+)
+
+export const images = field({ type: 'array' }, value =>
+  Array.isArray(value) && value.every(item => text(500)(item) === undefined && imagePattern.test(item))
+    ? undefined
+    : 'be a list of images, each exact or ending in /*, :* or @*, or * for all',
 )
 
 export const dialectsOrNone = field({ type: 'array' }, value =>

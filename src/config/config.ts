@@ -68,6 +68,17 @@ export interface PawlConfig {
   readonly k8sImage?: string
   /** The Secret whose `key` they show to the server; "none": it asks for none. */
   readonly k8sKeySecret?: string
+  /**
+   * Images that stages may run in: each exact, or with a final `*` after `/`, `:` or `@`; `*` allows all. Default: only
+   * `k8sImage`, which is always allowed.
+   */
+  readonly k8sImages?: readonly string[]
+  /** Namespaces that stages may name. Default: only `k8sNamespace`, which is always allowed. */
+  readonly k8sNamespaces?: readonly string[]
+  /** Secrets of Kubernetes that stages may use. Default: none. */
+  readonly k8sSecrets?: readonly string[]
+  /** Service accounts that stages may run as. Default: none. */
+  readonly k8sServiceAccounts?: readonly string[]
   /** How `pawl up` and `pawl worker` log, on the standard error. Default: pretty on a terminal, else json. */
   readonly log?: 'pretty' | 'json'
   /** The least that they log. Default warn. */

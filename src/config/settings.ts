@@ -6,6 +6,7 @@ import { logLevels } from '../protocol/logs.ts'
 import { blockBound, defaultPort, silentLeaseSeconds } from '../server/options.ts'
 import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
+import { kubernetesSettings } from './kubernetes-settings.ts'
 
 export interface Setting {
   readonly check: Field
@@ -210,41 +211,7 @@ export const settings = {
     default: 30,
     says: 'how long a stop waits for running handlers',
   },
-  kubernetes: {
-    check: oneOf([true, false]),
-    kind: 'switch',
-    env: 'PAWL_KUBERNETES',
-    default: false,
-    says: 'start the workers of stages with a Kubernetes runner as Kubernetes Jobs',
-  },
-  k8sNamespace: {
-    check: text(63),
-    kind: 'text',
-    value: 'NAME',
-    env: 'PAWL_K8S_NAMESPACE',
-    says: 'where stages run in Kubernetes; default: the namespace of the server, or the kubeconfig’s',
-  },
-  k8sUrl: {
-    check: serverUrl,
-    kind: 'text',
-    value: 'URL',
-    env: 'PAWL_K8S_URL',
-    says: 'where workers in Kubernetes find the server; default: the Service of deploy/',
-  },
-  k8sImage: {
-    check: text(500),
-    kind: 'text',
-    value: 'IMAGE',
-    env: 'PAWL_K8S_IMAGE',
-    says: 'the image of Pawl that they are made from; none: every stage’s image has its own pawl',
-  },
-  k8sKeySecret: {
-    check: text(253),
-    kind: 'text',
-    value: 'NAME',
-    env: 'PAWL_K8S_KEY_SECRET',
-    says: 'the Secret whose "key" they show to the server; none: it asks for none',
-  },
+  ...kubernetesSettings,
   log: {
     check: oneOf(['pretty', 'json']),
     kind: 'text',

@@ -1,4 +1,5 @@
 import type { FileStore } from '../files/file-store.ts'
+import type { PodRules } from '../kernel/pod-rules.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Activities } from './activities.ts'
@@ -29,6 +30,8 @@ export interface Context {
   readonly files: FileStore
   /** Folders of this machine, as URIs, that jobs may name; undefined: any. */
   readonly fileRoots: readonly string[] | undefined
+  /** Limits on the pods of stages; undefined: this process starts none. */
+  readonly podRules: PodRules | undefined
   /** Specs that jobs may be submitted by the names of. */
   readonly pipelines: Pipelines
   /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */

@@ -90,6 +90,7 @@ export async function pawl(options: PawlOptions = {}) {
     lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
     files: openFiles(options.files),
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    podRules: options.podRules,
     pipelines,
     fileBell: makeBell(),
     conditionTurns: new Turns(ending.signal),

@@ -1,8 +1,9 @@
-/** Which files jobs may name, looked at before anything of a job is written. */
+/** Which files jobs may name, and what their pods may have, looked at before anything of a job is written. */
 import { checkInputs } from '../files/check-inputs.ts'
 import { checkFolder, pathIn } from '../files/uri.ts'
 import { leavesOf } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
+import { checkPodRules } from '../kernel/pod-rules.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Context } from './context.ts'
 
@@ -12,6 +13,10 @@ import type { Context } from './context.ts'
  */
 export function checkFiles(context: Context, { name, files }: StagePlan): void {
   if (files === undefined) return
+  const { podRules } = context
+  if (files.runner?.kind === 'kubernetes' && podRules !== undefined) {
+    checkPodRules(podRules, name, files.run, files.runner)
+  }
   if (files.inputs !== null) checkInputs(files.inputs)
   const leaves = files.inputs === null ? [] : leavesOf(files.inputs)
   const folders = [...leaves.flatMap(({ from }) => ('uri' in from ? [from.uri] : [])), files.outputs]

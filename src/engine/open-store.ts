@@ -1,5 +1,6 @@
 import type { FilesOptions } from '../files/files.ts'
 import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../kernel/fields.ts'
+import type { PodRules } from '../kernel/pod-rules.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/caller.ts'
 import { openEmbedded } from '../store/embedded.ts'
@@ -54,6 +55,8 @@ export interface PawlOptions {
   readonly files?: FilesOptions
   /** Folders of this machine that jobs may name. Default: any. */
   readonly fileRoots?: readonly string[]
+  /** What stages may ask for in their Kubernetes pods, checked when a job is submitted. Default: anything. */
+  readonly podRules?: PodRules
   /** Specs by name, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
   readonly pipelines?: Readonly<Record<string, JobSpec | string>>
   readonly log?: Log
@@ -74,6 +77,7 @@ export const optionFields = {
   files: object,
   fileRoots: (value: unknown) =>
     Array.isArray(value) && value.every(root => typeof root === 'string') ? undefined : 'be a list of folders',
+  podRules: object,
   pipelines: object,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }

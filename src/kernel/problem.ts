@@ -1,4 +1,5 @@
 import { fileProblems } from './file-problems.ts'
+import { kubernetesProblems } from './kubernetes-problems.ts'
 import { storeProblems } from './store-problems.ts'
 
 /**
@@ -196,21 +197,7 @@ export const problems = {
     means: 'The server cannot be reached, or did not answer in time.',
     hint: 'Is it running? `pawl up` starts one; --server or PAWL_SERVER says where it is.',
   },
-  KUBERNETES_CLIENT_MISSING: {
-    status: 409,
-    means: 'Stages are to run in Kubernetes, but its client is not installed.',
-    hint: 'Install it beside Pawl: npm install @kubernetes/client-node.',
-  },
-  KUBERNETES_UNREACHABLE: {
-    status: 503,
-    means: 'The Kubernetes API cannot be reached, or did not answer as it should.',
-    hint: 'Nothing is concluded from that; it is asked again.',
-  },
-  KUBERNETES_REFUSED: {
-    status: 409,
-    means: 'Kubernetes does not allow this.',
-    hint: 'The details hold its words: look at the Role (deploy/base/rbac.yaml), the quota and the manifest.',
-  },
+  ...kubernetesProblems,
   COMMAND_INVALID: {
     status: 400,
     means: 'The command makes no sense as it was typed.',

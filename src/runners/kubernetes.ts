@@ -1,5 +1,6 @@
 /** The runner that starts a stage's workers as a Kubernetes Job. It keeps nothing: all it knows, the cluster does. */
 import type { V1Job, V1Pod } from '@kubernetes/client-node'
+import { checkPodRules } from '../kernel/pod-rules.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type KubernetesApi, openKubernetesApi, statusOf } from './kubernetes-api.ts'
 import { manifestOf } from './manifest.ts'
@@ -67,7 +68,9 @@ async function inTurn<Item, Done, Failed>(
 
 /** Whoever is second, another server or this one after a lost answer, is told that the Job is there. */
 async function make(api: KubernetesApi, settings: SettledKubernetes, stage: StageToRun): Promise<Ensured> {
-  const { stageId, runner } = stage
+  const { stageId, runner, run, stageName } = stage
+  // Again: the stage may have been stored before the rules were set, or by a server with other rules.
+  checkPodRules(settings.allow, stageName, run, runner)
   await api.createJob(runner.namespace ?? api.namespace, manifestOf(stage, settings)).catch(unless(409))
   return { stageId }
 }

@@ -139,7 +139,7 @@ spec:
                 fieldRef:
                   fieldPath: metadata.name
             - name: PAWL_SERVER
-              value: http://pawl:7295
+              value: http://pawl.pawl:7295
             - name: PAWL_KEY
               valueFrom:
                 secretKeyRef:

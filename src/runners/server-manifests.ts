@@ -2,18 +2,24 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 
-/** What deploy/base puts into a cluster, as it is written: what `kubectl kustomize deploy/base` would make of it. */
+/** What deploy/ puts into a cluster, as it is written: what `kubectl kustomize deploy` would make of it. */
 export function serverManifests(): { readonly text: string; readonly items: readonly object[] } {
-  const folder = findDeploy(import.meta.dirname)
-  const { resources } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] }
-  const text = resources.map(name => readFileSync(join(folder, name), 'utf8')).join('---\n')
+  const text = resourcesOf(findDeploy(import.meta.dirname))
+    .map(file => readFileSync(file, 'utf8'))
+    .join('---\n')
   return { text, items: parseAllDocuments(text).map(document => document.toJS() as object) }
+}
+
+/** The files of a kustomization; one of its resources may be a folder with a kustomization of its own. */
+function resourcesOf(folder: string): string[] {
+  const { resources } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[] }
+  return resources.flatMap(name => (name.endsWith('.yaml') ? [join(folder, name)] : resourcesOf(join(folder, name))))
 }
 
 /** In the package as in a clone it lies beside the compiled code, some folders up. */
 function findDeploy(from: string): string {
-  const folder = join(from, 'deploy/base')
+  const folder = join(from, 'deploy')
   if (existsSync(join(folder, 'kustomization.yaml'))) return folder
-  if (dirname(from) === from) throw new Error('deploy/base is missing from the package')
+  if (dirname(from) === from) throw new Error('deploy is missing from the package')
   return findDeploy(dirname(from))
 }

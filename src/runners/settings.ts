@@ -1,6 +1,7 @@
 /** What the Kubernetes runner must be told, once, where the server starts. */
-import { checkOptions, type Fields, field, nested, number, text } from '../kernel/check.ts'
+import { checkOptions, type Fields, field, nested, number, object, text } from '../kernel/check.ts'
 import { serverUrl } from '../kernel/fields.ts'
+import { noPodRules, type PodRules } from '../kernel/pod-rules.ts'
 
 export interface KubernetesSettings {
   /** Where pods find the server. Default: the Service of deploy/. */
@@ -22,6 +23,8 @@ export interface KubernetesSettings {
   readonly requestSeconds?: number
   /** How much is asked for at once in a list. Default 500. */
   readonly pageSize?: number
+  /** What stages may ask for in their pods. Default: nothing, no image either. */
+  readonly allow?: PodRules
 }
 
 export interface ManifestSettings {
@@ -35,12 +38,13 @@ export interface ManifestSettings {
 
 /** What deploy/ names so; a test holds that they agree. */
 export const usual = {
-  serverUrl: 'http://pawl:7295',
+  serverUrl: 'http://pawl.pawl:7295',
   pawlImage: 'pawl:0.1.0',
   keySecret: { secret: 'pawl-worker-key', key: 'key' },
   instance: 'pawl',
   requestSeconds: 15,
   pageSize: 500,
+  allow: noPodRules,
 } as const
 
 /** What names of namespaces, and labels, may be made of. */
@@ -62,10 +66,11 @@ const fields = {
   kubeconfig: text(4000),
   requestSeconds: number({ from: 0.001, to: 600 }),
   pageSize: number({ from: 1, to: 10_000, whole: true }),
+  allow: object,
 } satisfies Fields
 
 export type SettledKubernetes = KubernetesSettings &
-  ManifestSettings & { readonly requestSeconds: number; readonly pageSize: number }
+  ManifestSettings & { readonly requestSeconds: number; readonly pageSize: number; readonly allow: PodRules }
 
 export function settleKubernetes(given: KubernetesSettings): SettledKubernetes {
   checkOptions(given, fields, 'kubernetes')

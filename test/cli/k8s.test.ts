@@ -18,6 +18,8 @@ test(
     assert.deepEqual(printed.map(({ kind }) => kind).sort(), [
       'Deployment',
       'Namespace',
+      'Namespace',
+      'NetworkPolicy',
       'NetworkPolicy',
       'Role',
       'RoleBinding',

@@ -28,7 +28,7 @@ const read = (name: string): Manifest[] =>
   })
 const files = (readdirSync(deploy, { recursive: true }) as string[]).filter(name => name.endsWith('.yaml'))
 const isList = (name: string) => name.endsWith('kustomization.yaml')
-const base = files.filter(name => name.startsWith('base/') && !isList(name)).flatMap(read)
+const base = files.filter(name => /^(base|stages)\//.test(name) && !isList(name)).flatMap(read)
 const [firstKeys] = read('first-keys.yaml')
 const one = (kind: string, name: string): Manifest =>
   base.find(manifest => manifest.kind === kind && manifest.metadata.name === name) ?? assert.fail(`no ${kind} ${name}`)
@@ -47,7 +47,8 @@ test('what a kustomization lists is there, and what is there is listed', () => {
     const { resources = [], patches = [] } = read(name)[0] as { resources?: string[]; patches?: { path: string }[] }
     const listed = [...resources, ...patches.map(({ path }) => path)]
     for (const entry of listed) assert.ok(existsSync(join(folder, entry)), `${name}: ${entry}`)
-    const beside = readdirSync(folder).filter(entry => !isList(entry))
+    const others = ['README.md', 'Dockerfile', 'first-keys.yaml', 'overlays']
+    const beside = readdirSync(folder).filter(entry => !isList(entry) && !others.includes(entry))
     assert.deepEqual(listed.filter(entry => !entry.startsWith('..')).sort(), beside.sort())
   }
 })
@@ -89,12 +90,23 @@ test('the server in deploy/ is told to start the workers of stages in Kubernetes
   assert.equal(values.kubernetes, true)
 })
 
+test('stages run in a namespace of their own, which holds no Secret of the server, and only there has the server rights', () => {
+  const [{ env }] = server.spec.containers
+  const stages = env.find(({ name }: Manifest) => name === 'PAWL_K8S_NAMESPACE').value
+  assert.ok(one('Namespace', stages))
+  assert.notEqual(stages, one('Deployment', 'pawl').metadata.namespace)
+  const inStages = base.filter(({ metadata }) => metadata.namespace === stages).map(({ kind }) => kind)
+  assert.deepEqual(inStages.toSorted(), ['NetworkPolicy', 'Role', 'RoleBinding'])
+  const roles = base.filter(({ kind }) => /Role/.test(kind))
+  assert.deepEqual(new Set(roles.map(({ metadata }) => metadata.namespace)), new Set([stages]))
+})
+
 test('everything in deploy/ speaks of the same image, the one that workers are made from', () => {
   const [{ image, env }] = server.spec.containers
   const ofKeys = [...firstKeys.spec.initContainers, ...firstKeys.spec.containers].map(container => container.image)
   const told = env.find(({ name }: { name: string }) => name === 'PAWL_K8S_IMAGE').value
   assert.deepEqual(new Set([image, told, usual.pawlImage, ...ofKeys]), new Set([`pawl:${version}`]))
-  const [{ images }] = read('overlays/example/kustomization.yaml')
+  const [{ images }] = read('overlays/example/server/kustomization.yaml')
   assert.deepEqual([images[0].name, images[0].newTag], ['pawl', version])
   assert.match(readFileSync(join(deploy, 'Dockerfile'), 'utf8'), new RegExp(`-t pawl:${version} `))
 })
@@ -107,7 +119,7 @@ test('the port that the server listens on is the one that is probed, served and 
   assert.deepEqual([service.port, service.targetPort, value('PORT')], [defaultPort, 'http', String(defaultPort)])
   assert.deepEqual(
     [value('PAWL_K8S_URL'), usual.serverUrl],
-    [`http://pawl:${defaultPort}`, `http://pawl:${defaultPort}`],
+    [`http://pawl.pawl:${defaultPort}`, `http://pawl.pawl:${defaultPort}`],
   )
   assert.deepEqual(
     [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => [httpGet.path, httpGet.port]),

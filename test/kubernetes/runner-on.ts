@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { stringify } from 'yaml'
 import { newId } from '../../src/kernel/id.ts'
+import type { PodRules } from '../../src/kernel/pod-rules.ts'
 import { type KubernetesRunner, openKubernetesRunner } from '../../src/runners/kubernetes.ts'
 import type { StageToRun } from '../../src/runners/runner.ts'
 import type { KubernetesSettings } from '../../src/runners/settings.ts'
@@ -26,8 +27,16 @@ export function kubeconfigFor(t: TestContext, url: string, shown = token): strin
   return file
 }
 
+/** What the stages of the tests ask for. */
+export const allow: PodRules = {
+  images: ['*'],
+  namespaces: ['pawl', 'other', 'nowhere', 'n1', 'n2'],
+  secrets: ['mine'],
+  serviceAccounts: [],
+}
+
 export function runnerOn(t: TestContext, url: string, more: KubernetesSettings = {}): Promise<KubernetesRunner> {
-  return openKubernetesRunner({ kubeconfig: kubeconfigFor(t, url), ...more })
+  return openKubernetesRunner({ kubeconfig: kubeconfigFor(t, url), allow, ...more })
 }
 
 /** A stage of its own, with one worker in Kubernetes. */

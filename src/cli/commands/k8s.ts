@@ -14,7 +14,7 @@ export const k8sRender = command({
   more: `${specHelp}
 
 It asks no cluster and no server. Ids are placeholders: a stage has its own when it runs.
-The manifests of --server are those of deploy/base; kustomize makes them yours.`,
+The manifests of --server are those of deploy/; kustomize makes them yours.`,
   takes: { 'spec?': 'the file of the job' },
   flags: { server: { kind: 'switch', says: 'print the manifests of the server and its PostgreSQL' } },
   settings: ['k8sNamespace', 'k8sUrl', 'k8sImage', 'k8sKeySecret'],

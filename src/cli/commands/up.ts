@@ -8,6 +8,7 @@ import { isLoopback } from '../../server/admit.ts'
 import { ownRoot } from '../../server/options.ts'
 import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
+import { podRulesOf } from '../kubernetes-settings.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
 import { pipelinesOf } from '../pipelines.ts'
@@ -49,6 +50,10 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'k8sUrl',
     'k8sImage',
     'k8sKeySecret',
+    'k8sImages',
+    'k8sNamespaces',
+    'k8sSecrets',
+    'k8sServiceAccounts',
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
@@ -63,6 +68,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...store,
       ...(await pipelinesOf(settled)),
       log,
+      // A server that starts no pods leaves the check to those that do.
+      ...(settled.values.kubernetes === true && { podRules: podRulesOf(settled) }),
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
