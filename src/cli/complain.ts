@@ -1,4 +1,5 @@
 /** What went wrong, in words for people, and the exit code that scripts go by. */
+import { maskKeys } from '../kernel/mask-keys.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import { type Line, styled } from './line.ts'
 
@@ -14,9 +15,10 @@ export function exitCodeOf(error: unknown): number {
   return status === 400 || status === 422 ? exitCodes.usage : exitCodes.bad
 }
 
+/** Keys and passwords are hidden: what a command prints often ends up in a log. */
 export function complaint(error: unknown): Line[] {
-  if (!(error instanceof Problem)) return bug(error).map(line => ['', line])
-  const [first = '', ...rest] = wordsOf(error)
+  if (!(error instanceof Problem)) return bug(error).map(line => ['', maskKeys(line)])
+  const [first = '', ...rest] = wordsOf(error).map(maskKeys)
   return [[styled('red', 'pawl: '), first], ...rest.map(line => `  ${line}`)]
 }
 

@@ -69,3 +69,17 @@ test('only what matters enough is told, and the facts may say how much it matter
     ],
   )
 })
+
+test('a log never holds a key, a password or an Authorization header', () => {
+  const key = `pawl_${'k'.repeat(43)}`
+  const facts = {
+    error: new Error(`connect postgres://ada:sesame@db/pawl: refused ${key}`),
+    headers: { authorization: `Bearer ${key}`, Authorization: 'Basic c2VzYW1lOnNlc2FtZQ==' },
+  }
+  for (const format of ['json', 'pretty'] as const) {
+    const text = logged({ format }, log => log('http.bug', facts))
+    assert.match(text, /http\.bug/)
+    assert.doesNotMatch(text, /kkkk|sesame|c2Vz/)
+  }
+  assert.equal(JSON.parse(logged({}, log => log('http.bug', facts))).word, 'http.bug')
+})

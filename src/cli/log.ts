@@ -2,6 +2,7 @@
 import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { telling, writeJson } from '../kernel/json.ts'
+import { maskKeys } from '../kernel/mask-keys.ts'
 import type { LogLevel } from '../protocol/logs.ts'
 
 export interface LogOptions {
@@ -23,7 +24,7 @@ const words: [pattern: RegExp, level: LogLevel][] = [
   [/^(chore\.done|http\.request)$/, 'debug'],
 ]
 
-/** Makes a log. It never throws: what cannot be written is said to be so. */
+/** Makes a log. It never throws: what cannot be written is said to be so. Keys and passwords are hidden. */
 export function makeLog({ level = 'info', out = process.stderr, ...options }: LogOptions = {}): Log {
   const { format = out.isTTY ? 'pretty' : 'json', env = process.env, now = () => new Date() } = options
   const isColoured = format === 'pretty' && out.isTTY === true && !env.NO_COLOR
@@ -31,7 +32,7 @@ export function makeLog({ level = 'info', out = process.stderr, ...options }: Lo
   return (word, facts) => {
     const said = levelOf(word, facts)
     if (ranks[said] < ranks[level]) return
-    out.write(`${line(now().toISOString(), said, word, facts)}\n`)
+    out.write(`${maskKeys(line(now().toISOString(), said, word, facts))}\n`)
   }
 }
 

@@ -2,6 +2,7 @@
 import { readConfigFile } from '../config/config-file.ts'
 import { settle } from '../config/resolve.ts'
 import { harmlessJson } from '../kernel/harmless.ts'
+import { maskKeys } from '../kernel/mask-keys.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Command } from './command.ts'
 import { complaint, exitCodeOf, exitCodes } from './complain.ts'
@@ -60,5 +61,5 @@ async function runCommand(
 
 function asDocument(error: unknown): string {
   const { code, details } = error instanceof Problem ? error : { code: 'BUG', details: {} }
-  return harmlessJson({ code, message: (error as Error).message, details })
+  return maskKeys(harmlessJson({ code, message: (error as Error).message, details }))
 }

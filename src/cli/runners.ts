@@ -8,6 +8,7 @@ import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
 import { kubernetesOf } from './kubernetes-settings.ts'
 import { logOf } from './log.ts'
+import { hideOwnSecrets, withoutSecrets } from './own-secrets.ts'
 import { revokeLeftKeys, workersKeyName } from './workers-key.ts'
 
 export interface Runners extends AsyncDisposable {
@@ -22,6 +23,13 @@ interface Flags {
 const usualWorkers = 16
 
 export async function openRunners(engine: Pawl, settled: Settled, url: string, flags: Flags): Promise<Runners> {
+  // Commands run as the user of this process, and would find the address of the store with its password.
+  if (flags.commands === true && !hideOwnSecrets(settled)) {
+    logOf(settled.values)('secrets.visible', {
+      level: 'warn',
+      why: 'commands can read them in this process’s environment',
+    })
+  }
   const pool = flags.commands === true ? await openPool(engine, settled, url, flags.workers ?? usualWorkers) : undefined
   const cluster = settled.values.kubernetes === true ? await openKubernetesRunner(kubernetesOf(settled)) : undefined
   return {
@@ -36,10 +44,11 @@ async function openPool(engine: Pawl, settled: Settled, url: string, most: numbe
   const wantsKeys = settled.values.keysOnly === true || (await engine.anyKeys())
   const key = wantsKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
-  const { PAWL_KEY: _own, ...env } = process.env
   const pool = localPool({
-    command: [...program, '--server', url],
-    env: { ...env, ...(key !== undefined && { PAWL_KEY: key.secret }) },
+    command: [...program, '--server', url, ...(key === undefined ? [] : ['--key-file', '-'])],
+    env: withoutSecrets(process.env),
+    // Not in the environment nor in the arguments: commands of the workers could read it there.
+    ...(key !== undefined && { input: `${key.secret}\n` }),
     most,
     log: logOf(settled.values),
   })

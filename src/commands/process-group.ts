@@ -49,7 +49,9 @@ export function startGroup(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  const guard = spawn(sh, ['-c', guardScript], { detached: true, cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] })
+  // Without variables of ours: the command could read them in the guard's environment.
+  const stdio = ['pipe', 'ignore', 'ignore'] as const
+  const guard = spawn(sh, ['-c', guardScript], { detached: true, cwd: '/', env: {}, stdio: [...stdio] })
   const ended = endOf(leader)
   const go = leader.stdio[3] as Writable
   for (const pipe of [guard.stdin!, go]) pipe.on('error', () => {})

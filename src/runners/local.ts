@@ -8,6 +8,8 @@ export interface LocalPoolOptions {
   /** The program and its first arguments; the queue is appended, and how long it may take to end. */
   readonly command: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** What each finds first in its standard input, which then stays open. */
+  readonly input?: string
   /** All of them together. */
   readonly most: number
   readonly log: (word: string, facts: Record<string, unknown>) => void
@@ -39,7 +41,7 @@ interface Worker {
 }
 
 export function localPool(options: LocalPoolOptions): LocalPool {
-  const { command, env, most, log, restartSeconds = 1, closeSeconds = 30 } = options
+  const { command, env, input, most, log, restartSeconds = 1, closeSeconds = 30 } = options
   const workers = new Set<Worker>()
   const notBefore = new Map<string, number>()
   let isClosed = false
@@ -50,6 +52,7 @@ export function localPool(options: LocalPoolOptions): LocalPool {
     // It ends, and soon, when its standard input does: so it does not long outlive this process, however that ends.
     const child = spawn(program!, all, { env, stdio: ['pipe', 'inherit', 'inherit'] })
     child.stdin!.on('error', () => {})
+    if (input !== undefined) child.stdin!.write(input)
     const ended = new Promise<void>(resolve => {
       child.once('error', error => {
         log('worker.unstarted', { queue, error: error.message })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { V1Container } from '@kubernetes/client-node'
 import { parse } from 'yaml'
 import { faultsInShape } from '../../test/kubernetes/client-shapes.ts'
 import type { RunPlan } from '../kernel/datum.ts'
@@ -109,11 +108,37 @@ spec:
           volumeMounts:
             - name: pawl
               mountPath: /copy
+        - name: key
+          image: pawl:0.1.0
+          command:
+            - cp
+            - /secret/key
+            - /run/pawl-key/key
+          securityContext:
+            allowPrivilegeEscalation: false
+            capabilities:
+              drop:
+                - ALL
+          volumeMounts:
+            - name: key-secret
+              mountPath: /secret
+              readOnly: true
+            - name: key
+              mountPath: /run/pawl-key
       volumes:
         - name: pawl
           emptyDir: {}
         - name: empty-0
           emptyDir: {}
+        - name: key
+          emptyDir:
+            medium: Memory
+        - name: key-secret
+          secret:
+            secretName: pawl-worker-key
+            items:
+              - key: key
+                path: key
       containers:
         - name: worker
           image: python:3.12-slim
@@ -129,6 +154,9 @@ spec:
             - "1"
             - --name
             - $(NODE_NAME)/$(POD_NAME)
+            - --key-file
+            - /run/pawl-key/key
+            - --delete-key-file
           env:
             - name: NODE_NAME
               valueFrom:
@@ -140,11 +168,6 @@ spec:
                   fieldPath: metadata.name
             - name: PAWL_SERVER
               value: http://pawl.pawl:7295
-            - name: PAWL_KEY
-              valueFrom:
-                secretKeyRef:
-                  name: pawl-worker-key
-                  key: key
           resources: {}
           securityContext:
             allowPrivilegeEscalation: false
@@ -157,6 +180,8 @@ spec:
               readOnly: true
             - name: empty-0
               mountPath: /scratch
+            - name: key
+              mountPath: /run/pawl-key
 `,
   )
 })
@@ -239,45 +264,16 @@ test('a queue is what it is called, even if Kubernetes would read a variable in 
   assert.equal(worker?.args?.[3], 'cheap$$(PAWL_KEY)')
 })
 
-test('a secret cannot take the place of what the worker itself needs', () => {
-  for (const name of ['PAWL_KEY', 'PAWL_SERVER', 'NODE_NAME']) {
-    const taking = { ...stage, run: { ...run, secrets: { [name]: { secret: 'mine', key: 'k' } } } }
-    assert.throws(() => manifestOf(taking, settings), { code: 'OPTION_INVALID', message: new RegExp(name) })
-  }
-})
-
 test('where every image has its own pawl, none is copied; where the server asks for no key, none is given', () => {
   const bare = settleKubernetes({ pawlImage: null, keySecret: null })
   const pod = manifestOf(stage, bare).spec!.template.spec!
   assert.deepEqual([pod.initContainers, pod.volumes], [undefined, [{ name: 'empty-0', emptyDir: {} }]])
   assert.deepEqual(pod.containers[0]?.command, ['pawl'])
-  assert.ok(!pod.containers[0]?.env?.some(({ name }) => name === 'PAWL_KEY'))
+  assert.ok(!pod.containers[0]?.args?.includes('--key-file'))
 })
 
 test('a setting of the runner that cannot be used is refused before anything is made', () => {
   assert.throws(() => settleKubernetes({ namespace: 'Not A Name' }), { code: 'OPTION_INVALID' })
   assert.throws(() => settleKubernetes({ serverUrl: 'pawl:7295' }), { code: 'OPTION_INVALID' })
   assert.throws(() => settleKubernetes({ namespce: 'x' } as object), { code: 'OPTION_UNKNOWN', message: /namespace/ })
-})
-
-test('secrets are seen as files in the folders that the stage says, and one may be missing that need not be there', () => {
-  const secrets = { TOKEN: { secret: 'bucket', key: 'token', optional: true } }
-  const runner = { ...stage.runner, secretFolders: { '/ssl': 'certs', '/etc/keys': 'keys' } }
-  const job = manifestOf({ ...stage, run: { ...run, secrets }, runner }, settings)
-  const { volumes, containers } = job.spec!.template.spec!
-  const [{ volumeMounts, env }] = containers as [V1Container]
-  const seen = volumeMounts!.map(({ name, mountPath, readOnly }) => {
-    const secret = volumes!.find(volume => volume.name === name)!.secret?.secretName
-    return [mountPath, secret, readOnly]
-  })
-  assert.deepEqual(seen.slice(-2), [
-    ['/ssl', 'certs', true],
-    ['/etc/keys', 'keys', true],
-  ])
-  assert.deepEqual(env!.find(({ name }) => name === 'TOKEN')!.valueFrom!.secretKeyRef, {
-    name: 'bucket',
-    key: 'token',
-    optional: true,
-  })
-  assert.deepEqual(faultsInShape(job, 'V1Job'), [])
 })

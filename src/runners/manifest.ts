@@ -76,6 +76,11 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
     ...(pawlImage === null ? [] : [{ name: 'pawl', emptyDir: {} }]),
     ...emptyFoldersOf(stage).map(({ name }) => ({ name, emptyDir: {} })),
     ...secretFoldersOf(stage).map(({ name, secretName }) => ({ name, secret: { secretName } })),
+    ...keyVolumesOf(settings),
+  ]
+  const initContainers = [
+    ...(pawlImage === null ? [] : [copierOf(pawlImage)]),
+    ...(settings.keySecret === null ? [] : [keyGiverOf(pawlImage ?? stage.runner.image)]),
   ]
   return {
     restartPolicy: 'Never',
@@ -88,7 +93,7 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
     securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     ...(nodeSelector !== undefined && { nodeSelector: { ...nodeSelector } }),
     ...(tolerations !== undefined && { tolerations: tolerations.map(toleration => ({ ...toleration })) }),
-    ...(pawlImage !== null && { initContainers: [copierOf(pawlImage)] }),
+    ...(initContainers.length > 0 && { initContainers }),
     ...(volumes.length > 0 && { volumes }),
     containers: [workerOf(stage, settings)],
   }
@@ -126,6 +131,34 @@ function copierOf(image: string): V1Container {
   }
 }
 
+/**
+ * The worker's key is mounted in an init container only, which hands it over in a file that the worker reads and deletes
+ * before it runs a command. A Secret that the worker's own container mounts, or has as a variable, its commands can read.
+ */
+const keyFolder = '/run/pawl-key'
+
+function keyVolumesOf({ keySecret }: ManifestSettings): V1Volume[] {
+  if (keySecret === null) return []
+  const { secret: secretName, key } = keySecret
+  return [
+    { name: 'key', emptyDir: { medium: 'Memory' } },
+    { name: 'key-secret', secret: { secretName, items: [{ key, path: 'key' }] } },
+  ]
+}
+
+function keyGiverOf(image: string): V1Container {
+  return {
+    name: 'key',
+    image,
+    command: ['cp', '/secret/key', `${keyFolder}/key`],
+    securityContext: bounds,
+    volumeMounts: [
+      { name: 'key-secret', mountPath: '/secret', readOnly: true },
+      { name: 'key', mountPath: keyFolder },
+    ],
+  }
+}
+
 function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
   const { image, imagePullPolicy, resources } = stage.runner
   const isCopied = settings.pawlImage !== null
@@ -139,6 +172,7 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
     '1',
     '--name',
     workerNameInPod,
+    ...(settings.keySecret === null ? [] : ['--key-file', `${keyFolder}/key`, '--delete-key-file']),
   ]
   const limits = resources?.limits ?? (resources?.memory === undefined ? undefined : { memory: resources.memory })
   const requests = {
@@ -149,6 +183,7 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
     ...(isCopied ? [{ name: 'pawl', mountPath: home, readOnly: true }] : []),
     ...emptyFoldersOf(stage),
     ...secretFoldersOf(stage).map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+    ...(settings.keySecret === null ? [] : [{ name: 'key', mountPath: keyFolder }]),
   ]
   return {
     name: 'worker',
@@ -166,12 +201,11 @@ function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
   }
 }
 
-function environmentOf({ run }: StageToRun, { serverUrl, keySecret }: ManifestSettings): V1EnvVar[] {
+function environmentOf({ run }: StageToRun, { serverUrl }: ManifestSettings): V1EnvVar[] {
   const own: V1EnvVar[] = [
     { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
     { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
     { name: 'PAWL_SERVER', value: literal(serverUrl) },
-    ...(keySecret === null ? [] : [secretIn('PAWL_KEY', keySecret)]),
   ]
   const names = Object.keys(run.secrets)
   const taken = names.find(name => name.startsWith('PAWL_') || own.some(variable => variable.name === name))

@@ -15,7 +15,7 @@ function jobOf(run: Partial<RunPlan>, runner: Partial<KubernetesPlan> = {}): V1J
   const stage = stageToRun()
   const job = manifestOf(
     { ...stage, run: { ...stage.run, ...run }, runner: { ...stage.runner, ...runner } },
-    settleKubernetes({}),
+    settleKubernetes({ keySecret: null }),
   )
   assert.deepEqual(faultsInShape(job, 'V1Job'), [])
   return job
@@ -89,7 +89,7 @@ test('a toleration that Kubernetes would refuse is refused with the spec', () =>
 })
 
 test('a pipeline of Falconeri runs on nodes that are kept for Falconeri, with its folders and its region', () => {
-  const [job] = manifestsFor(parseJobSpec(jobOfPipeline(falconeri)), {})
+  const [job] = manifestsFor(parseJobSpec(jobOfPipeline(falconeri)), { keySecret: null })
   assert.deepEqual(job!.spec!.template.spec!.tolerations, [
     { key: 'fdy.io/falconeri', operator: 'Equal', value: 'worker', effect: 'NoExecute' },
   ])

@@ -47,8 +47,6 @@ test('the Jobs of a spec are made for the namespace, server, image and key that 
   assert.deepEqual([here?.metadata?.namespace, there?.metadata?.namespace], ['jobs', 'away'])
   const pod = here!.spec!.template.spec!
   assert.equal(pod.initContainers?.[0]?.image, 'registry.example/pawl:2')
-  assert.deepEqual(pod.containers[0]?.env?.slice(2), [
-    { name: 'PAWL_SERVER', value: 'https://pawl.example' },
-    { name: 'PAWL_KEY', valueFrom: { secretKeyRef: { name: 'workers', key: 'key' } } },
-  ])
+  assert.deepEqual(pod.containers[0]?.env?.slice(2), [{ name: 'PAWL_SERVER', value: 'https://pawl.example' }])
+  assert.deepEqual(pod.volumes?.at(-1)?.secret, { secretName: 'workers', items: [{ key: 'key', path: 'key' }] })
 })

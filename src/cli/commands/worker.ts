@@ -10,8 +10,10 @@ import type { SyncPort } from '../../protocol/sync.ts'
 import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { logOf } from '../log.ts'
+import { hideOwnSecrets } from '../own-secrets.ts'
 import { refused } from '../parse.ts'
 import { namesStore } from '../reach.ts'
+import { readKey } from '../read-key.ts'
 
 export const worker = command({
   name: 'worker',
@@ -20,7 +22,8 @@ export const worker = command({
 may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.
 
 With --commands it also runs the programs of command tasks, as the user that it runs as: whoever may queue tasks may
-then run anything here. Without it, it never does.`,
+then run anything here. Without it, it never does. The key and the address of a database are removed from the
+environment and the arguments of the process, where those programs could read them.`,
   takes: { 'module?': 'the file with the handlers' },
   flags: {
     name: {
@@ -34,6 +37,15 @@ then run anything here. Without it, it never does.`,
       kind: 'text',
       value: 'FOLDER',
       says: "with --commands: holds inputs and outputs while they run; default: in the system's folder for what passes",
+    },
+    'key-file': {
+      kind: 'text',
+      value: 'FILE',
+      says: 'read the key to show to the server from this file; -: from the first line of the standard input',
+    },
+    'delete-key-file': {
+      kind: 'switch',
+      says: 'delete the file of --key-file once it is read, so that no command can',
     },
     secrets: {
       kind: 'text',
@@ -58,11 +70,13 @@ then run anything here. Without it, it never does.`,
   async run({ args, flags, settled, screen, json, untilTold }) {
     const { concurrency, buffer, drainSeconds, queues } = settled.values
     refuseWithout(args.module, flags, queues)
+    const key = (await readKey(flags)) ?? settled.values.key
+    if (flags.commands === true) keepFromCommands(settled)
     await using commands = flags.commands === true ? await openCommands(flags) : undefined
     const own = args.module === undefined ? [] : tasksIn(args.module, await loadModule(resolve(args.module)))
     const tasks = [...own, ...(commands?.tasks ?? [])]
     const log = logOf(settled.values)
-    await using port = await open(settled, log)
+    await using port = await open(settled, key, log)
     const orphaned = flags['with-input'] === true ? inputEnds() : new AbortController().signal
     const told = AbortSignal.any([untilTold(), orphaned])
     const { startWorker } = await import('../../worker/index.ts')
@@ -96,6 +110,15 @@ function inputEnds(): AbortSignal {
   for (const event of ['end', 'close', 'error']) process.stdin.once(event, () => over.abort())
   process.stdin.resume()
   return over.signal
+}
+
+/** Commands run as the same user. Where they could read the key of this worker, it does not run any. */
+function keepFromCommands(settled: Settled): void {
+  // Node opens a debugger when it gets this signal, and through it a command could read everything.
+  process.on('SIGUSR1', () => {})
+  if (hideOwnSecrets(settled)) return
+  const why = 'Commands could read the key or the database URL in the environment or the arguments of this process.'
+  throw refused(`${why} Give the key with --key-file, and name the database in pawl.config.json.`)
 }
 
 interface CommandFlags {
@@ -133,10 +156,9 @@ interface Port extends AsyncDisposable {
   readonly where: string
 }
 
-async function open(settled: Settled, log: ReturnType<typeof logOf>): Promise<Port> {
+async function open(settled: Settled, key: string | undefined, log: ReturnType<typeof logOf>): Promise<Port> {
   if (!namesStore(settled)) {
     const server = serverOf(settled)
-    const { key } = settled.values
     const client = connect({ server, ...(key !== undefined && { key }) })
     return { engine: client, where: `through ${server}`, [Symbol.asyncDispose]: () => client.close() }
   }

@@ -1,0 +1,74 @@
+/**
+ * Programs of the same user can read the environment and the arguments that a process was started with, in
+ * `/proc/<pid>/environ` and `/proc/<pid>/cmdline`. Deleting a variable from `process.env` does not change those: they show
+ * the memory that the kernel filled when the process began. So that memory is overwritten.
+ */
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+
+export interface Secrets {
+  /** Variables of the environment. */
+  readonly variables: readonly string[]
+  /** Values of variables and arguments. */
+  readonly values: readonly string[]
+}
+
+/** False: other programs of this user may still read one of them. Only Linux lets a process overwrite them. */
+export function eraseSecrets({ variables, values }: Secrets): boolean {
+  const secrets = { variables, values: values.map(toBytes) }
+  const isGiven = Object.entries(process.env).some(([name, value]) => secretInVariable(secrets, `${name}=${value}`))
+  const isTyped = process.argv.some(argument => secretInArgument(secrets, toBytes(argument)) !== undefined)
+  for (const name of variables) delete process.env[name]
+  try {
+    const [argumentsAt, environmentAt] = addresses()
+    const areErased = [
+      erase('/proc/self/cmdline', argumentsAt, entry => secretInArgument(secrets, entry)),
+      erase('/proc/self/environ', environmentAt, entry => secretInVariable(secrets, entry)),
+    ]
+    return areErased.every(Boolean)
+  } catch {
+    return !isGiven && !isTyped
+  }
+}
+
+/** One character for each byte, as memory is read below. */
+const toBytes = (text: string) => Buffer.from(text).toString('latin1')
+
+/** Where the arguments and the environment begin in memory: fields 48 and 50 of proc_pid_stat(5). */
+function addresses(): [argumentsAt: number, environmentAt: number] {
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  // The second field is the program's name in brackets, which may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return [Number(fields[48 - 3]), Number(fields[50 - 3])]
+}
+
+/** Where in `NAME=value` a secret begins. */
+function secretInVariable({ variables, values }: Secrets, entry: string): number | undefined {
+  const start = entry.indexOf('=') + 1
+  const value = entry.slice(start)
+  const isSecret = variables.includes(entry.slice(0, start - 1)) || values.includes(value)
+  return isSecret && !isErased(value) ? start : undefined
+}
+
+/** Where in `value` or `--option=value` a secret begins. */
+function secretInArgument({ values }: Secrets, argument: string): number | undefined {
+  const value = values.find(value => argument === value || argument.endsWith(`=${value}`))
+  return value === undefined || isErased(value) ? undefined : argument.length - value.length
+}
+
+const isErased = (value: string) => /^\**$/.test(value)
+
+function erase(file: string, start: number, secretIn: (entry: string) => number | undefined): boolean {
+  const memory = openSync('/proc/self/mem', 'r+')
+  try {
+    let at = start
+    for (const entry of readFileSync(file, 'latin1').split('\0')) {
+      const from = secretIn(entry)
+      if (from !== undefined) writeSync(memory, '*'.repeat(entry.length - from), at + from)
+      at += entry.length + 1
+    }
+  } finally {
+    closeSync(memory)
+  }
+  const entries = readFileSync(file, 'latin1').split('\0')
+  return entries.every(entry => secretIn(entry) === undefined)
+}
