@@ -700,6 +700,13 @@ update pawl.trouble x
 
 -- Migration 16
 
+/* A key may have several roles. The column role keeps the first one: processes of an earlier version know no other. */
+alter table pawl.key
+  add column roles text[],
+  add constraint key_roles_begin_with_role check (roles[1] = role);
+
+-- Migration 17
+
 alter table pawl.job add column condition_steps int not null default 0;
 
 -- Guards, derived from the lifecycles

@@ -147,10 +147,11 @@ function forget(): void {
 }
 
 function Who() {
-  const { name, role } = useMe()
+  const { name, roles } = useMe()
+  const may = roles.join(', ')
   return (
     <Text size="xs" c="dimmed" visibleFrom="sm">
-      {name === null ? role : `${harmless(name)} (${role})`}
+      {name === null ? may : `${harmless(name)} (${may})`}
       {keyInHand() !== undefined && (
         <UnstyledButton fz="xs" td="underline" ml={6} onClick={forget}>
           forget the key

@@ -6,7 +6,7 @@ import type { Me } from '../../src/protocol/keys.ts'
 import { Fault } from './parts/fault.tsx'
 import { keyInHand, takeKey, whoAmI } from './server.ts'
 
-const MeContext = createContext<Me>({ name: null, role: 'viewer', permissions: [], queues: null })
+const MeContext = createContext<Me>({ name: null, role: 'viewer', roles: ['viewer'], permissions: [], queues: null })
 export const useMe = () => useContext(MeContext)
 
 export function WithKey({ children }: { children: ReactNode }) {
@@ -20,7 +20,7 @@ export function WithKey({ children }: { children: ReactNode }) {
   if (isPending) return <Middle>{<Loader aria-label="Loading" />}</Middle>
   if (error && data === undefined) return <Middle>{<Fault error={error} />}</Middle>
   if (data && !data.permissions.includes('read')) {
-    return <Middle>This key ({data.role}) may not look at anything: ask for one of another role.</Middle>
+    return <Middle>This key ({data.roles.join(', ')}) may not look at anything: ask for one of another role.</Middle>
   }
   if (data) return <MeContext.Provider value={data}>{children}</MeContext.Provider>
   return (

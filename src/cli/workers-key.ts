@@ -18,8 +18,8 @@ export function workersKeyName(host = hostname(), pid = process.pid): string {
  */
 export async function revokeLeftKeys(engine: Pick<Pawl, 'keys' | 'revokeKey'>): Promise<void> {
   const ofThisHost = `${prefix}${hostname()}:`
-  for (const { id, name, role, revokedAt } of await engine.keys()) {
-    if (revokedAt !== null || role !== 'worker' || !name.startsWith(ofThisHost)) continue
+  for (const { id, name, roles, revokedAt } of await engine.keys()) {
+    if (revokedAt !== null || roles.join() !== 'worker' || !name.startsWith(ofThisHost)) continue
     const pid = name.slice(ofThisHost.length)
     if (/^[1-9][0-9]*$/.test(pid) && isGone(Number(pid))) await engine.revokeKey(id)
   }

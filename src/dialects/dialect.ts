@@ -47,7 +47,7 @@ export interface Ask {
   readonly body: unknown
   /** Who asks, under which idempotency key, in which trace: passed on to what the engine does. */
   readonly call: Call
-  readonly asker: { readonly role: Role; readonly queues: readonly string[] | null }
+  readonly asker: { readonly roles: readonly Role[]; readonly queues: readonly string[] | null }
   /** Where the dialect is served: what it links to begins with it. */
   readonly root: string
   /** The last event that a client of a stream has seen, as it names it when it comes back. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
-import { may } from '../kernel/role.ts'
+import { may, type Role } from '../kernel/role.ts'
 import type { Call } from '../protocol/api.ts'
 import { callFields, controlFields, keyFields } from '../protocol/fields.ts'
 import type { KeyView, MadeKey, NewKey } from '../protocol/keys.ts'
@@ -12,10 +12,10 @@ import { once } from './once.ts'
 
 /** The secret is in this answer and nowhere else: only its hash is kept. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
-  const said = { ...key, name: key.name ?? null, role: key.role ?? null }
-  checkOptions(said, keyFields, 'key')
+  checkOptions({ ...key, name: key.name ?? null }, keyFields, 'key')
   checkOptions(call, callFields, 'call')
-  const mayBeNarrow = !may(key.role, 'operate') && (may(key.role, 'produce') || may(key.role, 'work'))
+  const roles = rolesIn(key)
+  const mayBeNarrow = !may(roles, 'operate') && (may(roles, 'produce') || may(roles, 'work'))
   if (key.queues !== undefined && !mayBeNarrow) {
     const must = 'be left out: only keys of producers and workers are for some queues'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
@@ -25,9 +25,23 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
   }
   const secret = `pawl_${randomBytes(32).toString('base64url')}`
-  const made = { id: newId(), queues: key.queues ?? null, hash: hashOf(secret), actor: call.actor ?? 'operator' }
-  const row = await insertKey(sql, { ...key, ...made })
+  const row = await insertKey(sql, {
+    id: newId(),
+    name: key.name,
+    roles,
+    queues: key.queues ?? null,
+    hash: hashOf(secret),
+    actor: call.actor ?? 'operator',
+  })
   return { ...toView(row), secret }
+}
+
+function rolesIn({ role, roles }: NewKey): readonly Role[] {
+  if ((role === undefined) === (roles === undefined)) {
+    const must = role === undefined ? 'be given, or `roles`' : 'be left out where `roles` are given'
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'role', must })
+  }
+  return [...new Set(roles ?? [role!])]
 }
 
 export async function findKeys({ sql }: Context): Promise<KeyView[]> {

@@ -20,6 +20,12 @@ export const roles = {
 
 export type Role = keyof typeof roles
 
-export function may(role: Role, permission: Permission): boolean {
-  return (roles[role] as readonly Permission[]).includes(permission)
+/** A key may have several roles. It may do whatever one of them allows. */
+export function permissionsOf(held: readonly Role[]): Permission[] {
+  const allowed = new Set<Permission>(held.flatMap(role => roles[role]))
+  return (Object.keys(permissions) as Permission[]).filter(permission => allowed.has(permission))
+}
+
+export function may(held: Role | readonly Role[], permission: Permission): boolean {
+  return permissionsOf([held].flat()).includes(permission)
 }

@@ -259,7 +259,15 @@ const metadata = orNull(object)
 export const metadataFields: Fields = { metadata, replace: flag }
 export const jobPatchFields: Fields = { ...metadataFields, priority }
 
-export const keyFields: Fields = { name, role: oneOf(Object.keys(roles)), queues: names(100) }
+const roleNames = Object.keys(roles)
+const rolesField = field(
+  { type: 'array', items: { enum: roleNames }, minItems: 1, maxItems: roleNames.length },
+  value =>
+    Array.isArray(value) && value.length > 0 && value.every(role => roleNames.includes(role))
+      ? undefined
+      : `be a list of ${roleNames.join(', ')}, with at least one of them`,
+)
+export const keyFields: Fields = { name, role: oneOf(roleNames), roles: rolesField, queues: names(100) }
 
 export const stageTaskFields: Fields = {
   ...settingFields,

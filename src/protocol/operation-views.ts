@@ -46,6 +46,7 @@ const key: Record<keyof KeyView, Schema> = {
   id,
   name: text,
   role: words(...Object.keys(roles)),
+  roles: list(words(...Object.keys(roles))),
   queues: orNull(list(text)),
   createdAt: at,
   createdBy: orNull(text),
@@ -84,6 +85,7 @@ export const operationViews = {
   Me: view<Me>({
     name: orNull(text),
     role: words(...Object.keys(roles)),
+    roles: list(words(...Object.keys(roles))),
     permissions: list(words(...Object.keys(permissions))),
     queues: orNull(list(text)),
   }),

@@ -98,7 +98,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   queues: {},
   doctor: {},
   events: { query: queries.feedFields },
-  createKey: { body: fields.keyFields, required: ['name', 'role'] },
+  createKey: { body: fields.keyFields, required: ['name'] },
   keys: {},
   revokeKey: reason,
 }

@@ -10,7 +10,8 @@ import type { KeyView } from '../protocol/keys.ts'
 export interface Asker {
   /** The actor in events; undefined: the engine's own word for such requests. */
   readonly name: string | undefined
-  readonly role: Role
+  /** It may do whatever one of these allows. */
+  readonly roles: readonly Role[]
   /** null: every queue. */
   readonly queues: readonly string[] | null
   /** Whose idempotency keys these are. */
@@ -38,22 +39,22 @@ export async function admit(door: Door, request: FastifyRequest, dialect?: KeySh
   const { authorization, [keyHeader]: plain } = request.headers
   const secret = authorization === undefined ? plain?.toString() : secretIn(authorization)
   const key = secret === undefined ? undefined : await door.keyOf(secret)
-  if (key !== undefined) return { name: key.name, role: key.role, queues: key.queues, holder: key.id }
+  if (key !== undefined) return { name: key.name, roles: key.roles, queues: key.queues, holder: key.id }
   // Clients of other systems always send something, also where there are no keys; else a wrong one is a mistake.
   const isSaid = (authorization ?? plain) !== undefined
   const isMistake = isSaid && (dialect === undefined || (await door.anyKeys()))
   if (isMistake || door.keysOnly) throw new Problem('KEY_MISSING')
   refuseStrangers(request)
-  return { name: undefined, role: 'admin', queues: null, holder: '' }
+  return { name: undefined, roles: ['admin'], queues: null, holder: '' }
 }
 
 /** One of these permissions is enough. */
-export function demand({ role }: Asker, permission: Permission | readonly Permission[]): void {
+export function demand({ roles: held }: Pick<Asker, 'roles'>, permission: Permission | readonly Permission[]): void {
   const wanted = [permission].flat()
-  const suffices = (other: Role) => wanted.some(each => may(other, each))
-  if (suffices(role)) return
+  const suffices = (some: Role | readonly Role[]) => wanted.some(each => may(some, each))
+  if (suffices(held)) return
   const able = (Object.keys(roles) as Role[]).filter(suffices)
-  throw new Problem('KEY_REFUSED', { role, lacks: wanted.join(' or '), able })
+  throw new Problem('KEY_REFUSED', { role: held.join(', '), lacks: wanted.join(' or '), able })
 }
 
 /** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Answer, Dialect, DialectRoute, Fault } from '../dialects/dialect.ts'
 import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
-import { admit, demand, refusePages } from './admit.ts'
+import { type Asker, admit, demand, refusePages } from './admit.ts'
 import { callOf, type Served } from './bind.ts'
 import { missing } from './not-found.ts'
 import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
@@ -56,12 +56,15 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
     handler: (request, reply) =>
       calls.answer(reply, async signal => {
         const { params, query, body } = request as Came
-        const asker = request.asker ?? { name: undefined, role: 'viewer', queues: null, holder: '' }
+        const asker = request.asker ?? nobody
         const said = { params, query, body, call: callOf(request, asker), asker, lastEventId: lastIdIn(request) }
         return send(reply, await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said }))
       }),
   })
 }
+
+/** Asks for what needs no key. */
+const nobody: Asker = { name: undefined, roles: ['viewer'], queues: null, holder: '' }
 
 function lastIdIn({ headers }: FastifyRequest): string | undefined {
   const last = headers['last-event-id']

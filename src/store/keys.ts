@@ -1,10 +1,11 @@
 import type { Role } from '../kernel/role.ts'
-import type { Sql } from './sql.ts'
+import { literal, type Sql } from './sql.ts'
 
 export interface KeyRow {
   readonly id: string
   readonly name: string
   readonly role: Role
+  readonly roles: Role[]
   readonly queues: string[] | null
   readonly createdAt: Date
   /** null: from before it was kept. */
@@ -13,20 +14,31 @@ export interface KeyRow {
   readonly revokedBy: string | null
 }
 
-export async function insertKey(
-  sql: Sql,
-  key: { id: string; name: string; role: Role; queues: readonly string[] | null; hash: string; actor: string },
-): Promise<KeyRow> {
+/** A process of an earlier version wrote only `role`, and reads only it. */
+const columns = literal(`id, name, role, coalesce(roles, array[role]) as roles, queues,
+           created_at, created_by, revoked_at, revoked_by`)
+
+export interface NewKeyRow {
+  readonly id: string
+  readonly name: string
+  readonly roles: readonly Role[]
+  readonly queues: readonly string[] | null
+  readonly hash: string
+  readonly actor: string
+}
+
+export async function insertKey(sql: Sql, key: NewKeyRow): Promise<KeyRow> {
   const [row] = await sql<KeyRow>`
-    insert into pawl.key (id, name, role, queues, hash, created_at, created_by)
-    values (${key.id}::uuid, ${key.name}, ${key.role}, ${key.queues}::text[], ${key.hash}, pawl.clock(), ${key.actor})
-    returning id, name, role, queues, created_at, created_by, revoked_at, revoked_by`
+    insert into pawl.key (id, name, role, roles, queues, hash, created_at, created_by)
+    values (${key.id}::uuid, ${key.name}, ${key.roles[0]!}, ${key.roles}::text[], ${key.queues}::text[], ${key.hash},
+            pawl.clock(), ${key.actor})
+    returning ${columns}`
   return row!
 }
 
 export function listKeys(sql: Sql): Promise<KeyRow[]> {
   return sql<KeyRow>`
-    select id, name, role, queues, created_at, created_by, revoked_at, revoked_by from pawl.key order by created_at, id`
+    select ${columns} from pawl.key order by created_at, id`
 }
 
 /** A key that was revoked before stays as it was: of two who revoke it at once, the row keeps the first and his time. */
@@ -36,13 +48,13 @@ export async function endKey(sql: Sql, id: string, actor: string): Promise<KeyRo
        set revoked_at = coalesce(revoked_at, pawl.clock()),
            revoked_by = case when revoked_at is null then ${actor} else revoked_by end
      where id = ${id}::uuid
-    returning id, name, role, queues, created_at, created_by, revoked_at, revoked_by`
+    returning ${columns}`
   return row
 }
 
 export async function findKey(sql: Sql, hash: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow>`
-    select id, name, role, queues, created_at, created_by, revoked_at, revoked_by
+    select ${columns}
       from pawl.key where hash = ${hash} and revoked_at is null`
   return row
 }

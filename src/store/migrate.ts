@@ -18,6 +18,7 @@ import { alike } from './migrations/0012-alike.ts'
 import { tries } from './migrations/0013-tries.ts'
 import { timeline } from './migrations/0014-timeline.ts'
 import { deadLetters } from './migrations/0015-dead-letters.ts'
+import { keyRoles } from './migrations/0016-key-roles.ts'
 import { conditionSteps } from './migrations/0017-condition-steps.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
@@ -39,6 +40,7 @@ export const migrations: readonly string[] = [
   tries,
   timeline,
   deadLetters,
+  keyRoles,
   conditionSteps,
 ]
 

@@ -71,6 +71,8 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
     'w',
     '--role',
     'worker',
+    '--role',
+    'producer',
     '--queue',
     'mail',
     '--json',
@@ -78,6 +80,7 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
     'ann',
   ])
   const { id, secret } = made.json() as { id: string; secret: string }
+  assert.deepEqual((await engine.keyOf(secret))?.roles, ['worker', 'producer'])
   const listed = await pawl.run(['key', 'list'])
   assert.ok(listed.out.includes(id) && !listed.out.includes(secret))
   assert.equal((await pawl.run(['key', 'revoke', id, '--as', 'bob'])).code, 0)

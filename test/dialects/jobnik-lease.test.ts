@@ -87,7 +87,7 @@ function dequeueAndHangUp(engine: Pawl, type: string, call: Call = {}) {
     query: {},
     body: undefined,
     call,
-    asker: { role: 'worker', queues: null },
+    asker: { roles: ['worker'], queues: null },
     root: '',
     lastEventId: undefined,
     heartbeatSeconds: 10,

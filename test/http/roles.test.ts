@@ -61,10 +61,36 @@ test('whoever has a key hears whose it is and what it may do; whoever has none h
     const queues = role === 'worker' ? ['letters'] : undefined
     const { secret } = await run.engine.createKey({ name: `the ${role}`, role, ...(queues && { queues }) })
     const response = await run.request('/v1/me', { headers: { authorization: `Bearer ${secret}` } })
-    const me = { name: `the ${role}`, role, permissions: roles[role], queues: queues ?? null }
+    const me = { name: `the ${role}`, role, roles: [role], permissions: roles[role], queues: queues ?? null }
     assert.deepEqual(await response.json(), me)
   }
   assert.equal((await run.request('/v1/me')).status, 401)
+})
+
+test('a key with several roles may do what one of them allows, and nothing else', async t => {
+  const run = await behindKeys(t)
+  const held: Role[] = ['producer', 'worker']
+  const { secret, ...key } = await run.engine.createKey({ name: 'pods', roles: held, queues: ['mine'] })
+  assert.deepEqual([key.role, key.roles], ['producer', held])
+  const authorization = `Bearer ${secret}`
+  for (const [operation, route] of operations) {
+    const { status, problem } = await call(run, route, { authorization })
+    if (may(held, route.needs)) assert.notEqual(status, 401, operation)
+    else assert.deepEqual([status, problem.code], [403, 'KEY_REFUSED'], operation)
+  }
+  const me = await (await run.request('/v1/me', { headers: { authorization } })).json()
+  const permissions = ['read', 'produce', 'work', 'teach']
+  assert.deepEqual(me, { name: 'pods', role: 'producer', roles: held, permissions, queues: ['mine'] })
+})
+
+test('a key is created with a role or with roles, and one that may operate is for all queues', async t => {
+  const { engine } = await behindKeys(t)
+  const bad = [{}, { role: 'worker', roles: ['viewer'] }, { roles: [] }, { roles: ['boss'] }]
+  for (const more of bad)
+    await assert.rejects(engine.createKey({ name: 'k', ...(more as object) }), { code: 'OPTION_INVALID' })
+  const narrow = engine.createKey({ name: 'k', roles: ['worker', 'operator'], queues: ['mine'] })
+  await assert.rejects(narrow, { code: 'OPTION_INVALID' })
+  assert.deepEqual((await engine.createKey({ name: 'k', roles: ['worker', 'worker'] })).roles, ['worker'])
 })
 
 test('a key that is revoked is refused from then on', async t => {

@@ -1,4 +1,4 @@
-import { type Role, roles } from '../../kernel/role.ts'
+import { roles as allRoles, type Role } from '../../kernel/role.ts'
 import type { KeyView } from '../../protocol/keys.ts'
 import { callFlags, callOf } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
@@ -12,14 +12,17 @@ const keyCreate = apiCommand({
   says: 'Make a key, and say it this once.',
   flags: {
     name: { kind: 'text', value: 'NAME', says: 'whose it is: the actor in the history' },
-    role: { kind: 'text', value: 'ROLE', says: 'what it may do', words: Object.keys(roles) },
+    role: { kind: 'list', value: 'ROLE', says: 'what it may do, may be repeated', words: Object.keys(allRoles) },
     queue: { kind: 'list', value: 'NAME', says: 'only this queue, may be repeated; for producers and workers' },
     as: callFlags.as,
   },
   async run({ api, flags }) {
     const { name, role, queue } = flags
     if (name === undefined || role === undefined) throw refused('pawl key create wants --name and --role.')
-    const asked = { name, role: role as Role, ...(queue !== undefined && { queues: queue }) }
+    const roles = role as Role[]
+    // A server of an earlier version knows only one role per key.
+    const may = roles.length === 1 ? { role: roles[0]! } : { roles }
+    const asked = { name, ...may, ...(queue !== undefined && { queues: queue }) }
     const key = await api.createKey(asked, callOf(flags))
     const show = (): Line[] => [
       [styled('bold', key.secret)],
@@ -32,7 +35,7 @@ const keyCreate = apiCommand({
 const columns: readonly Column<KeyView>[] = [
   { head: 'ID', of: ({ id }) => id, least: 36 },
   { head: 'NAME', of: ({ name }) => name },
-  { head: 'ROLE', of: ({ role }) => role, spare: true },
+  { head: 'ROLE', of: ({ roles }) => roles.join(', '), spare: true },
   { head: 'QUEUES', of: ({ queues }) => queues?.join(', ') ?? 'all', spare: true },
   { head: 'MADE', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
   { head: 'BY', of: ({ createdBy }) => createdBy ?? '', spare: true },

@@ -77,8 +77,8 @@ export function demandQueues(allowed: readonly string[] | null, named: readonly 
 }
 
 /** What is not asked for in the name of a lease, an operator must ask for. */
-export function demandOperator({ role }: { readonly role: Role }): void {
-  if (may(role, 'operate')) return
+export function demandOperator({ roles: held }: Ask['asker']): void {
+  if (may(held, 'operate')) return
   const able = (Object.keys(roles) as Role[]).filter(other => may(other, 'operate'))
-  throw new Problem('KEY_REFUSED', { role, lacks: 'operate', able })
+  throw new Problem('KEY_REFUSED', { role: held.join(', '), lacks: 'operate', able })
 }
