@@ -5,6 +5,11 @@ export const storeProblems = {
     means: 'The database was migrated by a newer Pawl.',
     hint: 'Upgrade this process; nothing was changed.',
   },
+  MIGRATION_REFUSED: {
+    status: 409,
+    means: 'The schema must be migrated, and the database role may not do that.',
+    hint: 'Run `pawl migrate` as the role that owns the schema. For a new store it needs CREATE on the database, or a schema of its own.',
+  },
   STORE_UNAVAILABLE: {
     status: 503,
     means: 'The store cannot be reached.',

@@ -48,7 +48,8 @@ const parameterProblems: Readonly<Record<string, ProblemCode>> = {
 
 const newPayloads: Codes = ['PAYLOAD_REFUSED', 'PAYLOAD_TOO_LARGE', 'TOO_MANY_TASKS']
 const newStages: Codes = ['SPEC_INVALID', 'SEALED', 'MOVE_REFUSED', ...newPayloads]
-const files: Codes = ['FILES_OUTSIDE', 'INPUTS_INVALID', 'URI_INVALID']
+/** Stages with files run programs, which may be in Kubernetes. */
+const files: Codes = ['FILES_OUTSIDE', 'INPUTS_INVALID', 'URI_INVALID', 'POD_NOT_ALLOWED']
 const nextRound: Codes = ['MOVE_REFUSED', 'JOB_COMPENSATED', 'OUTPUT_LOST', 'DEDUPE_CONFLICT']
 const metadata: Codes = ['PAYLOAD_TOO_LARGE']
 const report: Codes = ['LEASE_LOST', 'TASK_BUSY', 'MOVE_REFUSED', 'PAYLOAD_TOO_LARGE']

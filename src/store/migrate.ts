@@ -22,6 +22,7 @@ import { keyRoles } from './migrations/0016-key-roles.ts'
 import { conditionSteps } from './migrations/0017-condition-steps.ts'
 import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
+import { storeFault } from './store-fault.ts'
 
 /** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
 export const migrations: readonly string[] = [
@@ -54,29 +55,50 @@ const migrationBounds = { statementSeconds: 3600, lockSeconds: 60, idleSeconds: 
 
 /**
  * Brings the schema up to this version. A second process that migrates at once waits for the first one's transaction
- * and then finds nothing to do.
+ * and then finds nothing to do. A schema that is up to date is only read, so a role that may change nothing can use it.
  */
 export function migrate(sql: Sql): Promise<{ applied: number; version: number }> {
   return sql.begin(async tx => {
     await tx`select pg_advisory_xact_lock(hashtextextended('pawl migrate ' || ${tx.schema}, 0))`
-    await tx.script(`
-      create schema if not exists "${tx.schema}";
-      create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now());`)
-    const [row] = await tx<{ version: number }>`select coalesce(max(version), 0)::int as version from pawl.migration`
-    const from = row!.version
+    const from = await versionOf(tx)
     if (from > migrations.length) throw new Problem('SCHEMA_NEWER', { database: from, program: migrations.length })
+    if (from < migrations.length) await migrateFrom(tx, from)
+    await currentGeneration(tx)
+    return { applied: migrations.length - from, version: migrations.length }
+  }, migrationBounds)
+}
+
+/** 0: there is no store yet. */
+async function versionOf(tx: Sql): Promise<number> {
+  const [found] = await tx<{ isThere: boolean }>`
+    select to_regclass(${`"${tx.schema}".migration`}) is not null as is_there`
+  if (!found!.isThere) return 0
+  const [row] = await tx<{ version: number }>`select coalesce(max(version), 0)::int as version from pawl.migration`
+  return row!.version
+}
+
+async function migrateFrom(tx: Sql, from: number): Promise<void> {
+  const [asked] = await tx<{ role: string; hasSchema: boolean }>`
+    select current_user::text as role, to_regnamespace(${`"${tx.schema}"`}) is not null as has_schema`
+  const { role, hasSchema } = asked!
+  try {
+    // PostgreSQL wants the right to create schemas even for `if not exists`.
+    if (!hasSchema) await tx.script(`create schema "${tx.schema}"`)
+    await tx.script(
+      'create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now())',
+    )
     for (const [index, text] of migrations.slice(from).entries()) {
       await tx.script(text)
       await tx`insert into pawl.migration (version) values (${from + index + 1})`
     }
-    if (from < migrations.length) {
-      const guards = guardsSql()
-      await tx.script(guards)
-      await tx`update pawl.meta set guards = ${fingerprint(guards)}`
-    }
-    await currentGeneration(tx)
-    return { applied: migrations.length - from, version: migrations.length }
-  }, migrationBounds)
+    const guards = guardsSql()
+    await tx.script(guards)
+    await tx`update pawl.meta set guards = ${fingerprint(guards)}`
+  } catch (error) {
+    if (storeFault(error) !== 'refused') throw error
+    const why = error instanceof Problem ? error.details.why : (error as Error).message
+    throw new Problem('MIGRATION_REFUSED', { role, schema: tx.schema, from, to: migrations.length, why }, error)
+  }
 }
 
 export function fingerprint(text: string): string {

@@ -40,20 +40,15 @@ export function makeReadiness(): Readiness {
 }
 
 async function tryTransaction(tx: Sql, needsSpace: boolean): Promise<void> {
-  const [row] = await tx<{ isReadOnly: boolean }>`
-    select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only`
+  const [row] = await tx<{ isReadOnly: boolean; hasTemp: boolean }>`
+    select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only,
+           has_database_privilege(current_database(), 'temporary') as has_temp`
   if (row!.isReadOnly) throw new Problem('STORE_READ_ONLY', { why: 'the database is a standby, or was set read-only' })
-  if (!needsSpace) return
-  await tx
-    .begin(probing =>
-      probing.script(
-        "create temp table pawl_space on commit drop as select repeat('x', 1000) from generate_series(1, 250)",
-      ),
-    )
-    .catch(error => {
-      // A role that may not create temporary tables cannot find out. The next write will.
-      if (storeFault(error) !== 'refused') throw error
-    })
+  // A role that may not create temporary tables cannot find out. The next write will.
+  if (!needsSpace || !row!.hasTemp) return
+  await tx.script(
+    "create temp table pawl_space on commit drop as select repeat('x', 1000) from generate_series(1, 250)",
+  )
 }
 
 async function withinDeadline(work: Promise<void>, mayBeLate: boolean): Promise<void> {
