@@ -11,6 +11,10 @@ export interface PawlConfig {
   readonly port?: number
   /** Ask for a key on this machine's own address too, as behind a proxy. Default false. */
   readonly keysOnly?: boolean
+  /** How long a request may take to arrive, headers and body. Default 30. */
+  readonly requestSeconds?: number
+  /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */
+  readonly keepAliveSeconds?: number
   /** Folders of this machine whose files jobs may use. Default: any, and none where keys are wanted. */
   readonly fileRoots?: readonly string[]
   /** The other systems whose words are spoken, under `/dialects/<name>`; ["none"]: none of them. Default: all. */

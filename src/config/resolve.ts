@@ -4,7 +4,7 @@ import { Problem } from '../kernel/problem.ts'
 import { ownRoot, type ServerOptions } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { type ConfigFile, checkSetting } from './config-file.ts'
-import { flagOf, type Setting, type SettingName, settings } from './settings.ts'
+import { flagOf, type Setting, type SettingName, serverBounds, settings } from './settings.ts'
 
 export interface Source {
   readonly from: 'flag' | 'env' | 'file' | 'default'
@@ -27,6 +27,8 @@ const defaults = {
   host: settings.host.default as string,
   port: settings.port.default as number,
   keysOnly: settings.keysOnly.default as boolean,
+  requestSeconds: settings.requestSeconds.default as number,
+  keepAliveSeconds: settings.keepAliveSeconds.default as number,
   dialectAtRoot: settings.dialectAtRoot.default as boolean,
   jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
   falconeriLeaseSeconds: settings.falconeriLeaseSeconds.default as number,
@@ -108,6 +110,11 @@ export function serverOf({ values }: Settled): string {
   const everywhere = host === '0.0.0.0' || host === '::'
   const name = everywhere ? '127.0.0.1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}${dialectAtRoot ? ownRoot : ''}`
+}
+
+/** The bounds of the server that were set, or have a default here. */
+export function serverBoundsOf({ values }: Settled): Pick<ServerOptions, (typeof serverBounds)[number]> {
+  return Object.fromEntries(serverBounds.flatMap(name => (values[name] === undefined ? [] : [[name, values[name]]])))
 }
 
 /** What the server speaks besides its own words. */

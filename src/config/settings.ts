@@ -3,7 +3,15 @@ import { type Field, number, oneOf, text } from '../kernel/check.ts'
 import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/logs.ts'
-import { blockBound, defaultPort, silentLeaseSeconds } from '../server/options.ts'
+import {
+  blockBound,
+  defaultKeepAliveSeconds,
+  defaultPort,
+  defaultRequestSeconds,
+  keepAliveSeconds,
+  requestSeconds,
+  silentLeaseSeconds,
+} from '../server/options.ts'
 import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 import { kubernetesSettings } from './kubernetes-settings.ts'
@@ -45,6 +53,22 @@ export const settings = {
     env: 'PAWL_KEYS_ONLY',
     default: false,
     says: 'ask for a key on this machine too, as behind a proxy',
+  },
+  requestSeconds: {
+    check: requestSeconds,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_REQUEST_SECONDS',
+    default: defaultRequestSeconds,
+    says: 'how long a request may take to arrive, headers and body',
+  },
+  keepAliveSeconds: {
+    check: keepAliveSeconds,
+    kind: 'number',
+    value: 'SECONDS',
+    env: 'PAWL_KEEP_ALIVE_SECONDS',
+    default: defaultKeepAliveSeconds,
+    says: 'how long a connection may stay idle between two requests; longer than a load balancer in front keeps its own',
   },
   fileRoots: {
     check: folders,
@@ -249,6 +273,13 @@ export const storeSettings = [
   'lockSeconds',
   'idleSeconds',
   'connectionSeconds',
+] as const satisfies readonly SettingName[]
+
+/** What bounds the requests of strangers and the connections they come on. */
+export const serverBounds = [
+  'requestSeconds',
+  'keepAliveSeconds',
+  'blockedSeconds',
 ] as const satisfies readonly SettingName[]
 
 /** Names that a flag does not spell as the file does: one queue or dialect is given at a time. */

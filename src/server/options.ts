@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly maxBodyBytes?: number
   /** How long a request may take to arrive. Default 30. */
   readonly requestSeconds?: number
+  /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */
+  readonly keepAliveSeconds?: number
   /** How often a stream of events says that it is still there. Default 10. */
   readonly heartbeatSeconds?: number
   /** The other systems whose words are spoken, under `/dialects/<name>`. Default: all of them. */
@@ -31,6 +33,8 @@ export interface ServerOptions {
 }
 
 export const defaultPort = 7295
+export const defaultRequestSeconds = 30
+export const defaultKeepAliveSeconds = 75
 /** Workers of Jobnik and Falconeri send no heartbeats. As long as Jobnik's own deployment waits for one. */
 export const silentLeaseSeconds = 86_400
 /** Where Pawl's own routes are while a dialect has the place at `/`. */
@@ -43,13 +47,16 @@ export const dialectList = field({ type: 'array', items: { type: 'string', enum:
 )
 
 export const blockBound = number({ from: 0, to: 600 })
+export const requestSeconds = number({ from: 1, to: 3600 })
+export const keepAliveSeconds = number({ from: 1, to: 3600 })
 
 const fields = {
   host: text(255),
   port: number({ from: 0, to: 65_535, whole: true }),
   keysOnly: oneOf([true, false]),
   maxBodyBytes: number({ from: 1000, to: 1_000_000_000, whole: true }),
-  requestSeconds: number({ from: 1, to: 3600 }),
+  requestSeconds,
+  keepAliveSeconds,
   heartbeatSeconds: number({ from: 0.1, to: 60 }),
   dialects: dialectList,
   rootDialect: orNull(oneOf(dialectNames)),
@@ -67,7 +74,8 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     port: options.port ?? defaultPort,
     keysOnly: options.keysOnly === true || !isLoopback(host),
     maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-    requestSeconds: options.requestSeconds ?? 30,
+    requestSeconds: options.requestSeconds ?? defaultRequestSeconds,
+    keepAliveSeconds: options.keepAliveSeconds ?? defaultKeepAliveSeconds,
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
     dialects: options.dialects ?? dialectNames,
     rootDialect: options.rootDialect ?? null,

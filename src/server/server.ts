@@ -14,6 +14,7 @@ import { bindMe } from './bind-me.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
+import { refuseDoubled } from './doubled-headers.ts'
 import { logRequests } from './log-requests.ts'
 import { notFound } from './not-found.ts'
 import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
@@ -77,7 +78,7 @@ function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, roo
 }
 
 function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstance {
-  const { maxBodyBytes, requestSeconds, dialects: names, rootDialect } = settings
+  const { maxBodyBytes, requestSeconds, keepAliveSeconds, dialects: names, rootDialect } = settings
   const app = fastify({
     bodyLimit: maxBodyBytes,
     genReqId: () => newId(),
@@ -87,7 +88,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
       headersTimeout: requestSeconds * 1000,
       connectionsCheckingInterval: Math.min(5000, requestSeconds * 500),
     },
-    keepAliveTimeout: 75_000,
+    keepAliveTimeout: keepAliveSeconds * 1000,
     // A connection on which nothing moves for so long has nobody at its end: whoever waits is answered or told sooner.
     connectionTimeout: 300_000,
     forceCloseConnections: 'idle',
@@ -103,8 +104,9 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
   })
   readBodies(app)
   app.decorateRequest('asker', null)
-  app.addHook('onRequest', async () => {
+  app.addHook('onRequest', async ({ raw }) => {
     if (calls.isEnding()) throw new Problem('SERVER_CLOSING')
+    refuseDoubled(raw.rawHeaders)
   })
   app.addHook('onSend', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')

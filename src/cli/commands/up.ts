@@ -1,7 +1,7 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
 import { resolve } from 'node:path'
-import { dialectsOf, type Settled, storeOf } from '../../config/resolve.ts'
-import { storeSettings } from '../../config/settings.ts'
+import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
+import { serverBounds, storeSettings } from '../../config/settings.ts'
 import type { Pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/admit.ts'
@@ -32,12 +32,12 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'host',
     'port',
     'keysOnly',
+    ...serverBounds,
     'fileRoots',
     'dialects',
     'dialectAtRoot',
     'jobnikLeaseSeconds',
     'falconeriLeaseSeconds',
-    'blockedSeconds',
     'data',
     'database',
     'schema',
@@ -57,7 +57,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, blockedSeconds, fileRoots, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
@@ -73,7 +73,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const options = { host, port, keysOnly, blockedSeconds, log, ...spoken }
+    const options = { host, port, keysOnly, ...serverBoundsOf(settled), log, ...spoken }
     const server = await startServer(engine, options).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
     await using runners = await openRunners(engine, settled, server.url, flags)
