@@ -1,6 +1,6 @@
 /** docs/dialects.md, read off the dialects. */
 import { dialects } from '../src/dialects/all.ts'
-import type { Dialect } from '../src/dialects/dialect.ts'
+import { type Dialect, neededFor } from '../src/dialects/dialect.ts'
 import { saidWord, type Word } from '../src/dialects/words.ts'
 import { artifactLifecycle } from '../src/kernel/artifact.ts'
 import { jobLifecycle } from '../src/kernel/job.ts'
@@ -25,8 +25,9 @@ same engine, under the same guarantees, and can be seen through any of them at o
 - \`GET /v1/…?vocabulary=jobnik\`, and \`--vocabulary jobnik\` in the CLI, show jobs, stages, tasks, artifacts and
   events in its words: the shape stays ours, the states and the names of events are its. What it has no word for is
   \`null\`.
-- Keys are those of Pawl. Each route says which permission its key must have. A server that wants no keys, and
-  has none, takes whatever a client sends as one.
+- Keys are those of Pawl, with the same roles and queues: what a key may not do through Pawl’s own routes, it may not do
+  through a dialect. Each section says which roles its clients need, and each route which permission. A server that wants
+  no keys, and has none, takes whatever a client sends as one.
 
 ## Words
 
@@ -53,15 +54,15 @@ function wordTable(lifecycle: Lifecycle): string {
 
 const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
-function section({ name, of, routes, limits }: Dialect): string {
-  const rows = routes.map(({ method, path, needs, says }) =>
-    line([`\`${method} ${path}\``, says, needs === null ? 'no key' : [needs].flat().join(' or ')]),
-  )
+function section({ name, of, routes, keys, limits }: Dialect): string {
+  const rows = routes.map(route => line([`\`${route.method} ${route.path}\``, route.says, neededFor(route)]))
   return `## ${name}
 
 The words of ${of}, at \`/dialects/${name}\`.
 
 ${[line(['route', 'does', 'needs']), line(['---', '---', '---']), ...rows].join('\n')}
+
+Keys: ${keys}
 
 What it cannot say, and where it differs from the original:
 

@@ -1,8 +1,8 @@
 /** What a dialect is: the words, routes and shapes of another system, spoken over the engine. It decides nothing. */
-import type { Pawl } from '../engine/engine.ts'
 import type { Schema } from '../kernel/check.ts'
-import type { Permission, Role } from '../kernel/role.ts'
+import type { Permission } from '../kernel/role.ts'
 import type { DialectName } from '../protocol/dialects.ts'
+import type { AskersEngine } from './askers-engine.ts'
 import type { Words } from './words.ts'
 
 export interface Dialect {
@@ -21,6 +21,8 @@ export interface Dialect {
   readonly keyHeader?: string
   /** Its answers hold addresses of its own, which begin with its root. */
   readonly links?: true
+  /** Which roles the keys of its clients need; for docs/dialects.md. */
+  readonly keys: string
   /** What it cannot say, and what of the original is done otherwise; for docs/dialects.md. */
   readonly limits: readonly string[]
 }
@@ -29,8 +31,13 @@ export interface DialectRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Under the dialect's own root, `{id}` for what varies. */
   readonly path: string
-  /** What the asker's key must allow: one of these is enough. null: anyone may ask. */
+  /**
+   * What the asker's key must allow: one of these is enough. null: anyone may ask. It is asked for before the body is
+   * read; what the request then does is checked by the engine that it is given.
+   */
   readonly needs: Permission | readonly Permission[] | null
+  /** What the key must allow besides. */
+  readonly also?: Permission
   readonly says: string
   /** The body of a request, for documentation. */
   readonly takes?: Schema
@@ -41,13 +48,12 @@ export interface DialectRoute {
 
 /** A request, as it came: what it holds the dialect checks. */
 export interface Ask {
-  readonly engine: Pawl
+  readonly engine: AskersEngine
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string | readonly string[]>>
   readonly body: unknown
   /** Who asks, under which idempotency key, in which trace: passed on to what the engine does. */
   readonly call: Call
-  readonly asker: { readonly roles: readonly Role[]; readonly queues: readonly string[] | null }
   /** Where the dialect is served: what it links to begins with it. */
   readonly root: string
   /** The last event that a client of a stream has seen, as it names it when it comes back. */
@@ -89,6 +95,12 @@ export interface Fault {
   readonly code: string
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
+}
+
+/** What a route needs, for people. */
+export function neededFor({ needs, also }: Pick<DialectRoute, 'needs' | 'also'>): string {
+  if (needs === null) return 'no key'
+  return [[needs].flat().join(' or '), ...(also === undefined ? [] : [also])].join(' and ')
 }
 
 export const good = (body: unknown, status = 200): Answer => ({ status, body })

@@ -1,6 +1,6 @@
 /** The routes of a dialect as documentation: an OpenAPI document, and a page that fetches and runs nothing. */
 import type { Schema } from '../kernel/check.ts'
-import type { Answer, Dialect, DialectRoute } from './dialect.ts'
+import { type Answer, type Dialect, type DialectRoute, neededFor } from './dialect.ts'
 
 type Documented = Pick<Dialect, 'of' | 'routes' | 'faults'>
 
@@ -18,7 +18,8 @@ export function openApiOf({ of, routes, faults }: Documented, root: string): Sch
   }
 }
 
-function operationOf({ path, says, takes, answers, needs }: DialectRoute, faults: Schema): Schema {
+function operationOf(route: DialectRoute, faults: Schema): Schema {
+  const { path, says, takes, answers } = route
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -28,7 +29,7 @@ function operationOf({ path, says, takes, answers, needs }: DialectRoute, faults
   const json = (schema: Schema) => ({ 'application/json': { schema } })
   return {
     summary: says,
-    description: `Needs ${permissionOf(needs)}.`,
+    description: `Needs ${permissionOf(route)}.`,
     parameters,
     ...(takes !== undefined && { requestBody: { required: true, content: json(takes) } }),
     responses: {
@@ -40,8 +41,9 @@ function operationOf({ path, says, takes, answers, needs }: DialectRoute, faults
 
 /** `link`: where the OpenAPI document is. */
 export function docsPage({ of, routes }: Documented, link: string): Answer {
-  const rows = routes.map(({ method, path, says, needs }) => {
-    const cells = [`<code>${method} ${escaped(path)}</code>`, escaped(says), permissionOf(needs)]
+  const rows = routes.map(route => {
+    const { method, path, says } = route
+    const cells = [`<code>${method} ${escaped(path)}</code>`, escaped(says), permissionOf(route)]
     return `<tr>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
   })
   const body = `<!doctype html>
@@ -63,7 +65,7 @@ ${rows.join('\n')}
   }
 }
 
-const permissionOf = (needs: DialectRoute['needs']) =>
-  needs === null ? 'no key' : `the permission ${[needs].flat().join(' or ')}`
+const permissionOf = (route: DialectRoute) =>
+  route.needs === null ? neededFor(route) : `the permission ${neededFor(route)}`
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

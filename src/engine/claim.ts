@@ -90,7 +90,7 @@ async function look(
     context.figures.claimConflicts += 1
   }
   if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
-  return again(() => claim(context, context.sql, request), count)
+  return again(() => claim(context, context.sql, request, key.holder), count)
 }
 
 /**
@@ -108,7 +108,7 @@ async function lookUnderKey(
   let won: Claimed[] | undefined
   try {
     const leases = await once(context.sql, key, ['claims', request], async tx => {
-      won = await claim(context, tx, request)
+      won = await claim(context, tx, request, key.holder)
       if (won === undefined) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
@@ -124,18 +124,23 @@ async function lookUnderKey(
  * answered, so that its worker goes on with its next one. Were it to claim afresh instead, a copy of it that comes late
  * would claim for a worker that has long had its answer.
  */
-async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
+async function claimOnce(
+  context: Context,
+  sql: Sql,
+  request: ClaimsRequest,
+  holder?: string,
+): Promise<Claimed[] | undefined> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
   const hints = context.hints.current()
   const began = performance.now()
-  const terms = termsIn(request)
+  const terms = termsIn(request, holder)
   const heartbeatSeconds = request.defaultHeartbeatSeconds
   const ask = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
   const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, ask)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
-    return claimOnce(context, sql, request)
+    return claimOnce(context, sql, request, holder)
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
   if (isRepeated) return wonBefore(sql, session!, syncId)
@@ -143,9 +148,10 @@ async function claimOnce(context: Context, sql: Sql, request: ClaimsRequest): Pr
   return tasks.length > 0 ? tasks : undefined
 }
 
-function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms | null {
-  if (leaseSeconds === undefined && heartbeatSeconds === undefined) return null
+function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest, holder: string | undefined): LeaseTerms | null {
+  if (leaseSeconds === undefined && heartbeatSeconds === undefined && holder === undefined) return null
   return {
+    ...(holder !== undefined && { key: holder }),
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(heartbeatSeconds !== undefined && { heartbeatSeconds }),
   }
@@ -155,11 +161,16 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest): LeaseTerms 
  * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
  * for it sees what there was when it began.
  */
-function claimUnlessHolding(context: Context, sql: Sql, request: ClaimsRequest): Promise<Claimed[] | undefined> {
+function claimUnlessHolding(
+  context: Context,
+  sql: Sql,
+  request: ClaimsRequest,
+  holder?: string,
+): Promise<Claimed[] | undefined> {
   const { session, queues = [], worker } = request
   return sql.begin(async tx => {
     await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })
     const holding = await wonBefore(tx, session!)
-    return holding.length > 0 ? holding : claimOnce(context, tx, request)
+    return holding.length > 0 ? holding : claimOnce(context, tx, request, holder)
   })
 }

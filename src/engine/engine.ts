@@ -7,7 +7,7 @@ import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
 import type { NewKey } from '../protocol/keys.ts'
 import type { LogQuery } from '../protocol/logs.ts'
 import type { StatsQuery } from '../protocol/stats.ts'
-import type { ClaimsRequest, SettledTask, SyncPort, SyncRequest } from '../protocol/sync.ts'
+import type { ClaimsRequest, OneOutcome, SettledTask, SyncPort, SyncRequest } from '../protocol/sync.ts'
 import type { TaskDefinition } from '../protocol/task-type.ts'
 import type { FeedQuery, JobPatch, MetadataPatch, NewTaskItem, TaskOptions, TaskTypeRecord } from '../protocol/tasks.ts'
 import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
@@ -152,7 +152,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     heartbeat: (id: string, epoch: number, said?: Parameters<typeof oneTask.heartbeat>[3]) =>
       oneTask.heartbeat(context, id, epoch, said),
     succeed: (id: string, epoch: number | null, said?: oneTask.Said<'succeeded'>, queues?: readonly string[] | null) =>
-      oneTask.settleOne(context, 'succeeded', id, epoch, said, queues),
+      oneTask.settleOne(context, 'succeeded', id, epoch, said, { queues: queues ?? null }),
     fail: (id: string, epoch: number | null, said?: oneTask.Said<'failed'>) =>
       oneTask.settleOne(context, 'failed', id, epoch, said),
     skip: (id: string, epoch: number | null, said?: oneTask.Said<'skipped'>) =>
@@ -161,6 +161,14 @@ function engineOf(context: Context, close: () => Promise<void>) {
       oneTask.settleOne(context, 'released', id, epoch, said),
     cancelled: (id: string, epoch: number | null, said?: oneTask.Said<'cancelled'>) =>
       oneTask.settleOne(context, 'cancelled', id, epoch, said),
+    /** Ends an attempt for an asker whose key is for some queues, or who has read the task already. */
+    settle: <Outcome extends OneOutcome>(
+      outcome: Outcome,
+      id: string,
+      epoch: number | null,
+      said: oneTask.Said<Outcome>,
+      by: oneTask.SettledBy,
+    ) => oneTask.settleOne(context, outcome, id, epoch, said, by),
     reportArtifacts: (id: string, epoch: number, said: SaidArtifacts) => oneTask.artifacts(context, id, epoch, said),
     completeIn: (tx: CallerTransaction, settled: SettledTask, worker: string) =>
       oneTask.completeIn(context, tx, settled, worker),
@@ -234,6 +242,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     jobTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'job', id, query),
     stageTasks: (id: string, query?: TasksOfQuery) => read.findTasksOf(context, 'stage', id, query),
     task: (id: string) => read.readTask(context, id),
+    /** A task, and which key made each of its claims. */
+    claimedTask: (id: string) => read.readClaimedTask(context, id),
     tasks: (query?: Parameters<typeof read.findTasks>[1]) => read.findTasks(context, query),
     taskEvents: (id: string, query?: TaskEventQuery) => readTaskEvents(context, id, query),
     attempts: (id: string) => read.readAttempts(context, id),

@@ -158,12 +158,12 @@ export async function settleOne<Outcome extends OneOutcome>(
   id: string,
   epoch: number | null,
   call: Said<Outcome> = {} as Said<Outcome>,
-  queues: readonly string[] | null = null,
+  by: SettledBy = {},
 ): Promise<TaskView> {
   const { tx, ...said } = call
   checkOptions(said, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), queues)
+    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), by)
     return readTask(context, id)
   }
   const within = { ...context, sql: context.within(tx) }
@@ -185,15 +185,22 @@ export async function completeIn(
   for (const { refusal } of refused) throw problemOf(refusal)
 }
 
+export interface SettledBy {
+  /** The queues of the asker's key: what the task spawns must be in them. null: every queue. */
+  readonly queues?: readonly string[] | null
+  /** The task as the asker has just read it: it is not read again. */
+  readonly task?: TaskView
+}
+
 /** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
 async function say(
   context: Context,
   id: string,
   epoch: number | null,
   part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
-  queues: readonly string[] | null = null,
+  { queues = null, task: known }: SettledBy = {},
 ) {
-  const task = await readTask(context, id)
+  const task = known ?? (await readTask(context, id))
   const held = { id, epoch: epoch ?? heldUnder(task) }
   const answer = await sync(context, { ...part(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)

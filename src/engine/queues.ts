@@ -1,6 +1,6 @@
 /** A key may be for some queues only; what is queued must then be in them. */
 import { isObject } from '../kernel/check.ts'
-import { commandType } from '../kernel/datum.ts'
+import { commandType, keyedQueueOf } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
@@ -22,6 +22,7 @@ export function queuesSaid(stages: readonly unknown[]): unknown[] {
 /** `named` may be anything yet; what is no name of a queue is refused elsewhere. null: every queue is allowed. */
 export function demandQueues(allowed: readonly string[] | null, named: readonly unknown[]): void {
   if (allowed === null) return
-  const beyond = named.filter(queue => typeof queue === 'string').filter(queue => !allowed.includes(queue))
+  const wanted = named.filter(queue => typeof queue === 'string').map(keyedQueueOf)
+  const beyond = wanted.filter(queue => !allowed.includes(queue))
   if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: [...new Set(beyond)], may: allowed })
 }

@@ -39,6 +39,7 @@ import { recordedSince } from '../store/feed-time.ts'
 import { currentGeneration } from '../store/generation.ts'
 import {
   countTasks,
+  getClaimedTask,
   getTask,
   getTaskType,
   listTasks,
@@ -58,6 +59,18 @@ export async function readTask({ sql }: Context, id: string): Promise<TaskView> 
   const row = await getTask(sql, checkId(id))
   if (row === undefined) throw new Problem('TASK_NOT_FOUND', { id })
   return toTaskView(row)
+}
+
+/** A task, and the id of the key that made each of its claims, as far as it is known. */
+export interface ClaimedTaskView {
+  readonly task: TaskView
+  readonly keys: ReadonlyMap<number, string | null>
+}
+
+export async function readClaimedTask({ sql }: Context, id: string): Promise<ClaimedTaskView> {
+  const row = await getClaimedTask(sql, checkId(id))
+  if (row === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+  return { task: toTaskView(row), keys: new Map(row.claims?.map(({ epoch, key }) => [epoch, key])) }
 }
 
 /** A page at a time, newest first unless it says otherwise. Filters may be combined. */

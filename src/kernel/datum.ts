@@ -114,6 +114,11 @@ export function ownQueueOf(stageId: string): string {
   return `k8s-${stageId}`
 }
 
+/** The queue that a key must be for to use this one: a stage with a queue of its own counts as one of `command`. */
+export function keyedQueueOf(queue: string): string {
+  return /^k8s-[0-9a-f-]{36}$/.test(queue) ? commandType : queue
+}
+
 /** Where an attempt's uploads lie until it has won: a folder inside the outputs that listings do not show. */
 export function stagingOf(outputs: string, taskId: string, epoch: number): string {
   return `${outputs}${stagingFolder}${taskId}/${epoch}/`

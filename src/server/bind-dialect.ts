@@ -5,6 +5,7 @@ import type { Answer, Dialect, DialectRoute, Fault } from '../dialects/dialect.t
 import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
 import { type Asker, admit, demand, refusePages } from './admit.ts'
+import { engineFor } from './askers-engine.ts'
 import { callOf, type Served } from './bind.ts'
 import { missing } from './not-found.ts'
 import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
@@ -43,7 +44,7 @@ export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
-  const { engine, door, calls, heartbeatSeconds, dialectSettings: settings } = served
+  const { door, calls, heartbeatSeconds, dialectSettings: settings } = served
   scope.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -52,12 +53,14 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
       request.asker = await admit(door, request, dialect)
       demand(request.asker, route.needs)
+      if (route.also !== undefined) demand(request.asker, route.also)
     },
     handler: (request, reply) =>
       calls.answer(reply, async signal => {
         const { params, query, body } = request as Came
         const asker = request.asker ?? nobody
-        const said = { params, query, body, call: callOf(request, asker), asker, lastEventId: lastIdIn(request) }
+        const engine = engineFor(served, asker)
+        const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
         return send(reply, await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said }))
       }),
   })

@@ -4,6 +4,7 @@
  */
 import type { Pawl } from '../engine/engine.ts'
 import { demandQueues, queuesSaid } from '../engine/queues.ts'
+import { keyedQueueOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
@@ -11,7 +12,8 @@ import type { NewTaskItem } from '../protocol/tasks.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import type { Asker } from './admit.ts'
 
-type Look = (engine: Pawl, args: readonly unknown[]) => Promise<readonly unknown[]>
+/** The queues that the key must be for; `allowed`: those that it is for. */
+type Look = (engine: Pawl, args: readonly unknown[], allowed: readonly string[]) => Promise<readonly unknown[]>
 
 const ofTask: Look = (engine, [id]) => engine.queuesOf([id])
 
@@ -55,6 +57,12 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   async putTaskType(_, [type]) {
     return [type as string]
   },
+  /** A worker reads the files of earlier stages of its job, so one stage of the job in its queues is enough. */
+  async stageFiles(engine, [id], allowed) {
+    const { jobId, queue } = await engine.stage(id as string)
+    const queues = (await engine.job(jobId)).stages.flatMap(stage => stage.queue ?? [])
+    return queues.some(each => allowed.includes(keyedQueueOf(each))) ? [] : [queue]
+  },
   start: ofTask,
   heartbeat: ofTask,
   succeed: ofTask,
@@ -72,5 +80,5 @@ export async function demandQueuesOf(
   args: readonly unknown[],
 ): Promise<void> {
   if (allowed === null) return
-  demandQueues(allowed, (await queuesOf[operation]?.(engine, args)) ?? [])
+  demandQueues(allowed, (await queuesOf[operation]?.(engine, args, allowed)) ?? [])
 }

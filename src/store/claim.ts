@@ -19,6 +19,8 @@ export interface ClaimAsk {
 export interface LeaseTerms {
   readonly leaseSeconds?: number
   readonly heartbeatSeconds?: number | null
+  /** The id of the key that claimed: workers of some dialects name no epoch, and are known by their key. */
+  readonly key?: string
 }
 
 /** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */

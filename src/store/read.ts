@@ -49,6 +49,21 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
   return row
 }
 
+/** The task, and the key of each of its claims, by epoch; null: the claimer's key is not known, or it had none. */
+export async function getClaimedTask(
+  sql: Sql,
+  id: string,
+): Promise<
+  (TaskRow & { readonly claims: { readonly epoch: number; readonly key: string | null }[] | null }) | undefined
+> {
+  const [row] = await sql<TaskRow & { claims: { epoch: number; key: string | null }[] | null }>`
+    select v.*, (select json_agg(json_build_object('epoch', h.epoch, 'key', h.payload->>'key'))
+                   from pawl.task t cross join unnest(t.history) as h
+                  where t.id = v.id and h.state = 'assigned' and h.type is null) as claims
+      from pawl.task_view v where v.id = ${id}::uuid`
+  return row
+}
+
 export interface TaskFilter {
   /** Only these; null: any. */
   readonly ids: readonly string[] | null

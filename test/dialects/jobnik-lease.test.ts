@@ -5,6 +5,8 @@ import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Call } from '../../src/dialects/dialect.ts'
 import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
+import type { Asker } from '../../src/server/admit.ts'
+import { engineFor } from '../../src/server/askers-engine.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { served } from '../harness/served.ts'
 import { jobnikClient } from './jobnik-client.ts'
@@ -78,16 +80,17 @@ test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so th
   assert.equal(await jobnik.dequeue(type), null)
 })
 
+const asker: Asker = { name: undefined, roles: ['worker'], queues: null, holder: '' }
+
 /** A dequeue whose client is gone when the task has been found. */
 function dequeueAndHangUp(engine: Pawl, type: string, call: Call = {}) {
   const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
   return dequeue.handle({
-    engine,
+    engine: engineFor({ engine, sync: engine.merging() }, asker),
     params: { type },
     query: {},
     body: undefined,
     call,
-    asker: { roles: ['worker'], queues: null },
     root: '',
     lastEventId: undefined,
     heartbeatSeconds: 10,

@@ -139,6 +139,15 @@ test('a worker whose key is for one queue spawns into no later stage of another,
   assert.equal((await engine.job(jobId)).stages[2]!.progress.total, 1, 'whoever has no such key may')
 })
 
+test('a worker whose key is for one queue sees the files of jobs that have work in it, and of no others', async t => {
+  const { mine, engine } = await narrow(t, 'worker')
+  const before = { name: 'before', task: 'other' }
+  const shared = await engine.submit({ name: 'shared', stages: [before, { name: 'after', task: 'mine' }] })
+  const foreign = await engine.submit({ name: 'foreign', stages: [before] })
+  assert.deepEqual((await mine.stageFiles(shared.stages[0]!.id)).items, [])
+  await assert.rejects(mine.stageFiles(foreign.stages[0]!.id), refused('other'))
+})
+
 test('a worker whose key is for one queue says nothing of types that are not in it', async t => {
   const { mine, engine } = await narrow(t, 'worker')
   await mine.putTaskType('mine', { timeoutSeconds: 5 })

@@ -6,23 +6,20 @@ import { list, view } from '../../protocol/shapes.ts'
 import type { Page, TaskView } from '../../protocol/tasks.ts'
 import { type Ask, type DialectRoute, good } from '../dialect.ts'
 import { wordFor } from '../words.ts'
-import { demandCommands } from './job-routes.ts'
 import { epochOf, openEpochOf, podName } from './pods.ts'
 import { ending, list as items, kept, object, read, text, textOrNull } from './read.ts'
 import { datumNow, datumShape, inputFileShape, outputFileShape, toInputFiles, toOutputFile } from './shapes.ts'
 import { words } from './words.ts'
 
 /** A task of a job: another is no datum. */
-async function datumOf({ engine, params }: Ask): Promise<TaskView & { jobId: string }> {
-  const task = await engine.task(params.id!)
+function datumIn(task: TaskView): TaskView & { jobId: string } {
   if (task.jobId === null) throw new Problem('TASK_NOT_FOUND', { id: task.id })
   return { ...task, jobId: task.jobId }
 }
 
 /** One that a pod may speak of: it lies where pods reserve. */
-async function reservedOf(ask: Ask): Promise<TaskView & { jobId: string }> {
-  demandCommands(ask)
-  const task = await datumOf(ask)
+async function reservedOf({ engine, params }: Ask): Promise<TaskView & { jobId: string }> {
+  const task = datumIn(await engine.heldTask(params.id!))
   if (task.stageId === null || task.queue !== ownQueueOf(task.stageId)) throw new Problem('LEASE_LOST', { id: task.id })
   return task
 }
@@ -115,6 +112,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/datums/{id}',
     needs: 'work',
+    also: 'read',
     says: 'Say that a datum is done, or that it ended in error; only whoever holds it may.',
     answers: view<{ datum: object }>({ datum: datumShape }),
     handle: settle,
@@ -122,11 +120,11 @@ export const datumRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/datums/{id}/describe',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'A datum and its input files.',
     answers: view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
     async handle(ask) {
-      const task = await datumOf(ask)
+      const task = datumIn(await ask.engine.task(ask.params.id!))
       const datum = await datumNow(ask.engine, task, await ask.engine.job(task.jobId))
       return good({ datum, input_files: toInputFiles(task) })
     },
@@ -135,6 +133,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     method: 'POST',
     path: '/datums/{id}/output_files',
     needs: 'work',
+    also: 'read',
     says: 'Register all files of a datum before they are uploaded; the same again are answered as before.',
     answers: view<{ output_files: object[] }>({ output_files: list(outputFileShape) }),
     handle: register,
@@ -143,6 +142,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/datums/{id}/output_files',
     needs: 'work',
+    also: 'read',
     says: 'Say which files are uploaded, and which could not be.',
     answers: null,
     handle: update,

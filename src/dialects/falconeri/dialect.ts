@@ -2,7 +2,7 @@ import type { Issue } from '../../spec/faults.ts'
 import { type Answer, type Dialect, type Fault, good } from '../dialect.ts'
 import { datumRoutes } from './datum-routes.ts'
 import { jobRoutes } from './job-routes.ts'
-import { limits } from './limits.ts'
+import { keys, limits } from './limits.ts'
 import { words } from './words.ts'
 
 /** The version of Falconeri whose clients speak so. */
@@ -49,5 +49,6 @@ export const falconeri: Dialect = {
     const [, name, secret] = /^([^:]*):(.+)$/s.exec(Buffer.from(packed ?? '', 'base64').toString('utf8')) ?? []
     return name === user ? secret : undefined
   },
+  keys,
   limits,
 }

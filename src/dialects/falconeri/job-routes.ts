@@ -1,4 +1,4 @@
-import { commandType, ownQueueOf } from '../../kernel/datum.ts'
+import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import { list, orNull, view } from '../../protocol/shapes.ts'
@@ -32,13 +32,6 @@ const mostShown = 1000
 
 const one = view<{ job: object }>({ job: jobShape })
 
-/** Its one password is for everything, so a worker's key is enough; but one for other queues is not. */
-export function demandCommands({ asker: { queues } }: Ask): void {
-  if (queues !== null && !queues.includes(commandType)) {
-    throw new Problem('KEY_REFUSED', { queues: [commandType], may: queues })
-  }
-}
-
 /** Other jobs can be seen, and no more. */
 function pipelineOf({ id, input }: JobView): PipelineSpec {
   const spec = pipelineIn(input)
@@ -53,19 +46,17 @@ async function answerWith({ engine, signal }: Ask, id: string) {
 
 async function create(ask: Ask) {
   const { job } = read(ask.body, { job: object })
-  demandCommands(ask)
   const { id } = await ask.engine.submit(jobFor(job, tagFor(ask.call), ask.settings.falconeriLeaseSeconds), ask.call)
   return answerWith(ask, id)
 }
 
 async function retry(ask: Ask) {
-  demandCommands(ask)
   const { engine, call } = ask
   const job = await engine.job(ask.params.id!)
   const status = wordFor(words.job, job, 0)
   const name = `${nameOfPipeline(pipelineOf(job))}-${tagFor(call)}`
   if (status !== 'error') throw new Problem('MOVE_REFUSED', { job: job.id, status, move: 'retry', from: ['error'] })
-  const { id } = await engine.retryJob(job.id, { ...call, clone: true, name })
+  const { id } = await engine.cloneJob(job.id, { ...call, name })
   return answerWith(ask, id)
 }
 
@@ -103,12 +94,12 @@ async function countsOf(counting: ReturnType<Ask['engine']['countTasks']>, now: 
 
 async function reserve(ask: Ask) {
   const { node_name, pod_name } = read(ask.body, { node_name: nodeName, pod_name: podName })
-  demandCommands(ask)
-  const { engine, signal } = ask
+  const { engine, call, signal } = ask
   const job = await engine.job(ask.params.id!)
   pipelineOf(job)
   const worker = workerOf(node_name, pod_name)
-  const session = idFrom('pod', job.id, pod_name)
+  // A pod of this name under another key is another pod.
+  const session = idFrom('pod', job.id, pod_name, ...(call.holder === undefined ? [] : [call.holder]))
   // Those that only its own datums are in.
   const queues = job.stages.flatMap(({ id, queue }) => (queue === ownQueueOf(id) ? [queue] : []))
   const [task] = await engine.take({ worker, session, queues, unlessHolding: true }, {}, signal)
@@ -120,7 +111,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'POST',
     path: '/jobs',
-    needs: ['produce', 'work'],
+    needs: 'produce',
     says: 'Run a pipeline.',
     answers: one,
     handle: create,
@@ -128,7 +119,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/jobs',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'The job of a name: `?job_name=`.',
     answers: one,
     async handle({ engine, query }) {
@@ -142,7 +133,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/jobs/list',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'Jobs, newest first.',
     answers: view<{ jobs: object[] }>({ jobs: list(jobShape) }),
     async handle({ engine }) {
@@ -153,7 +144,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/jobs/{id}',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'A job.',
     answers: one,
     handle: async ({ engine, params }) => good({ job: toJob(await engine.job(params.id!)) }),
@@ -161,7 +152,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/jobs/{id}/describe',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'A job, its datums counted, and those that run or ended in error.',
     answers: view<Record<'job' | 'datum_status_counts' | 'running_datums' | 'error_datums', object>>({
       job: jobShape,
@@ -174,7 +165,7 @@ export const jobRoutes: readonly DialectRoute[] = [
   {
     method: 'POST',
     path: '/jobs/{id}/retry',
-    needs: ['operate', 'produce', 'work'],
+    needs: 'produce',
     says: 'A new job with the datums of one in error that did not succeed.',
     answers: one,
     handle: retry,
@@ -183,6 +174,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'POST',
     path: '/jobs/{id}/reserve_next_datum',
     needs: 'work',
+    also: 'read',
     says: 'The datum that a pod holds, or the next one; null: there is none now.',
     answers: orNull(
       view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),

@@ -1,9 +1,11 @@
 /** Where the dialect differs from Falconeri, and what it cannot say. */
+export const keys =
+  'The user is `falconeri`, the password a key with the roles `producer` and `worker`, for the client and for the pods: ' +
+  '`pawl key create --name pods --role producer --role worker`. A pod may report only on datums that its own key has ' +
+  'reserved. A key for some queues must be for `command`.'
+
 export const limits: readonly string[] = [
   'Its clients take no prefix and ask at port 8089: `pawl up --dialect falconeri --root --port 8089`.',
-  'The user is `falconeri`, the password a key of role `worker`. The original has one password for everything, so such a ' +
-    'key may do here what any route does; elsewhere it neither submits nor reads. A key for some queues must be for ' +
-    '`command` to change anything.',
   'Who does the work: the datums of a job lie in a queue of its own, so no worker of Pawl’s comes upon them by chance. A ' +
     'server with `--kubernetes` starts `parallelism_spec.constant` pods, as falconerid does: with Pawl’s worker, in the ' +
     'pipeline’s image. Without it none is started, and whoever runs `falconeri-worker` gets datums, as many as come; both ' +

@@ -3,10 +3,11 @@
  * workers in Kubernetes call themselves, so that both are kept with the lease, and a runner that sees the pod vanish knows
  * whose it was. What a pod says of a datum counts under the epoch of its own last attempt: the fence is the same for all.
  */
-import type { Pawl } from '../../engine/engine.ts'
+
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import type { Reads } from './read.ts'
 
 const longestWorker = 200
@@ -37,7 +38,7 @@ export function podOf(worker: string | null): { node_name: string | null; pod_na
  * The epoch of this pod's last attempt at a datum. One who never held it is refused as one who does not any more. Of the
  * pod that holds it now the task itself says it; only of others must the history be read.
  */
-export async function epochOf(engine: Pawl, datum: TaskView, pod: string): Promise<number> {
+export async function epochOf(engine: AskersEngine, datum: TaskView, pod: string): Promise<number> {
   if (isHeldBy(datum, pod)) return datum.epoch
   const mine = (await engine.attempts(datum.id)).findLast(({ worker }) => podOf(worker).pod_name === pod)
   if (mine === undefined) throw new Problem('LEASE_LOST', { id: datum.id, pod })

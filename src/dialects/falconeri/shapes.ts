@@ -1,5 +1,5 @@
 /** What Falconeri's answers hold: the schemas, and our views in their shapes. */
-import type { Pawl } from '../../engine/engine.ts'
+
 import { isObject, type Schema } from '../../kernel/check.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { ArtifactView } from '../../protocol/artifacts.ts'
@@ -7,6 +7,7 @@ import type { JobView } from '../../protocol/jobs.ts'
 import { id, list, orNull, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
 import { idFrom } from './ids.ts'
 import { podOf } from './pods.ts'
@@ -110,7 +111,7 @@ const naive = (iso: string) => iso.replace(/(\.\d{3})Z$/, '$1000')
 const noTime = 0
 
 /** Only the status of a datum that is being retried depends on the time. */
-export async function datumNow(engine: Pick<Pawl, 'clock'>, task: TaskView, job: JobView): Promise<Datum> {
+export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobView): Promise<Datum> {
   return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : noTime)
 }
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { jobRoutes } from './job-routes.ts'
-import { limits } from './limits.ts'
+import { keys, limits } from './limits.ts'
 import { refuse } from './refusals.ts'
 import { serviceRoutes } from './service-routes.ts'
 import { faults } from './shapes.ts'
@@ -15,5 +15,6 @@ export const jobnik: Dialect = {
   routes: [...jobRoutes, ...stageRoutes, ...taskRoutes, ...serviceRoutes],
   refuse,
   faults,
+  keys,
   limits,
 }

@@ -1,11 +1,11 @@
-import type { Pawl } from '../../engine/engine.ts'
 import type { JobState } from '../../kernel/job.ts'
 import type { JobView } from '../../protocol/jobs.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Ask, type Call, type DialectRoute, good } from '../dialect.ts'
 import { jobBody, jobWord, workOf } from './bodies.ts'
 import { listed, sliced, stageBodies } from './lists.ts'
 import { numberFor, type Priority, priorityFor, rangeOf } from './priorities.ts'
-import { demandQueue, illegal, refused, unless } from './refusals.ts'
+import { illegal, refused, unless } from './refusals.ts'
 import { bodyOf, bodySchemas, idIn, type NewJob, type NewStage, queries, queryOf } from './requests.ts'
 import * as shapes from './shapes.ts'
 import { jobSpec, stageSpec } from './specs.ts'
@@ -13,7 +13,11 @@ import { jobSpec, stageSpec } from './specs.ts'
 const modified = { code: 'JOB_MODIFIED_SUCCESSFULLY' }
 const deleted = { code: 'JOB_DELETED_SUCCESSFULLY' }
 
-type Act = (engine: Pawl, id: string, call: Call & { readonly ifState: readonly JobState[] }) => Promise<unknown>
+type Act = (
+  engine: AskersEngine,
+  id: string,
+  call: Call & { readonly ifState: readonly JobState[] },
+) => Promise<unknown>
 
 const abort: Act = (engine, id, call) => engine.cancelJob(id, call)
 const pause: Act = (engine, id, call) => engine.pauseJob(id, call)
@@ -29,7 +33,7 @@ const moves: Readonly<Record<string, Partial<Record<JobState, Act>>>> = {
 }
 
 /** The stages of a job are read with it anyway; what they hold is counted only if it is wanted. */
-async function bodies(engine: Pawl, jobs: readonly JobView[], withStages = false) {
+async function bodies(engine: AskersEngine, jobs: readonly JobView[], withStages = false) {
   if (!withStages) return jobs.map(job => jobBody(job))
   const stages = await stageBodies(engine, jobs.flatMap(workOf))
   return jobs.map(job =>
@@ -91,7 +95,6 @@ async function addStage(ask: Ask) {
   const { engine, call, settings } = ask
   const stage = bodyOf<NewStage>(ask, 'newStage')
   const id = idIn(ask)
-  demandQueue(ask, stage.type)
   return unless(
     ['MOVE_REFUSED', 'SEALED'],
     async () => {
@@ -166,7 +169,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
-      await ask.engine.patchJob(idIn(ask), { metadata, replace: true }, ask.call)
+      await ask.engine.replaceJobMetadata(idIn(ask), metadata, ask.call)
       return good(modified)
     },
   },

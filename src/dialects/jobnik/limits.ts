@@ -1,4 +1,9 @@
 /** What Jobnik's words cannot say, and what is otherwise than there. */
+export const keys =
+  'Producers need a key of role `producer`, workers one of role `worker`. To read jobs, stages and tasks, a worker needs ' +
+  'the role `viewer` as well. To pause, abort or delete a job, change its priority or open a stage that is WAITING needs ' +
+  '`operator`. A worker may report only on tasks that its own key has dequeued, and replace the metadata of those only.'
+
 export const limits: readonly string[] = [
   'A job or stage that ended `partial`, and a stage or task that was skipped, is COMPLETED: it has no word for them. A job ' +
     'that undoes what it did is IN_PROGRESS, one that expired FAILED.',

@@ -1,8 +1,9 @@
 /** Lists as Jobnik has them: by page with a total, or, without one, whole; the oldest first. */
-import type { Pawl } from '../../engine/engine.ts'
+
 import { Problem } from '../../kernel/problem.ts'
 import type { StageView } from '../../protocol/jobs.ts'
 import type { Page, TaskView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
 import { hasEnded, type StageBody, stageBody, taskBody } from './bodies.ts'
 
@@ -66,7 +67,7 @@ export async function whole<Item>(find: (paging: Paging) => Promise<Page<Item>>)
 
 /** Stages with their summaries, which are counted at once for all that have not ended. */
 export async function stageBodies(
-  engine: Pawl,
+  engine: AskersEngine,
   stages: readonly StageView[],
   { withTasks = false }: { readonly withTasks?: boolean } = {},
 ): Promise<StageBody[]> {
@@ -79,6 +80,6 @@ export async function stageBodies(
   return filled
 }
 
-function tasksOf(engine: Pawl, stageId: string): Promise<TaskView[]> {
+function tasksOf(engine: AskersEngine, stageId: string): Promise<TaskView[]> {
   return whole(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))
 }

@@ -1,6 +1,6 @@
 /** What goes wrong, in Jobnik's words: a message and a code. */
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
-import type { Answer, Ask, Fault } from '../dialect.ts'
+import type { Answer, Fault } from '../dialect.ts'
 
 /** Jobnik repeats these codes as the message. */
 const notFound: readonly string[] = ['JOB_NOT_FOUND', 'STAGE_NOT_FOUND', 'TASK_NOT_FOUND'] satisfies ProblemCode[]
@@ -51,9 +51,4 @@ export async function unless(
     if (!(error instanceof Problem) || !codes.includes(error.code)) throw error
     return otherwise(error)
   }
-}
-
-/** A key may be for some queues only; a stage's type is its queue. */
-export function demandQueue({ asker: { queues } }: Pick<Ask, 'asker'>, queue: string): void {
-  if (queues?.includes(queue) === false) throw new Problem('KEY_REFUSED', { queues: [queue], may: queues })
 }

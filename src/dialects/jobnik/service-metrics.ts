@@ -1,11 +1,11 @@
 /** Jobnik's own figures, in the text format of Prometheus. As there, a status that nothing has is told as 0. */
-import type { Pawl } from '../../engine/engine.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { jobWord, stageWord, taskWord } from './bodies.ts'
 import { priorityFor } from './priorities.ts'
 import { stageWords, taskWords } from './requests.ts'
 import { jobWords } from './shapes.ts'
 
-type Counts = Awaited<ReturnType<Pawl['countsByState']>>
+type Counts = Awaited<ReturnType<AskersEngine['countsByState']>>
 /** A count under its labels, each with its value. */
 type Count = readonly [labels: Readonly<Record<string, string>>, count: number]
 

@@ -1,11 +1,11 @@
-import type { Pawl } from '../../engine/engine.ts'
 import type { StageState } from '../../kernel/stage.ts'
 import type { StageView } from '../../protocol/jobs.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, type DialectRoute, good } from '../dialect.ts'
 import { stageWord, taskBody, workOf } from './bodies.ts'
 import { listed, sliced, stageBodies, whole } from './lists.ts'
-import { demandQueue, illegal, refused, unless } from './refusals.ts'
+import { illegal, refused, unless } from './refusals.ts'
 import { bodyOf, bodySchemas, idIn, newTasksIn, queries, queryOf } from './requests.ts'
 import * as shapes from './shapes.ts'
 import { taskSpec } from './specs.ts'
@@ -54,7 +54,7 @@ async function setStatus(ask: Ask, triesLeft = 1): Promise<Answer> {
 }
 
 /** Jobnik looks at the previous stage first, and only then at the status of the stage itself. */
-async function cannotOpen(engine: Pawl, stage: StageView): Promise<Answer> {
+async function cannotOpen(engine: AskersEngine, stage: StageView): Promise<Answer> {
   const previous = workOf(await engine.job(stage.jobId)).findLast(({ ordinal }) => ordinal < stage.ordinal)
   if (previous === undefined || stageWord(previous) === 'COMPLETED') {
     return illegal('STAGE', stageWord(stage), 'PENDING')
@@ -66,10 +66,9 @@ async function cannotOpen(engine: Pawl, stage: StageView): Promise<Answer> {
 const mayTakeTasks: readonly StageState[] = ['created', 'waiting', 'pending', 'cancelled']
 
 async function addTasks(ask: Ask) {
-  const { engine, call, asker } = ask
+  const { engine, call } = ask
   const tasks = newTasksIn(ask)
   const id = idIn(ask)
-  if (asker.queues !== null) demandQueue(ask, (await engine.stage(id)).queue)
   return unless(
     ['MOVE_REFUSED', 'SEALED'],
     async () => {
@@ -87,7 +86,7 @@ async function addTasks(ask: Ask) {
 
 const idsAtOnce = 1000
 
-async function tasksById(engine: Pawl, ids: readonly string[]): Promise<TaskView[]> {
+async function tasksById(engine: AskersEngine, ids: readonly string[]): Promise<TaskView[]> {
   const found = new Map<string, TaskView>()
   for (let from = 0; from < ids.length; from += idsAtOnce) {
     const { items } = await engine.tasks({ ids: ids.slice(from, from + idsAtOnce), limit: idsAtOnce })
@@ -141,7 +140,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
-      await ask.engine.patchStage(idIn(ask), { metadata, replace: true }, ask.call)
+      await ask.engine.replaceStageMetadata(idIn(ask), metadata, ask.call)
       return good(modified)
     },
   },

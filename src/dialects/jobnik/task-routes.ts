@@ -3,7 +3,7 @@ import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { type Ask, type DialectRoute, good } from '../dialect.ts'
 import { taskBody, taskWord } from './bodies.ts'
 import { listed } from './lists.ts'
-import { demandQueue, illegal, refused, unless } from './refusals.ts'
+import { illegal, refused, unless } from './refusals.ts'
 import { bodyOf, bodySchemas, idIn, queries, queryOf, typeIn } from './requests.ts'
 import * as shapes from './shapes.ts'
 
@@ -41,7 +41,6 @@ async function findTasks({ engine, query }: Ask) {
 async function dequeue(ask: Ask) {
   const { engine, call, signal } = ask
   const type = typeIn(ask)
-  demandQueue(ask, type)
   const { actor: name = worker } = call
   // A task that was not submitted as Jobnik's may ask for heartbeats, which its workers do not send.
   const [task] = await engine.take({ worker: name, queues: [type], heartbeatSeconds: null }, call, signal)
@@ -52,12 +51,11 @@ async function dequeue(ask: Ask) {
   return refused(404, 'TASK_NOT_FOUND')
 }
 
-/** Its reports name no lease: what is reported is the attempt that is under way. */
+/** Its reports name no lease: what is reported is the attempt that is under way, by the key that claimed it. */
 async function report(ask: Ask) {
-  const { engine, asker } = ask
+  const { engine } = ask
   const { status } = bodyOf<{ status: 'COMPLETED' | 'FAILED' }>(ask, 'taskStatus')
   const id = idIn(ask)
-  if (asker.queues !== null) for (const queue of await engine.queuesOf([id])) demandQueue(ask, queue)
   return unless(
     ['MOVE_REFUSED', 'LEASE_LOST'],
     async () => {
@@ -94,7 +92,7 @@ export const taskRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/v1/tasks/{id}',
-    needs: ['read', 'work'],
+    needs: 'read',
     says: 'A task.',
     answers: shapes.task,
     async handle(ask) {
@@ -106,12 +104,12 @@ export const taskRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/v1/tasks/{id}/user-metadata',
     needs: ['operate', 'work'],
-    says: 'Replace the metadata of a task.',
+    says: 'Replace the metadata of a task; a worker, that of a task that its key has claimed.',
     takes: bodySchemas.metadata,
     answers: shapes.done(modified.code),
     async handle(ask) {
       const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
-      await ask.engine.patchTask(idIn(ask), { metadata, replace: true }, ask.call)
+      await ask.engine.replaceTaskMetadata(idIn(ask), metadata, ask.call)
       return good(modified)
     },
   },

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { limits } from './limits.ts'
+import { keys, limits } from './limits.ts'
 import { refusalSchema, refuse } from './refuse.ts'
 import { routes } from './routes.ts'
 import { words } from './words.ts'
@@ -11,5 +11,6 @@ export const jsm: Dialect = {
   routes,
   refuse,
   faults: refusalSchema,
+  keys,
   limits,
 }

@@ -3,10 +3,10 @@
  * so that whoever lost a job is refused. Two of one name are told apart by the epoch only, if they name it.
  */
 import { Problem } from '../../kernel/problem.ts'
-import { may, type Role, roles } from '../../kernel/role.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { HeldTask, SyncRequest } from '../../protocol/sync.ts'
+import type { HeldTask } from '../../protocol/sync.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { jobOf } from './job.ts'
 import { isHeard, type Request, stateOf } from './transitions.ts'
@@ -27,9 +27,8 @@ export async function asHolder(
   holder: Holder,
   act: (held: HeldTask) => Promise<unknown>,
 ): Promise<Answer> {
-  const { engine, params, asker } = ask
-  if (asker.queues !== null) demandQueues(asker.queues, await engine.queuesOf([params.id]))
-  const task = await engine.task(params.id!)
+  const { engine, params } = ask
+  const task = await engine.heldTask(params.id!)
   const epoch = epochOf(task, holder)
   const isAgain = request === 'start' && task.state === 'running'
   const isOwn = epoch === task.epoch && isHeld(task)
@@ -66,19 +65,7 @@ function refused({ id, state }: TaskView, move: Request): Problem {
 }
 
 /** One part of the worker protocol; what it refuses is thrown. */
-export async function say(ask: Ask, worker: string, part: Omit<SyncRequest, 'worker'>): Promise<void> {
-  const { refused } = await ask.engine.sync({ ...part, worker })
+export async function say({ engine }: Ask, worker: string, part: Parameters<AskersEngine['report']>[1]): Promise<void> {
+  const { refused } = await engine.report(worker, part)
   for (const { code, message } of refused) throw new Problem(code, { told: message })
-}
-
-export function demandQueues(allowed: readonly string[] | null, named: readonly string[]): void {
-  const beyond = allowed === null ? [] : named.filter(queue => !allowed.includes(queue))
-  if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: beyond, may: allowed })
-}
-
-/** What is not asked for in the name of a lease, an operator must ask for. */
-export function demandOperator({ roles: held }: Ask['asker']): void {
-  if (may(held, 'operate')) return
-  const able = (Object.keys(roles) as Role[]).filter(other => may(other, 'operate'))
-  throw new Problem('KEY_REFUSED', { role: held.join(', '), lacks: 'operate', able })
 }

@@ -1,4 +1,9 @@
 /** What its words cannot say, and where the document leaves something open or contradicts itself. */
+export const keys =
+  'To enqueue needs a key of role `producer`; to claim and report, `worker`; to look at jobs, events and metrics, ' +
+  '`viewer`; to cancel or dead-letter a job that somebody else holds, or to retry a dead letter, `operator`. A worker may ' +
+  'report only on jobs that its own key has claimed, whichever epoch it names.'
+
 export const limits: readonly string[] = [
   'Its jobs are our tasks. It has no words for our jobs and stages: a task whose stage has not opened is `queued`, ' +
     'though it can neither be claimed nor set aside yet. `succeeded` may also mean skipped, `failed` expired.',

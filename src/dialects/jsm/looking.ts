@@ -1,8 +1,9 @@
 /** What can be seen. */
-import type { Pawl } from '../../engine/engine.ts'
+
 import type { ReasonCode } from '../../kernel/decide.ts'
 import { Problem, unless } from '../../kernel/problem.ts'
 import type { EventView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { pageOf, readEventQuery } from './bodies.ts'
 import { eventsOf } from './event.ts'
@@ -40,7 +41,10 @@ export async function allEvents({ engine, query }: Ask): Promise<Answer> {
 }
 
 /** The trace ids of the tasks that these events are of: one may be any text, and is kept with its task. */
-async function traceIdsOf(engine: Pawl, items: readonly EventView[]): Promise<ReadonlyMap<string, string | null>> {
+async function traceIdsOf(
+  engine: AskersEngine,
+  items: readonly EventView[],
+): Promise<ReadonlyMap<string, string | null>> {
   const ids = [...new Set(items.flatMap(({ entity, entityId }) => (entity === 'task' ? [entityId] : [])))]
   const { items: tasks } = await engine.tasks({ ids, limit: 1000 })
   return new Map(tasks.map(task => [task.id, traceIdOf(task)]))

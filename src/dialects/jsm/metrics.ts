@@ -1,7 +1,8 @@
 /** The document's figures. Of those that a process counts about itself, the names of the others say nothing. */
-import type { Pawl } from '../../engine/engine.ts'
+
 import { figure, orNull, view, whole } from '../../protocol/shapes.ts'
 import type { PhaseStats } from '../../protocol/stats.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 
 interface Latency {
   readonly count: number
@@ -21,10 +22,10 @@ export interface Metrics {
   readonly latency: Readonly<Record<string, { readonly queue: Latency; readonly run: Latency }>>
 }
 
-export async function readMetrics(engine: Pawl): Promise<Metrics> {
+export async function readMetrics(engine: AskersEngine): Promise<Metrics> {
   const { moves, deadLetters } = await engine.totals()
   const { types } = await engine.stats()
-  const { claimConflicts, leaseRenewals } = engine.context.figures
+  const { claimConflicts, leaseRenewals } = engine.figures()
   const count = (what: string) => moves.reduce((sum, row) => sum + (row.what === what ? row.n : 0), 0)
   return {
     claims: count('claimed'),

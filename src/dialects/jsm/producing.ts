@@ -2,7 +2,6 @@
 import type { NewTaskItem } from '../../protocol/tasks.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { claimFields, enqueueFields, readBody } from './bodies.ts'
-import { demandQueues } from './holder.ts'
 import { claimedJobOf, jobOf } from './job.ts'
 
 interface Keyed {
@@ -28,9 +27,8 @@ interface EnqueueBody extends Keyed {
 }
 
 export async function enqueue(ask: Ask): Promise<Answer> {
-  const { engine, asker } = ask
+  const { engine } = ask
   const body = readBody<EnqueueBody>(ask.body, enqueueFields, ['type'])
-  demandQueues(asker.queues, [body.type])
   const [queued] = await engine.enqueueMany([taskOf(body)], callUnder(ask, body))
   return good(jobOf(await engine.task(queued!.id)), 201)
 }
@@ -88,9 +86,8 @@ interface ClaimBody extends Keyed {
 const longestHeartbeat = 30
 
 export async function claim(ask: Ask): Promise<Answer> {
-  const { engine, asker, signal } = ask
+  const { engine, signal } = ask
   const body = readBody<ClaimBody>(ask.body, claimFields, ['worker', 'types'])
-  demandQueues(asker.queues, body.types)
   const wanted = {
     worker: body.worker,
     queues: body.types,

@@ -1,6 +1,7 @@
 /** What a worker says of a job that it holds, and what an operator asks for. */
 import type { ReasonCode, Step, TaskError } from '../../kernel/decide.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
+import type { HeldTask } from '../../protocol/sync.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import {
   cancelFields,
@@ -12,7 +13,7 @@ import {
   startFields,
   succeedFields,
 } from './bodies.ts'
-import { asHolder, demandOperator, type Holder, say } from './holder.ts'
+import { asHolder, type Holder, say } from './holder.ts'
 import { jobOf } from './job.ts'
 import { callUnder } from './producing.ts'
 
@@ -82,7 +83,10 @@ export async function cancel(ask: Ask): Promise<Answer> {
   const body = readBody<CancelBody>(ask.body, cancelFields)
   const { reason, mode = modeIn(body) } = body
   const said = { mode, ...(reason !== undefined && { reason }) }
-  return byEither(ask, 'cancel', body, (id, call) => ask.engine.cancel(id, { ...call, ...said }))
+  return byEither(ask, 'cancel', body, {
+    asHolder: (held, call) => ask.engine.cancelHeld(held, { ...call, ...said }),
+    asOperator: (id, call) => ask.engine.cancel(id, { ...call, ...said }),
+  })
 }
 
 function modeIn({ soft, hard }: CancelBody): 'soft' | 'hard' {
@@ -101,28 +105,33 @@ export async function deadLetter(ask: Ask): Promise<Answer> {
   const body = readBody<DeadLetterBody>(ask.body, deadLetterFields, ['reason_code'])
   const { reason_code: reasonCode, stage, reason } = body
   const said = { reasonCode, ...(stage && { step: stage }), ...(reason !== undefined && { reason }) }
-  return byEither(ask, 'dead_letter', body, (id, call) => ask.engine.deadLetter(id, { ...call, ...said }))
+  return byEither(ask, 'dead_letter', body, {
+    asHolder: (held, call) => ask.engine.deadLetterHeld(held, { ...call, ...said }),
+    asOperator: (id, call) => ask.engine.deadLetter(id, { ...call, ...said }),
+  })
 }
 
 type EithersCall = ReturnType<typeof callUnder> & { readonly epoch?: number }
+
+interface EithersAct {
+  asHolder(held: HeldTask, call: EithersCall): Promise<unknown>
+  asOperator(id: string, call: EithersCall): Promise<unknown>
+}
 
 async function byEither(
   ask: Ask,
   request: 'cancel' | 'dead_letter',
   body: EithersBody,
-  act: (id: string, call: EithersCall) => Promise<unknown>,
+  act: EithersAct,
 ): Promise<Answer> {
   const { worker, epoch } = body
   const call = callUnder(ask, body)
   if (worker !== undefined) {
     const holder = { worker, ...(epoch !== undefined && { epoch }) }
-    return asHolder(ask, request, holder, held =>
-      act(held.id, { ...call, epoch: held.epoch, actor: `worker:${worker}` }),
-    )
+    return asHolder(ask, request, holder, held => act.asHolder(held, { ...call, actor: `worker:${worker}` }))
   }
-  demandOperator(ask.asker)
   const id = ask.params.id!
-  await act(id, epoch === undefined ? call : { ...call, epoch })
+  await act.asOperator(id, epoch === undefined ? call : { ...call, epoch })
   return good(jobOf(await ask.engine.task(id)))
 }
 

@@ -4,7 +4,7 @@ import { capacity, capacitySchema } from './capacity.ts'
 import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'
 import { invoke } from './invoke.ts'
 import { deleteJob, listJobs, resumeJob, stateOrJob, stopJob } from './jobs.ts'
-import { limits } from './limits.ts'
+import { keys, limits } from './limits.ts'
 import { serviceRoutes } from './service-routes.ts'
 import { words } from './words.ts'
 import { workInfoSchema } from './work-info.ts'
@@ -87,5 +87,6 @@ export const marie: Dialect = {
   ],
   refuse,
   faults: badSchema,
+  keys,
   limits,
 }

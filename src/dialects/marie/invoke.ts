@@ -11,11 +11,8 @@ import { type Kept, workInfos } from './work-info.ts'
 const keepSeconds = 2 * 86_400
 
 export async function invoke(ask: Ask): Promise<Answer> {
-  const { engine, body, asker } = ask
+  const { engine, body } = ask
   const job = readSubmission(body)
-  if (asker.queues !== null && !asker.queues.includes(job.queue)) {
-    throw new Problem('KEY_REFUSED', { queues: [job.queue], may: asker.queues })
-  }
   const id = await (job.dagId === undefined ? queueAlone(ask, job) : addToDag(ask, job, job.dagId))
   const [result] = await workInfos(engine, [await engine.task(id).catch(usedUp)])
   const { id: jobId } = result!

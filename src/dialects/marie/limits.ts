@@ -12,8 +12,7 @@ A job is submitted as the fields of a WorkInfo, as a command with its parameters
 \`job\` and action \`submit\`; the answer holds the envelope and the original’s \`parameters.job_id\`. \`policy\` and
 \`job_level\` are not acted upon, and fields that are not known are passed over.
 
-Keys come in the Authorization header only. An \`api_key\` in a body opens nothing, and is not kept with the job. Stopping
-and deleting want the key of an operator.
+Keys come in the Authorization header only. An \`api_key\` in a body opens nothing, and is not kept with the job.
 
 Ids may be any text of up to 150 characters but the name of a state. One that is no UUID stands for a UUID that is made of
 it, by which Pawl’s own routes know the job or the DAG. An id is used once: sent again with the same body within 24 hours
@@ -60,6 +59,10 @@ The helper methods of its states are functions of \`pawl\` and \`pawl/client\` o
 A worker’s slots are the handlers that it runs at once. One that serves several queues offers them to each, so the queues
 may add up to more than the total; what it claims ahead of need is in \`used\`.
 `
+
+export const keys =
+  'To submit and list jobs needs a key of role `producer`; to look only, `viewer`; to stop, resume or delete a job, ' +
+  '`operator`. Executors are Pawl’s workers, with keys of role `worker`.'
 
 export const limits: readonly string[] = text
   .trim()

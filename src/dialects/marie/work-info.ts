@@ -1,9 +1,10 @@
 /** A task as Marie shows a job. */
-import type { Pawl } from '../../engine/engine.ts'
+
 import type { Schema } from '../../kernel/check.ts'
 import { isObject } from '../../kernel/check.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
 import { schemaOf } from './envelope.ts'
 import { words } from './words.ts'
@@ -24,7 +25,7 @@ export interface Kept {
 /** States that a task comes into for a reason: its events know it. */
 const reasoned: readonly TaskState[] = ['skipped', 'cancelled']
 
-export async function workInfos(engine: Pawl, tasks: readonly TaskView[]) {
+export async function workInfos(engine: AskersEngine, tasks: readonly TaskView[]) {
   const ids = tasks.filter(({ state }) => reasoned.includes(state)).map(({ id }) => id)
   const reasons = ids.length === 0 ? undefined : await engine.reasonsOf(ids)
   return tasks.map(task => workInfo(task, reasons?.get(task.id)))

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Pawl } from '../../engine/engine.ts'
 import type { JobState } from '../../kernel/job.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import { tracer } from '../../protocol/tracing.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, type Dialect, good } from '../dialect.ts'
 import { statesCalled } from '../words.ts'
 import { config, defaultName, defaultPipeline, switches } from './default-pipeline.ts'
-import { limits } from './limits.ts'
+import { keys, limits } from './limits.ts'
 import { oneOf, readBody, readSaid, whole } from './reading.ts'
 import { faults, invalid, refuse } from './refusals.ts'
 import { answers, jobShape, type Look, statuses, statusOf, traceId } from './shapes.ts'
@@ -66,20 +66,21 @@ export const pipeline: Dialect = {
   ],
   refuse,
   faults,
+  keys,
   limits,
 }
 
-async function start({ engine, body, call, asker, root }: Ask): Promise<Answer> {
+async function start({ engine, body, call, root }: Ask): Promise<Answer> {
   const said = readBody(body)
   if ('details' in said) return invalid(said.details)
   const { pipeline: name = defaultName, ...rest } = said.values
   if (typeof name !== 'string')
     return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a text.', input: name }])
-  const isOwn = name === defaultName && !Object.hasOwn(engine.context.pipelines, defaultName)
+  const isOwn = name === defaultName && !engine.hasPipeline(defaultName)
   const read = readSaid(rest, isOwn ? config : switches, 'body')
   if ('details' in read) return invalid(read.details)
   const spec = { ...(isOwn ? defaultPipeline : { pipeline: name }), input: read.values } as JobSpec | NamedJob
-  const job = await engine.submit(spec, { ...traced(), ...call }, asker.queues)
+  const job = await engine.submit(spec, { ...traced(), ...call })
   const status_url = `${root}/v1/pipeline/jobs/${job.id}`
   const begun = { job_id: job.id, trace_id: traceId(job), status: statusOf(job, 0) }
   return good({ ...begun, status_url, stream_url: `${status_url}/stream` }, 202)
@@ -133,7 +134,7 @@ async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }:
   return { status: 200, headers, stream: streamOf(streaming, first, next, lastEventId) }
 }
 
-async function lookAt(engine: Pawl, id: string): Promise<Look> {
+async function lookAt(engine: AskersEngine, id: string): Promise<Look> {
   const job = await engine.job(id)
   return { job, tasks: await tasksOf(engine, job), now: await engine.clock() }
 }
@@ -141,4 +142,5 @@ async function lookAt(engine: Pawl, id: string): Promise<Look> {
 /** As many as a pipeline has, if each stage has one. */
 const mostTasks = 200
 
-const tasksOf = async (engine: Pawl, { id }: JobView) => (await engine.tasks({ jobId: id, limit: mostTasks })).items
+const tasksOf = async (engine: AskersEngine, { id }: JobView) =>
+  (await engine.tasks({ jobId: id, limit: mostTasks })).items

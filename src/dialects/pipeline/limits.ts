@@ -1,4 +1,8 @@
 /** What these words cannot say, and what of the original is done otherwise. */
+export const keys =
+  'To start and follow runs needs a key of role `producer`; to follow only, `viewer`; to cancel, `operator`. A key for ' +
+  'some queues must be for those of all stages of the pipeline. It goes in `X-API-Key` or as a bearer.'
+
 export const limits: readonly string[] = `
 A request may name a pipeline of the server’s settings: \`{"pipeline": "nightly", …}\`. Without a name it runs
 \`default\`: the stages of the original, unless the settings have one of that name. The rest of the request is the
@@ -49,8 +53,6 @@ The stream tells each stage when it begins and when it has ended, once, also to 
 names the stage, its times and the trace. Every event has an id: with \`Last-Event-ID\` it goes on behind it, and
 after \`job_complete\` the answer is 204. A job that is not there is a \`200\` with an \`error\` event, as in the
 original.
-
-A key goes in \`X-API-Key\` or as a bearer; to start needs \`produce\`, to cancel \`operate\`.
 `
   .trim()
   .split('\n\n')

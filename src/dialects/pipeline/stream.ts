@@ -3,12 +3,13 @@
  * may be cut off anywhere and come back to any server: what it has not seen is told, once, and nothing else. The feed
  * only says when to look again.
  */
-import type { Pawl } from '../../engine/engine.ts'
+
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { JobView, StageView } from '../../protocol/jobs.ts'
+import type { AskersEngine } from '../askers-engine.ts'
 import { readSeen, type Seen, writeSeen } from './seen.ts'
 import { aboutJob, errorsOf, type Look, shownStages, stageProgress, statusOf } from './shapes.ts'
 
@@ -20,7 +21,7 @@ const moves = [
 ]
 
 export interface Streaming {
-  readonly engine: Pawl
+  readonly engine: AskersEngine
   readonly signal: AbortSignal
   readonly heartbeatSeconds: number
   /** The job as it is, with what is shown of it. */

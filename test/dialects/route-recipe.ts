@@ -1,0 +1,58 @@
+/** How a request to a dialect is described for the test of roles. */
+import assert from 'node:assert/strict'
+import type { Permission } from '../../src/kernel/role.ts'
+import type { DialectName } from '../../src/protocol/dialects.ts'
+import type { FalconeriRig } from '../harness/falconeri.ts'
+
+export interface Recipe {
+  /** Any one of these sets is enough; none at all: the route needs no key. */
+  readonly needs: readonly (readonly Permission[])[]
+  /** A key for some queues must be for those of what the request is about. */
+  readonly scoped?: true
+  /** What is done by the permission `work` is refused to every key but the one that claimed the task. */
+  readonly held?: true
+  /** Brings about what the request is about; `claimer` claims what must be held. */
+  readonly prepare: (world: World, claimer: Send) => Promise<Asked>
+}
+
+/** What varies in the path, by name, and the rest of the request. */
+export interface Asked {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: string
+  readonly body?: unknown
+}
+
+/** Sends a request to a dialect under one key. */
+export type Send = (
+  dialect: DialectName,
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<{ readonly status: number; readonly text: string }>
+
+export interface World extends Pick<FalconeriRig, 'engine' | 'spec'> {
+  readonly admin: Send
+}
+
+export type Table = Readonly<Record<string, readonly Recipe[]>>
+
+export const read = [['read']] as const
+export const produce = [['produce']] as const
+export const operate = [['operate']] as const
+export const work = [['work']] as const
+export const worksAndReads = [['work', 'read']] as const
+
+/** A request about nothing in particular. */
+const nothing = async (): Promise<Asked> => ({})
+
+export const open = (prepare: Recipe['prepare'] = nothing): readonly Recipe[] => [{ needs: [], prepare }]
+export const reading = (prepare: Recipe['prepare'] = nothing): readonly Recipe[] => [{ needs: read, prepare }]
+export const operating = (prepare: Recipe['prepare']): readonly Recipe[] => [{ needs: operate, prepare }]
+
+export const producing = (prepare: Recipe['prepare']): readonly Recipe[] => [{ needs: produce, scoped: true, prepare }]
+
+export async function well<T = { id: string }>(send: Send, ...asked: Parameters<Send>): Promise<T> {
+  const { status, text } = await send(...asked)
+  assert.ok(status >= 200 && status < 300, `${asked.slice(0, 3).join(' ')}: ${status} ${text}`)
+  return (text === '' ? undefined : JSON.parse(text)) as T
+}
