@@ -114,7 +114,7 @@ export async function driveOnce<T>(
     result,
     queues,
     isUnfinished: await keepErrandOf(tx, book),
-    isPostponed: book.isPostponed,
+    isPostponed: book.postponed.size > 0,
     lists: book.lists,
   }
 }
@@ -151,15 +151,16 @@ async function driveFree(tx: Sql, asks: readonly Ask[]) {
   const unfinished = new Set(asks.map(({ jobId }) => jobId))
   for (const book of books) {
     const isUnfinished = await keepErrandOf(tx, book)
-    if (!isUnfinished && !book.isPostponed) unfinished.delete(book.job.id)
+    if (!isUnfinished && book.postponed.size === 0) unfinished.delete(book.job.id)
   }
   return { queues, unfinished: [...unfinished], lists: books.some(({ lists }) => lists) }
 }
 
 /** Whether there is something left to do to tasks. What is left is kept where the babysitter finds it. */
-async function keepErrandOf(tx: Sql, { job, stages, isPostponed }: JobBook): Promise<boolean> {
-  const isUnfinished = stages.some(({ errand }) => errand !== null)
-  const isKept = isUnfinished || isPostponed
+async function keepErrandOf(tx: Sql, book: JobBook): Promise<boolean> {
+  const { job, stages, postponed } = book
+  const isUnfinished = stages.some(stage => stage.busy && !postponed.has(stage))
+  const isKept = isUnfinished || postponed.size > 0
   if (isKept || job.hasErrand) await keepErrand(tx, job.id, isKept)
   return isUnfinished
 }

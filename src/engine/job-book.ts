@@ -6,30 +6,18 @@ import { isEnough } from '../kernel/advance.ts'
 import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
-import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import type { StageState } from '../kernel/stage.ts'
 import { type JobRow, lockFreeJobs, lockJob, type StageRow, type Tally, takeTallies } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { type Change, type Release, type Step, type Writing, type Written, writeJobs } from '../store/write-jobs.ts'
+import type { JobPatch, Mutable, StagePatch } from './job-patch.ts'
+import { LaneBook } from './lane-book.ts'
 import { keepOutline, type Outline, outlineOf } from './outline.ts'
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface Noted {
   steps: Step[]
   opensRound: boolean
   columns: Record<string, unknown>
-}
-
-export type StagePatch = Partial<Mutable<StageRow>> & {
-  fan?: unknown
-  error?: unknown
-  gateUntil?: string | null
-  metadata?: unknown
-}
-export type JobPatch = Partial<Mutable<Omit<JobRow, 'metadata'>>> & {
-  deadlineAt?: string | null
-  metadata?: unknown
-  progressAt?: Date
 }
 
 /** A job to drive, and those of its stages that something has become of. */
@@ -41,14 +29,15 @@ export interface Ask {
 export class JobBook {
   readonly job: Mutable<JobRow>
   readonly stages: Mutable<StageRow>[] = []
-  /** Stages whose lanes may have to open or close. */
-  readonly touched = new Set<StageRow>()
+  /** Stages that something was done to since they were last asked for. */
+  #changed = new Set<StageRow>()
+  readonly #lanes: LaneBook
   /** Queues in which there is new work. */
   readonly told = new Set<string>()
   /** The inputs of a stage are to be found. */
   lists = false
-  /** Conditions that were too costly for this transaction wait for a turn. */
-  isPostponed = false
+  /** Stages whose conditions were too costly for this transaction. They wait for a turn. */
+  readonly postponed = new Set<StageRow>()
   readonly #actor: string
   readonly #noted = new Map<JobRow | StageRow, Noted>()
   #releases: Release[] = []
@@ -57,6 +46,7 @@ export class JobBook {
 
   private constructor(job: JobRow, actor: string, outline?: Outline) {
     this.job = { ...job }
+    this.#lanes = new LaneBook(this.job)
     this.#actor = actor
     this.#outline = outline
   }
@@ -87,8 +77,10 @@ export class JobBook {
     const whole = jobs.flatMap(({ id }) => (books.get(id)!.#outline === undefined ? [id] : []))
     const rows = await takeTallies(tx, { jobIds: [...books.keys()], whole, stageIds })
     const wanted = new Set(stageIds)
+    const byJob = new Map(jobs.map(({ id }) => [id, [] as typeof rows]))
+    for (const row of rows) byJob.get(row.jobId)!.push(row)
     for (const [id, book] of books) {
-      const mine = rows.filter(row => row.jobId === id)
+      const mine = byJob.get(id)!
       // Stages are only ever added, behind the last: if that is the one that is known, so are all.
       const isKnown = book.#outline === undefined || mine.at(-1)?.id === book.#outline.lastId
       book.#take(mine.filter(row => book.#outline === undefined || wanted.has(row.id) || row.tally !== null))
@@ -101,7 +93,7 @@ export class JobBook {
   /** Reads what is missing of a job that was read in part, if what comes next depends on it. */
   async readRest(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
     if (this.#outline === undefined) return
-    if (what === 'all' || !isEnough(this.job, this.stages, this.#outline.neededBy)) await this.#readWhole(tx)
+    if (what === 'all' || !isEnough(this.job, this.stages, this.#outline)) await this.#readWhole(tx)
   }
 
   async #readWhole(tx: Sql): Promise<void> {
@@ -126,7 +118,10 @@ export class JobBook {
     const known = new Map(this.stages.map(stage => [stage.id, stage]))
     for (const { tally, ...row } of rows) {
       const stage = known.get(row.id) ?? row
-      if (stage === row) this.stages.push(row)
+      if (stage === row) {
+        this.stages.push(row)
+        this.#lanes.know(row)
+      }
       if (tally !== null) this.#add(stage, tally)
     }
     this.stages.sort((a, b) => a.ordinal - b.ordinal)
@@ -146,6 +141,11 @@ export class JobBook {
       blocked: stage.blocked + tally.blocked,
     })
     this.setJob({ progressAt: this.job.now, begun: this.job.begun || tally.begun > 0 })
+  }
+
+  /** So many blocked tasks of it were passed over. */
+  addSkipped(stage: StageRow, tasks: number): void {
+    this.#add(stage, { total: 0, good: tasks, bad: 0, partial: 0, skipped: tasks, begun: 0, blocked: -tasks })
   }
 
   moveStage(stage: StageRow, step: Step & { to: StageState }, patch: StagePatch = {}): void {
@@ -168,10 +168,10 @@ export class JobBook {
     this.setStage(stage, { ...afresh, ...patch, total, endsAs, endsCause: cause })
   }
 
-  /** Leaves a stage as it is in this transaction; in the next one it is looked at again. */
+  /** Leaves the condition of a stage to a turn of the job. */
   postpone(stage: StageRow): void {
-    Object.assign(stage, { busy: true })
-    this.isPostponed = true
+    this.putOff(stage)
+    this.postponed.add(stage)
   }
 
   setStage(stage: StageRow, patch: StagePatch): void {
@@ -181,7 +181,26 @@ export class JobBook {
     if (given !== undefined) columns.approvals = given
     Object.assign(stage, patch, given === undefined ? {} : { approvals: given.length })
     if ('errand' in patch) Object.assign(stage, { busy: patch.errand !== null })
-    this.touched.add(stage)
+    this.touch(stage)
+    this.#changed.add(stage)
+  }
+
+  /** Its lane may have to open or close. */
+  touch(stage: StageRow): void {
+    this.#lanes.touch(stage)
+  }
+
+  /** Leaves what is to be done to a stage to the next transaction, or to the end of this one. */
+  putOff(stage: StageRow): void {
+    Object.assign(stage, { busy: true })
+    this.#changed.add(stage)
+  }
+
+  /** Stages that something was done to since this was last asked. */
+  takeChanged(): ReadonlySet<StageRow> {
+    const changed = this.#changed
+    this.#changed = new Set()
+    return changed
   }
 
   /** Lets its blocked tasks be claimed, up to this one or all; how many they were is known when it is written. */
@@ -195,7 +214,7 @@ export class JobBook {
   moveJob(step: Step & { to: JobState }, patch: JobPatch = {}): void {
     this.#note(this.job).steps.push({ type: `job.${step.to}`, actor: this.#actor, ...step })
     this.setJob({ ...patch, state: step.to })
-    for (const stage of this.stages) this.touched.add(stage)
+    for (const stage of this.stages) this.touch(stage)
   }
 
   reviveJob(step: Step & { to: JobState }, patch: JobPatch): void {
@@ -209,7 +228,7 @@ export class JobBook {
     const { state: _, ...rest } = patch
     for (const [name, value] of Object.entries(rest)) columns[snake(name)] = value
     Object.assign(this.job, patch)
-    if ('endsAs' in patch) for (const stage of this.stages) this.touched.add(stage)
+    if ('endsAs' in patch) for (const stage of this.stages) this.touch(stage)
   }
 
   /**
@@ -221,11 +240,17 @@ export class JobBook {
     const closing = lanes.filter(({ open }) => !open)
     if (this.#noted.size + closing.length === 0) return
     this.#isWritten(await writeJobs(tx, { ...writing, lanes: closing, ended: [] }))
+    this.#lanes.wereClosed(closing)
+  }
+
+  /** Closes lanes that are to close, before tasks are locked, and writes down what has been noted with them. */
+  async closeLanes(tx: Sql): Promise<void> {
+    if (this.#lanes.mustClose()) await this.write(tx)
   }
 
   /** Writes down all that is noted in these books; answers with the queues in which there is new work. */
   static async close(tx: Sql, books: readonly JobBook[]): Promise<string[]> {
-    const parts = books.filter(book => book.#noted.size + book.touched.size > 0).map(book => book.#writing())
+    const parts = books.filter(book => book.#noted.size > 0 || book.#lanes.isTouched).map(book => book.#writing())
     if (parts.length === 0) return []
     const written = await writeJobs(tx, {
       stages: parts.flatMap(({ stages }) => stages),
@@ -243,31 +268,15 @@ export class JobBook {
       [...this.#noted].flatMap(([row, noted]) =>
         (row === this.job) === (of === 'job') ? [{ id: row.id, seq: row.seq, ...noted }] : [],
       )
-    const laned = [...this.touched].flatMap(stage => (stage.laneId === null ? [] : [{ id: stage.laneId, stage }]))
-    return {
-      stages: changes('stage'),
-      jobs: changes('job'),
-      releases: this.#releases,
-      lanes: laned.map(({ id, stage }) => ({ id, open: this.#isOpen(stage) })),
-      ended: laned.flatMap(({ id, stage }) => (isFinal(stageLifecycle, stage.state) ? [id] : [])),
-    }
-  }
-
-  /**
-   * A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. From
-   * when an end is decided nothing more is given out.
-   */
-  #isOpen({ state, kind, endsAs }: StageRow): boolean {
-    const { job } = this
-    const runs =
-      kind === 'undo' ? job.state === 'compensating' : ['pending', 'running'].includes(job.state) && job.endsAs === null
-    return runs && job.visible && endsAs === null && (state === 'pending' || state === 'running')
+    return { stages: changes('stage'), jobs: changes('job'), releases: this.#releases, ...this.#lanes.writing() }
   }
 
   #isWritten({ blocked }: Written): void {
     for (const [row, { steps }] of this.#noted) {
       Object.assign(row, { seq: row.seq + steps.length })
-      if (row !== this.job) Object.assign(row, { blocked: blocked.get(row.id) })
+      if (row === this.job) continue
+      Object.assign(row, { blocked: blocked.get(row.id) })
+      this.#changed.add(row as StageRow)
     }
     this.#noted.clear()
     this.#releases = []
@@ -280,6 +289,4 @@ export class JobBook {
   }
 }
 
-function snake(name: string): string {
-  return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
-}
+const snake = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

@@ -1,12 +1,13 @@
-/** One transaction's worth of driving: asks the kernel what a job does next, does it, and asks again until there is nothing. */
-import { type Act, nextAct } from '../kernel/advance.ts'
+/** One transaction's worth of what a job does next (drive.ts). */
+import type { Act } from '../kernel/advance.ts'
+import { Agenda } from '../kernel/agenda.ts'
 import { cancel } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { queueOfStage } from '../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../store/errands.ts'
-import type { Errand, StageRow } from '../store/jobs.ts'
+import type { StageRow } from '../store/jobs.ts'
 import { keepListing } from '../store/listings.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks } from '../store/stage-tasks.ts'
@@ -17,12 +18,29 @@ import { lookAt } from './look.ts'
 import { reviveBatch } from './revive.ts'
 import { planUndoing } from './undo.ts'
 
+/** A condition takes as much of a transaction as this number of tasks. */
+const roomPerLook = 4
+/** Tasks of a stage that are called off or passed over take at least as much of a transaction as this number of tasks. */
+const roomPerBatch = 4
+
+/** The first of these stages, as many as have fewer tasks together than there is room for. */
+function fittingIn(room: number, stages: readonly StageRow[]): StageRow[] {
+  let tasks = 0
+  const end = stages.findIndex(({ total, unfanned }) => {
+    tasks += total - unfanned
+    return tasks >= room
+  })
+  return end === -1 ? [...stages] : stages.slice(0, end)
+}
+
 export class JobRun {
   #room: number
   readonly #tx
   readonly #book
   readonly #actor
   readonly #allowance
+  /** Stages whose tasks are to be called off or passed over, when no stage has anything else to do. */
+  readonly #gathered = new Map<StageRow, 'call off' | 'pass over'>()
 
   constructor(tx: Sql, book: JobBook, actor: string, room: number, allowance: Allowance) {
     this.#tx = tx
@@ -34,16 +52,23 @@ export class JobRun {
 
   /** Answers with the room that is left for tasks of others. */
   async toTheEnd(): Promise<number> {
-    for (const stage of this.#book.stages) {
+    const book = this.#book
+    for (const stage of book.stages) {
       // An errand is taken up where it was left: the kernel asks for it again. A revival it does not know of.
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
+    let agenda = new Agenda(book.job, book.stages)
     for (;;) {
-      await this.#book.readRest(this.#tx, 'if needed')
-      const act = nextAct(this.#book.job, this.#book.stages)
-      if (act === undefined) return this.#room
-      await this.#do(act)
+      await book.readRest(this.#tx, 'if needed')
+      if (agenda.size !== book.stages.length) agenda = new Agenda(book.job, book.stages)
+      const act = agenda.nextOfStages(book.takeChanged())
+      if (act !== undefined) await this.#do(act)
+      else if (!(await this.#endGathered())) {
+        const last = agenda.nextOfJob()
+        if (last === undefined) return this.#room
+        await this.#do(last)
+      }
     }
   }
 
@@ -55,7 +80,7 @@ export class JobRun {
       case 'intend stage':
         return book.intendStage(act.stage as StageRow, act.endsAs, act.cause)
       case 'look':
-        return lookAt(this.#tx, book, act.stage as StageRow, this.#allowance)
+        return this.#look(act.stage as StageRow)
       case 'intend job':
         return book.setJob({ endsAs: act.endsAs, endsCause: act.cause })
       case 'move job':
@@ -66,9 +91,19 @@ export class JobRun {
         return book.setStage(act.stage as StageRow, { listing: 'under way' })
       case 'plan undoing':
         return planUndoing(this.#tx, book)
+      case 'call off':
+      case 'pass over':
+        this.#gathered.set(act.stage as StageRow, act.act)
+        return book.putOff(act.stage as StageRow)
       default:
         return this.#errand(act.act, act.stage as StageRow)
     }
+  }
+
+  async #look(stage: StageRow): Promise<void> {
+    if (this.#room < roomPerLook) return this.#book.putOff(stage)
+    this.#room -= roomPerLook
+    await lookAt(this.#tx, this.#book, stage, this.#allowance)
   }
 
   #moveStage(stage: StageRow, to: StageState, cause: string): void {
@@ -100,31 +135,57 @@ export class JobRun {
   }
 
   /** A batch of what concerns a stage's tasks; without room for one, it is left to the next transaction. */
-  async #errand(errand: Errand, stage: StageRow): Promise<void> {
+  async #errand(errand: 'release' | 'fan out', stage: StageRow): Promise<void> {
     const book = this.#book
-    if (this.#room === 0) return book.setStage(stage, { errand })
+    if (this.#room === 0) return book.putOff(stage)
     const limit = this.#room
     book.told.add(queueOfStage(stage))
-    const { last, seen } = await this.#batch(errand, stage, limit)
+    const { last, seen } = await (errand === 'release' ? this.#release(stage, limit) : this.#fanOut(stage, limit))
     this.#room -= Math.min(limit, seen)
     if (seen >= limit) return book.setStage(stage, { errand, errandAt: last })
-    // It has been through all of them, so none is left to wait for it.
-    const done = errand === 'call off' ? { calledOff: true, blocked: 0 } : errand === 'pass over' ? { blocked: 0 } : {}
-    book.setStage(stage, { ...done, errand: null, errandAt: null })
+    book.setStage(stage, { errand: null, errandAt: null })
   }
 
-  async #batch(errand: Errand, stage: StageRow, limit: number): Promise<Batch> {
-    if (errand === 'release') return this.#release(stage, limit)
+  /**
+   * Calls off or passes over tasks of the stages that were gathered: of as many stages as there is room for, with the
+   * statements of one. Answers whether there was anything to do; what there is no room for is left to the next
+   * transaction.
+   */
+  async #endGathered(): Promise<boolean> {
+    const [first] = this.#gathered
+    if (first === undefined || this.#room === 0) return false
+    const [, errand] = first
+    const limit = this.#room
+    const alike = [...this.#gathered].flatMap(([stage, wanted]) => (wanted === errand ? [stage] : []))
+    const fitting = fittingIn(limit, alike)
+    const stages = fitting.length === 0 ? alike.slice(0, 1) : fitting
+    for (const stage of stages) this.#gathered.delete(stage)
+    const { last, seen } = await this.#endTasks(errand, stages, fitting.length === 0 ? limit : null)
+    this.#room -= Math.min(limit, Math.max(seen, roomPerBatch))
+    const done = errand === 'call off' ? { calledOff: true } : {}
+    for (const stage of stages) {
+      this.#book.told.add(queueOfStage(stage))
+      if (fitting.length === 0 && seen >= limit) this.#book.setStage(stage, { errand, errandAt: last })
+      // It has been through all of them, so none is left to wait for it.
+      else this.#book.setStage(stage, { ...done, blocked: 0, errand: null, errandAt: null })
+    }
+    return true
+  }
+
+  async #endTasks(errand: 'call off' | 'pass over', stages: readonly StageRow[], limit: number | null): Promise<Batch> {
     const book = this.#book
-    await book.write(this.#tx)
-    if (errand === 'fan out') return this.#fanOut(stage, limit)
-    const ask = { jobId: stage.jobId, stageId: stage.id, after: stage.errandAt, limit }
-    const batch =
-      errand === 'pass over'
-        ? await skipBlocked(this.#tx, { ...ask, cause: stage.endsCause ?? 'skipped' })
-        : await this.#callOff(stage, limit)
+    await book.closeLanes(this.#tx)
+    if (errand === 'pass over') return this.#passOver(stages, limit)
+    const batch = await this.#callOff(stages, limit)
     await book.recount(this.#tx)
     return batch
+  }
+
+  async #passOver(stages: readonly StageRow[], limit: number | null): Promise<Batch> {
+    const passed = new Map((await skipBlocked(this.#tx, stages, limit)).map(one => [one.stageId, one]))
+    for (const stage of stages) this.#book.addSkipped(stage, passed.get(stage.id)?.skipped ?? 0)
+    const seen = [...passed.values()].reduce((sum, one) => sum + one.seen, 0)
+    return { last: passed.get(stages[0]!.id)?.last ?? null, seen }
   }
 
   /** Of a stage that has few tasks none need be read: they are released with what is written at the end. */
@@ -138,6 +199,7 @@ export class JobRun {
 
   async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
     const { job } = this.#book
+    await this.#book.write(this.#tx)
     const elements = await fanSlice(this.#tx, stage.id, stage.fanned, limit)
     const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
     const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
@@ -147,12 +209,13 @@ export class JobRun {
     return { last: null, seen: elements.length }
   }
 
-  async #callOff(stage: StageRow, limit: number): Promise<Batch> {
-    const tasks = await tasksAfter(this.#tx, { stageId: stage.id, after: stage.errandAt, limit })
+  async #callOff(stages: readonly StageRow[], limit: number | null): Promise<Batch> {
+    const tasks = await tasksAfter(this.#tx, stages, limit)
     const open = tasks.flatMap(({ id, isEnded }) => (isEnded ? [] : [id]))
-    const mode = stage.endsHard ? 'hard' : 'soft'
+    const byId = new Map(stages.map(stage => [stage.id, stage]))
     const rulings = (await lockTasks(this.#tx, open)).flatMap((task): Ruling[] => {
-      const verdict = cancel(task, mode, stage.endsCause ?? undefined)
+      const { endsHard, endsCause } = byId.get(task.stageId!)!
+      const verdict = cancel(task, endsHard ? 'hard' : 'soft', endsCause ?? undefined)
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
     await writeRulings(this.#tx, rulings, this.#actor)

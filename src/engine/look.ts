@@ -12,7 +12,8 @@ import { outputsOf } from '../store/errands.ts'
 import { inputOf, type StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { type Allowance, stepsPerJob } from './condition-budget.ts'
-import type { JobBook, StagePatch } from './job-book.ts'
+import type { JobBook } from './job-book.ts'
+import type { StagePatch } from './job-patch.ts'
 
 /** What all outputs that the conditions of one stage look at may have together. They are in memory at once. */
 const mostBytesSeen = 16 * 2 ** 20

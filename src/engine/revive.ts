@@ -9,7 +9,8 @@ import { type Batch, tasksAfter } from '../store/errands.ts'
 import type { StageRow } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
-import type { JobBook, StagePatch } from './job-book.ts'
+import type { JobBook } from './job-book.ts'
+import type { StagePatch } from './job-patch.ts'
 import { deadlineOf } from './submit.ts'
 
 /** Brings back stages that ended badly, those that were called off or skipped because of it, and the job. */
@@ -116,7 +117,7 @@ export const canRevive = ({ kind, state }: StageRow) => kind === 'work' && mayMo
 
 /** The next tasks of a stage that comes back: what ended badly, and what was passed over with the whole stage. */
 export async function reviveBatch(tx: Sql, stage: StageRow, limit: number, actor: string): Promise<Batch> {
-  const tasks = await tasksAfter(tx, { stageId: stage.id, after: stage.errandAt, limit })
+  const tasks = await tasksAfter(tx, [stage], limit)
   const ended = tasks.flatMap(({ id, isEnded }) => (isEnded ? [id] : []))
   const rulings = (await lockTasks(tx, ended)).flatMap((task): Ruling[] => {
     const move = revivalOf(task.state)

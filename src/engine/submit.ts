@@ -10,7 +10,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { takeIds } from '../store/chosen-ids.ts'
-import { insertJob, insertStages, type NewStage } from '../store/new-job.ts'
+import { insertJob, insertStages, type NewStage, stagesPerStatement } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../store/stage-tasks.ts'
 import { type Carried, carryOver } from './carry-over.ts'
@@ -122,7 +122,7 @@ export async function writeJob(
 /** From now on it is seen, and runs if it is to start at once. */
 function show(book: JobBook, plan: JobPlan): void {
   book.setJob({ visible: true })
-  for (const stage of book.stages) book.touched.add(stage)
+  for (const stage of book.stages) book.touch(stage)
   if (plan.start) startJob(book, 'submitted')
 }
 
@@ -157,7 +157,7 @@ export async function writeTasks(
       batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
       size += some.length
       from += some.length
-      if (size === tasksPerBatch) await write()
+      if (size === tasksPerBatch || batch.length === stagesPerStatement) await write()
     }
   }
   await write()

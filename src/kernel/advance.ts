@@ -1,12 +1,12 @@
 /**
  * What a job does next. Pure: the job and its stages as they are, one act out; whoever asks does it, and asks again
- * until there is none. States of stages and jobs come from here alone, when a task ends, when somebody asks for
+ * until there is none (agenda.ts). States of stages and jobs come from here alone, when a task ends, when somebody asks for
  * something, and when the babysitter repairs.
  *
  * An *intent* (`endsAs`) is written down before it is carried out: tasks are called off first, and a stage ends when
  * the last of them has. So no child is ever open under an ended parent.
  */
-import { type JobState, jobLifecycle } from './job.ts'
+import type { JobState } from './job.ts'
 import { isFinal } from './lifecycle.ts'
 import { isMet, needsOf } from './needs.ts'
 import type { Openness, StagePlan } from './plan.ts'
@@ -89,33 +89,30 @@ export type Act =
   /** Make the stages that undo what had succeeded. */
   | { readonly act: 'plan undoing' }
 
-/** The next act, or undefined: nothing is to be done until something happens. */
-export function nextAct(job: JobFacts, stages: readonly StageFacts[]): Act | undefined {
-  if (isFinal(jobLifecycle, job.state)) return undefined
-  const byName = new Map(stages.filter(({ kind }) => kind === 'work').map(stage => [stage.name, stage]))
-  for (const stage of stages) {
-    const act = stageAct(job, stage, stages, byName)
-    if (act !== undefined) return act
-  }
-  return jobAct(job, stages, byName)
+/** Which stage of a job needs which, by their names. */
+export interface NeedsOfJob {
+  /** The stages that need this one. */
+  neededBy(name: string): readonly string[]
+  /** One stage without whose end this one does not open, if one is known. */
+  waitsFor(name: string): string | undefined
 }
 
 /**
- * Whether `nextAct` says of these stages of a job what it would say of all. The job was at rest, and since then only the
+ * Whether the next act of a job, as these of its stages say it, is what all of them would say. The job was at rest, and since then only the
  * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
  * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
  */
-export function isEnough(
-  job: JobFacts,
-  stages: readonly StageFacts[],
-  neededBy: (name: string) => readonly string[],
-): boolean {
+export function isEnough(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
   if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
-  const names = new Set(stages.map(({ name }) => name))
-  const knows = (others: readonly string[]) => others.every(name => names.has(name))
+  const byName = new Map(stages.map(stage => [stage.name, stage]))
+  const knows = (others: readonly string[]) => others.every(name => byName.has(name))
+  const isWaiting = (name: string) => {
+    const need = byName.get(waitsFor(name) ?? '')
+    return need !== undefined && !isFinal(stageLifecycle, need.state)
+  }
   const isSettled = ({ kind, name, state, plan }: StageFacts) => {
     if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
-    if (isFinal(stageLifecycle, state)) return knows(neededBy(name))
+    if (isFinal(stageLifecycle, state)) return neededBy(name).every(user => byName.has(user) || isWaiting(user))
     return state !== 'created' || knows(plan.needs)
   }
   return stages.every(isSettled) && stages.some(({ state }) => !isFinal(stageLifecycle, state))
@@ -123,7 +120,13 @@ export function isEnough(
 
 type ByName = ReadonlyMap<string, StageFacts>
 
-function stageAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
+/** What a stage does next; undefined: nothing until something happens. `byName`: the stages that do work. */
+export function stageAct(
+  job: JobFacts,
+  stage: StageFacts,
+  stages: readonly StageFacts[],
+  byName: ByName,
+): Act | undefined {
   if (isFinal(stageLifecycle, stage.state)) return undefined
   if (stage.kind === 'work' && job.endsAs !== null && stage.endsAs === null) {
     return { act: 'intend stage', stage, endsAs: 'cancelled', cause: job.endsCause ?? `job_${job.endsAs}` }
@@ -187,9 +190,8 @@ const isUndone = ({ state, total, skipped }: StageFacts) =>
 /** Undoing goes backwards: each begins when the one before it has ended, however it ended. */
 function undoAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[]): Act | undefined {
   if (job.state !== 'compensating') return undefined
-  const before = stages.slice(0, stages.indexOf(stage)).filter(({ kind }) => kind === 'undo')
-  const isTurn = before.every(({ state }) => isFinal(stageLifecycle, state))
-  return isTurn ? { act: 'move stage', stage, to: 'pending', cause: 'compensation' } : undefined
+  const first = stages.find(({ kind, state }) => kind === 'undo' && !isFinal(stageLifecycle, state))
+  return first === stage ? { act: 'move stage', stage, to: 'pending', cause: 'compensation' } : undefined
 }
 
 function openAct(stage: StageFacts): Act | undefined {
@@ -212,7 +214,8 @@ function openAct(stage: StageFacts): Act | undefined {
 
 const mayEnd = (open: Openness, children: number) => open === 'sealed' || (open === 'untilDone' && children > 0)
 
-function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
+/** What the job itself does next, if none of its stages has anything to do. */
+export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
   const work = stages.filter(({ kind }) => kind === 'work')
   if (job.endsAs !== null) return endJobAct(job, work, stages, job.endsAs)
   if (job.state === 'created') return undefined

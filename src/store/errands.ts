@@ -2,7 +2,7 @@
  * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
  * task where the one before it stopped, so no task is looked at twice.
  */
-import type { Sql } from './sql.ts'
+import { list, type Sql } from './sql.ts'
 
 /** How far a batch came: the last task that it looked at, and how many it looked at. */
 export interface Batch {
@@ -23,45 +23,67 @@ export async function endOfBatch(
   return last?.id ?? null
 }
 
-/** Passes the next blocked tasks over: their branch is not taken. */
-export async function skipBlocked(
+/** A stage, and the task behind which what is done to its tasks goes on. */
+export interface StageFrom {
+  readonly id: string
+  readonly errandAt: string | null
+}
+
+export interface PassedOver extends Batch {
+  readonly stageId: string
+  readonly skipped: number
+}
+
+/**
+ * Passes the next blocked tasks of these stages over: their branch is not taken. Whoever asks adds them to the counts of
+ * their stages. `limit`: of each; null: all.
+ */
+export function skipBlocked(
   sql: Sql,
-  ask: { jobId: string; stageId: string; after: string | null; limit: number; cause: string },
-): Promise<Batch> {
-  const { jobId, stageId, after, limit, cause } = ask
-  const [batch] = await sql<Batch>`
+  stages: readonly (StageFrom & { readonly endsCause: string | null })[],
+  limit: number | null,
+): Promise<PassedOver[]> {
+  return sql<PassedOver>`
     with batch as materialized (
-      select id from pawl.task where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
-       order by id limit ${limit}::int
+      select t.id, t.stage_id, s.cause
+        from unnest(${list(stages.map(({ id }) => id))}::uuid[],
+                    ${list(stages.map(({ errandAt }) => errandAt ?? start))}::uuid[],
+                    ${stages.map(({ endsCause }) => endsCause ?? 'skipped')}::text[]) as s (id, after, cause)
+       cross join lateral (
+               select id, stage_id from pawl.task
+                where stage_id = s.id and id > s.after order by id limit ${limit}::int) as t
     ), moved as (
       update pawl.task t
          set state    = 'skipped',
              seq      = t.seq + 1,
              ended_at = greatest(pawl.clock(), (t.history[t.seq]).ts),
              history  = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'skipped', null,
-                                         'engine', ${cause}::text, null)::pawl.step
+                                         'engine', batch.cause, null)::pawl.step
         from batch where t.id = any(array[batch.id]) and t.state = 'blocked'
-      returning t.id, t.seq
+      returning t.id, t.stage_id, t.seq
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
-    ), tallied as (
-      insert into pawl.tally (job_id, stage_id, good, skipped, blocked)
-      select ${jobId}::uuid, ${stageId}::uuid, count(*), count(*), -count(*) from moved having count(*) > 0
     )
-    select (select id from batch order by id desc limit 1) as last, (select count(*)::int from batch) as seen`
-  return batch!
+    select stage_id, (array_agg(id order by id desc))[1] as last, count(*)::int as seen,
+           count(*) filter (where id = any(array(select id from moved)))::int as skipped
+      from batch group by stage_id`
 }
 
-/** The next tasks of a stage, in the order of their ids. */
+/** The next tasks of these stages, in the order of their ids. `limit`: of each; null: all. */
 export function tasksAfter(
   sql: Sql,
-  { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
+  stages: readonly StageFrom[],
+  limit: number | null,
 ): Promise<{ id: string; isEnded: boolean }[]> {
   return sql<{ id: string; isEnded: boolean }>`
-    select id, ended_at is not null as is_ended from pawl.task
-     where stage_id = ${stageId}::uuid and id > ${after ?? start}::uuid
-     order by id limit ${limit}::int`
+    select t.*
+      from unnest(${list(stages.map(({ id }) => id))}::uuid[],
+                  ${list(stages.map(({ errandAt }) => errandAt ?? start))}::uuid[]) as s (id, after)
+     cross join lateral (
+             select id, ended_at is not null as is_ended from pawl.task
+              where stage_id = s.id and id > s.after order by id limit ${limit}::int) as t
+     order by t.id`
 }
 
 /** What conditions can see of stages, by their ids; null: it is larger than was asked for. */

@@ -44,6 +44,9 @@ interface JobOfStages {
   readonly plan: Pick<JobPlan, 'softDeadlineSeconds' | 'hardDeadlineSeconds'>
 }
 
+/** What is joined inside a statement takes the square of this, for our statements join by nested loops (plans.ts). */
+export const stagesPerStatement = 250
+
 /**
  * Stages with their lanes, which are closed. A stage without a type of its own gets its lane from the first task. The
  * deadlines of one that is added are those of its job, and count from when that was submitted.
@@ -54,7 +57,12 @@ export async function insertStages(
   stages: readonly NewStage[],
   actor = 'engine',
 ): Promise<void> {
-  if (stages.length === 0) return
+  for (let from = 0; from < stages.length; from += stagesPerStatement) {
+    await insertSome(sql, job, stages.slice(from, from + stagesPerStatement), actor)
+  }
+}
+
+async function insertSome(sql: Sql, job: JobOfStages, stages: readonly NewStage[], actor: string): Promise<void> {
   const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = job.plan
   await sql`
     with new as materialized (

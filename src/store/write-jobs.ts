@@ -3,6 +3,7 @@ import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { tasksPerPlace } from './enqueue.ts'
+import { stagesPerStatement } from './new-job.ts'
 import { among, json, list, literal, type Sql } from './sql.ts'
 
 /** One transition of a job or stage, or a request that must be provable (`to` is the state it is in). */
@@ -51,19 +52,37 @@ export interface Written {
 }
 
 /**
- * Writes it all in one statement. Each row must still be as it was when it was locked. The database takes one move of
- * a row at a time, so where one made several the later ones follow in statements of their own.
+ * Writes it all, usually in one statement. Each row must still be as it was when it was locked. The database takes one
+ * move of a row at a time, so where one made several the later ones follow in statements of their own.
  */
 export async function writeJobs(sql: Sql, writing: Writing): Promise<Written> {
-  const written = await writeFirstSteps(sql, writing)
+  const written = await writeInParts(sql, writing)
   let stages = later(writing.stages)
   let jobs = later(writing.jobs)
   while (stages.length + jobs.length > 0) {
-    await writeFirstSteps(sql, { stages, jobs, releases: [], lanes: [], ended: [] })
+    await writeInParts(sql, { stages, jobs, releases: [], lanes: [], ended: [] })
     stages = later(stages)
     jobs = later(jobs)
   }
   return written
+}
+
+/** Many stages are written in several statements. The lanes come with the first: whoever locks tasks has lanes before. */
+async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
+  const { stages, releases } = writing
+  if (stages.length <= stagesPerStatement) return writeFirstSteps(sql, writing)
+  const blocked = new Map<string, number>()
+  const queues: string[] = []
+  for (let from = 0; from < stages.length; from += stagesPerStatement) {
+    const some = stages.slice(from, from + stagesPerStatement)
+    const ids = new Set(some.map(({ id }) => id))
+    const mine = releases.filter(({ stageId }) => ids.has(stageId))
+    const rest = from === 0 ? writing : { jobs: [], lanes: [], ended: [] }
+    const written = await writeFirstSteps(sql, { ...rest, stages: some, releases: mine })
+    for (const [id, tasks] of written.blocked) blocked.set(id, tasks)
+    queues.push(...written.queues)
+  }
+  return { blocked, queues }
 }
 
 const later = (changes: readonly Change[]): Change[] =>
@@ -170,6 +189,8 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                offset 0) as b
        where t.id = any(array[b.id]) and t.state = 'blocked'
       returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
+    ), fewer as (
+      select stage_id, count(*)::int as blocked from released group by stage_id
     ), numbered as (
       select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place
         from released
@@ -180,9 +201,9 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
     ), moved_stage as (
       update pawl.stage e
          set blocked = case when c.x ? 'blocked' then (c.x->>'blocked')::int else e.blocked end
-                       - (select count(*)::int from released where stage_id = e.id),
+                       - coalesce(fewer.blocked, 0),
              ${stageSets}
-        from stage_change c
+        from stage_change c left join fewer on fewer.stage_id = c.id
        where e.id = any(array[c.id]) and e.seq = c.seq
       returning e.id, e.seq, e.blocked, c.step is not null as is_move
     ), moved_job as (

@@ -4,11 +4,11 @@
  */
 
 import { JobBook } from '../../src/engine/job-book.ts'
-import { nextAct } from '../../src/kernel/advance.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import { widely } from '../../src/store/plans.ts'
 import { among, type Sql } from '../../src/store/sql.ts'
+import { nextAct } from '../harness/next-act.ts'
 
 const withOutcome = (outcome: 'good' | 'bad') =>
   among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === outcome))
