@@ -22,6 +22,7 @@ test('what repeating cannot mend is the caller’s fault; what it can, the store
     'STORE_CROWDED',
     'STORE_REFUSED',
     'SERVER_CLOSING',
+    'SERVER_BLOCKED',
     'SERVER_UNREACHABLE',
     'KUBERNETES_UNREACHABLE',
     'FILES_UNAVAILABLE',

@@ -251,6 +251,7 @@ const passing: readonly ProblemCode[] = [
   'STORE_REFUSED',
   'SERVER_UNREACHABLE',
   'SERVER_CLOSING',
+  'SERVER_BLOCKED',
   'KUBERNETES_UNREACHABLE',
   'REQUEST_SLOW',
   'TASK_BUSY',
