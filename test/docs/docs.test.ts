@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { findRoot } from '../../scripts/job-schema-page.ts'
+import { roles } from '../../src/kernel/role.ts'
 
 const root = findRoot(import.meta.dirname)
 
@@ -13,4 +14,10 @@ test('the examples in docs/testing.md are the files in examples/testing, word fo
   const folder = join(root, 'examples/testing')
   const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
   assert.deepEqual(blocks.toSorted(), files.toSorted())
+})
+
+test('SECURITY.md says what every role may do, and the README leads there', () => {
+  const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
+  for (const role of Object.keys(roles)) assert.match(page, new RegExp(`^\\| \`${role}\` \\|`, 'm'))
+  assert.match(readFileSync(join(root, 'README.md'), 'utf8'), /\(SECURITY\.md\)/)
 })
