@@ -8,6 +8,7 @@ import type { Turns } from './condition-budget.ts'
 import type { Figures } from './figures.ts'
 import type { ClaimHints } from './hints.ts'
 import type { Wake } from './wake.ts'
+import type { WatchKey } from './watch-keys.ts'
 
 /** A logger gets a word and its facts; what it does with them is its own. */
 export type Log = (word: string, facts: Record<string, unknown>) => void
@@ -25,6 +26,8 @@ export interface Context {
   /** Resolves if the store accepts writes; else throws the problem, within a second. */
   ready(): Promise<void>
   readonly maxPayloadBytes: number
+  /** Tells when a key is revoked. */
+  readonly watchKey: WatchKey
   /** How long a request waits for a job that another transaction holds. */
   readonly lockSeconds: number
   readonly files: FileStore

@@ -61,6 +61,7 @@ import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
 import { findTroubles, readTimeline } from './timeline.ts'
 import { wakeBoard } from './wake.ts'
+import { keyWatch } from './watch-keys.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
@@ -77,10 +78,12 @@ export async function pawl(options: PawlOptions = {}) {
   const pipelines = readPipelines(options.pipelines)
   const store = await openStore(options)
   const ending = new AbortController()
+  const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal)
   const context: Context = {
     sql: store.sql,
     aside: store.aside ?? store.sql,
-    wake: wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal),
+    wake,
+    watchKey: keyWatch(store.sql, wake, ending.signal),
     hints: claimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),

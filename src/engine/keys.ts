@@ -9,6 +9,7 @@ import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../s
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { once } from './once.ts'
+import { revocationOf } from './watch-keys.ts'
 
 /** The secret is in this answer and nowhere else: only its hash is kept. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
@@ -48,15 +49,20 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
   return (await listKeys(sql)).map(toView)
 }
 
-/** It is refused from now on, by every server on this store. */
-export async function revokeKey({ sql }: Context, id: string, call: Call = {}): Promise<KeyView> {
+/** It is refused from now on, by every server on this store; what they answer it with just now ends. */
+export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')
-  return once(sql, call, ['revoke', keyId], async tx => {
+  const word = [revocationOf(keyId)]
+  const revoked = await once(context.sql, call, ['revoke', keyId], async tx => {
     const row = await endKey(tx, keyId, call.actor ?? 'operator')
     if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
+    await context.tellOnCommit(tx, word)
     return toView(row)
   })
+  // The embedded store has no notifications.
+  context.wake.tell(word)
+  return revoked
 }
 
 export async function keyOf({ sql }: Context, secret: string): Promise<KeyView | undefined> {

@@ -23,6 +23,8 @@ export interface Wake {
   heard(): number
   /** Resolves when work has come to one of the queues `since`, when the time is over, or when the signal aborts. */
   wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
+  /** Calls `hear` with every word that comes, from this process or another. */
+  overhear(hear: (words: readonly string[]) => void): void
   /** How many wait. */
   waiting(): number
 }
@@ -44,6 +46,7 @@ const mostRemembered = 10_000
 export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: AbortSignal): Wake {
   const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
+  const listeners = new Set<(words: readonly string[]) => void>()
   const lastWord = new Map<string, number>()
   let sending = false
   let listening = false
@@ -64,6 +67,7 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
     // What is forgotten is found by the next look.
     if (lastWord.size > mostRemembered) lastWord.clear()
     for (const queue of queues) lastWord.set(queue, words)
+    for (const hear of listeners) hear(queues)
     rouse(queues)
   }
   // NOTIFY takes a lock that all committers share, so one is sent at once and those that follow are gathered.
@@ -77,6 +81,11 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
     }
     sending = false
   }
+  const listen = () => {
+    if (messenger === undefined || listening) return
+    listening = true
+    messenger.listen(here, signal)
+  }
   const lookout = keepLooking(waiting, look, rouse)
   return {
     tell(queues) {
@@ -89,11 +98,12 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
     expect: seconds => lookout.within(seconds * 1000),
     heard: () => words,
     waiting: () => waiting.size,
+    overhear(hear) {
+      listeners.add(hear)
+      listen()
+    },
     wait(queues, since, seconds, stop) {
-      if (messenger !== undefined && !listening) {
-        listening = true
-        messenger.listen(here, signal)
-      }
+      listen()
       return new Promise(resolve => {
         const waiter = { queues: new Set(queues), wake: () => end() }
         const timer = setTimeout(() => end(), seconds * 1000)

@@ -7,6 +7,7 @@ import { type Problem, problems } from '../kernel/problem.ts'
 import { type Asker, admit, demand, refusePages } from './admit.ts'
 import { engineFor } from './askers-engine.ts'
 import { callOf, type Served } from './bind.ts'
+import { demandKeyStill } from './calls.ts'
 import { missing } from './not-found.ts'
 import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
 import type { Came } from './read-request.ts'
@@ -56,12 +57,14 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
       if (route.also !== undefined) demand(request.asker, route.also)
     },
     handler: (request, reply) =>
-      calls.answer(reply, async signal => {
+      calls.answer(reply, request.asker?.holder ?? '', async signal => {
         const { params, query, body } = request as Came
         const asker = request.asker ?? nobody
         const engine = engineFor(served, asker)
         const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
-        return send(reply, await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said }))
+        const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said })
+        demandKeyStill(signal)
+        return send(reply, answer)
       }),
   })
 }

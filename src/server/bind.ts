@@ -6,7 +6,7 @@ import { traceparent } from '../kernel/fields.ts'
 import { type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
-import type { Calls } from './calls.ts'
+import { type Calls, demandKeyStill } from './calls.ts'
 import { type StreamSource, streamEvents } from './event-stream.ts'
 import { demandQueuesOf } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
@@ -41,7 +41,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
       demand(request.asker, route.needs)
     },
     handler: (request, reply) =>
-      calls.answer(reply, async signal => {
+      calls.answer(reply, request.asker!.holder, async signal => {
         const asker = request.asker!
         const { came, translate } = vocabularyOf(engine, operation, request as Came)
         const args = argumentsOf(operation, came, callOf(request, asker))
@@ -54,6 +54,8 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         // Where a spawn leads, and what a pipeline is, only the engine knows.
         if (operation === 'sync' || operation === 'succeed' || operation === 'submit') args.push(asker.queues)
         const answer = await call(...args)
+        // Those that wait may have waited until their key was revoked.
+        if (operation === 'sync' || operation === 'claims') demandKeyStill(signal)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
         const said = isSingle ? (answer as unknown[])[0] : answer
         return reply.status(route.status).send(translate === undefined ? said : await translate(said))

@@ -35,7 +35,7 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   const settings = serverSettings(options)
   const { host, port, keysOnly, heartbeatSeconds, log, rootDialect } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
-  const calls = openCalls(engine.context.activities)
+  const calls = openCalls(engine.context.activities, engine.context.watchKey)
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot

@@ -59,6 +59,14 @@ export async function findKey(sql: Sql, hash: string): Promise<KeyRow | undefine
   return row
 }
 
+/** Those of these keys that may not be used any more. */
+export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    select id from unnest(${ids}::uuid[]) as asked (id)
+     where not exists (select from pawl.key where key.id = asked.id and revoked_at is null)`
+  return rows.map(({ id }) => id)
+}
+
 export async function hasKeys(sql: Sql): Promise<boolean> {
   const [row] = await sql<{ any: boolean }>`select exists (select from pawl.key where revoked_at is null) as any`
   return row!.any
