@@ -19,7 +19,8 @@ Pawl speaks the words of five other systems, so that a client that was written f
 \`http://host:port/dialects/<name>\`. A dialect is a table of names, routes and shapes: all that happens, happens in the
 same engine, under the same guarantees, and can be seen through any of them at once.
 
-- \`pawl up --dialect jobnik --dialect jsm\` speaks only these; \`--dialect none\` speaks none.
+- A server serves a dialect only if it is told to: \`pawl up --dialect jobnik --dialect jsm\`, \`--dialect all\`, or
+  \`PAWL_DIALECTS=jobnik,jsm\` in its environment. Without these it serves none. \`npm start\` serves all.
 - \`pawl up --dialect jobnik --root\` serves one at \`/\`, for clients that take no prefix. Pawl’s own routes, and the
   \`--server\` of its commands and workers, are then under \`/pawl\`.
 - \`GET /v1/…?vocabulary=jobnik\`, and \`--vocabulary jobnik\` in the CLI, show jobs, stages, tasks, artifacts and

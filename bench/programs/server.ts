@@ -4,7 +4,7 @@ import { startServer } from '../../dist/server/index.js'
 
 const [url] = process.argv.slice(2)
 const engine = await pawl({ database: url!, connections: 4 })
-const server = await startServer(engine, { port: 0 })
+const server = await startServer(engine, { port: 0, dialects: ['jobnik'] })
 const babysitter = startBabysitter(engine)
 process.stdout.write(`${server.url}\n`)
 process.on('SIGTERM', async () => {

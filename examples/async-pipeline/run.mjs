@@ -75,7 +75,7 @@ function lineOf({ event, data: { stage, progress, status } }) {
 
 /** Its address, once it serves. Any port that is free. */
 async function startServer() {
-  const child = startProgram(['up', '--json', '--port', '0', '--data', join(folder, 'data')])
+  const child = startProgram(['up', '--json', '--dialect', 'pipeline', '--port', '0', '--data', join(folder, 'data')])
   for await (const line of createInterface({ input: child.stdout, signal: told.signal })) {
     const { url } = JSON.parse(line)
     if (url !== undefined) return url

@@ -30,7 +30,7 @@ export const images = field({ type: 'array' }, value =>
 )
 
 export const dialectsOrNone = field({ type: 'array' }, value =>
-  JSON.stringify(value) === '["none"]' ? undefined : dialectList(value),
+  ['["none"]', '["all"]'].includes(JSON.stringify(value)) ? undefined : dialectList(value),
 )
 
 export const taskTypes = field({ type: 'object' }, value => {

@@ -17,8 +17,8 @@ export interface PawlConfig {
   readonly keepAliveSeconds?: number
   /** Folders of this machine whose files jobs may use. Default: any, and none where keys are wanted. */
   readonly fileRoots?: readonly string[]
-  /** The other systems whose words are spoken, under `/dialects/<name>`; ["none"]: none of them. Default: all. */
-  readonly dialects?: readonly (DialectName | 'none')[]
+  /** The other systems whose APIs are served, under `/dialects/<name>`; ["all"]: all of them. Default: none. */
+  readonly dialects?: readonly (DialectName | 'all' | 'none')[]
   /** Serve the one dialect that is named at `/`, and Pawl's own routes under `/pawl`. Default false. */
   readonly dialectAtRoot?: boolean
   /**

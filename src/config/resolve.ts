@@ -1,6 +1,7 @@
 /** Puts the settings together: a flag goes before the environment, that before the file, that before the default. */
 import { resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
+import { dialectNames } from '../protocol/dialects.ts'
 import { ownRoot, type ServerOptions } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { type ConfigFile, checkSetting } from './config-file.ts'
@@ -121,9 +122,9 @@ export function serverBoundsOf({ values }: Settled): Pick<ServerOptions, (typeof
 export function dialectsOf({ values, sources }: Settled): Omit<ServerOptions, 'host' | 'port' | 'keysOnly'> {
   const { dialects, dialectAtRoot, jobnikLeaseSeconds, falconeriLeaseSeconds } = values
   const leases = { jobnikLeaseSeconds, falconeriLeaseSeconds }
-  const named = dialects?.filter(name => name !== 'none')
-  if (!dialectAtRoot) return { ...leases, ...(named !== undefined && { dialects: named }) }
-  if (named?.length === 1) return { ...leases, dialects: named, rootDialect: named[0]! }
+  const named = (dialects ?? []).flatMap(name => (name === 'all' ? dialectNames : name === 'none' ? [] : [name]))
+  if (!dialectAtRoot) return { ...leases, dialects: named }
+  if (named.length === 1) return { ...leases, dialects: named, rootDialect: named[0]! }
   const { name } = sources.dialectAtRoot
   throw new Problem('COMMAND_INVALID', { why: `${name} goes with one dialect: name it with --dialect` })
 }

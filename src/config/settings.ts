@@ -82,7 +82,7 @@ export const settings = {
     kind: 'list',
     value: 'NAME',
     env: 'PAWL_DIALECTS',
-    says: `a system whose words are spoken under /dialects/, may be repeated: ${dialectNames.join(', ')} or none; default: all`,
+    says: `serve the API of another system under /dialects/, may be repeated: ${dialectNames.join(', ')}, all or none; default: none`,
   },
   dialectAtRoot: {
     check: oneOf([true, false]),

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
+import { dialectNames } from '../protocol/dialects.ts'
 import { routes } from '../protocol/routes.ts'
 import { plainPaths } from './plain.ts'
 import { sendProblem } from './problems.ts'
@@ -19,10 +20,17 @@ export function missing(addresses: readonly Address[], root: string) {
     const [path = ''] = request.url.split('?')
     const within = path.slice(root.length)
     const methods = known.filter(({ pattern }) => pattern.test(within)).flatMap(({ methods }) => methods)
-    if (methods.length === 0) return new Problem('ROUTE_NOT_FOUND', { path })
+    if (methods.length === 0) return new Problem('ROUTE_NOT_FOUND', { path, ...notServed(path) })
     reply.header('allow', methods.join(', '))
     return new Problem('METHOD_REFUSED', { method: request.method, methods })
   }
+}
+
+/** A dialect is served only if the server was told to. */
+function notServed(path: string): { readonly todo?: string } {
+  const name = /^\/dialects\/([^/]+)/.exec(path)?.[1]
+  const isKnown = (dialectNames as readonly unknown[]).includes(name)
+  return isKnown ? { todo: `start the server with --dialect ${name}` } : {}
 }
 
 const own: readonly Address[] = [

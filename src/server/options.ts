@@ -19,7 +19,7 @@ export interface ServerOptions {
   readonly keepAliveSeconds?: number
   /** How often a stream of events says that it is still there. Default 10. */
   readonly heartbeatSeconds?: number
-  /** The other systems whose words are spoken, under `/dialects/<name>`. Default: all of them. */
+  /** The other systems whose APIs are served, under `/dialects/<name>`. Default: none. */
   readonly dialects?: readonly DialectName[]
   /** The dialect that is served at `/`, for clients that take no prefix. Pawl's own routes are then under `/pawl`. */
   readonly rootDialect?: DialectName | null
@@ -77,7 +77,7 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     requestSeconds: options.requestSeconds ?? defaultRequestSeconds,
     keepAliveSeconds: options.keepAliveSeconds ?? defaultKeepAliveSeconds,
     heartbeatSeconds: options.heartbeatSeconds ?? 10,
-    dialects: options.dialects ?? dialectNames,
+    dialects: options.dialects ?? [],
     rootDialect: options.rootDialect ?? null,
     jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? silentLeaseSeconds,
     falconeriLeaseSeconds: options.falconeriLeaseSeconds ?? silentLeaseSeconds,

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { dialectsOf, settle, storeOf } from '../../src/config/resolve.ts'
+import { dialectNames } from '../../src/protocol/dialects.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 
 const bounded = { timeout: 300_000 }
@@ -107,6 +108,17 @@ test('what the config file says of task types is in the store when the server is
   const { out, err } = await pawl.run(['type', 'show', 'mail', '--json', '--server', url])
   assert.equal(err, '')
   assert.deepEqual(JSON.parse(out), { retry: { attempts: 5 } })
+})
+
+test('a server serves the dialects that it is told to, all if it is told so, and else none', () => {
+  const served = (flags: Record<string, unknown>, env: NodeJS.ProcessEnv = {}) =>
+    dialectsOf(settle({ flags, env, file: undefined })).dialects
+  assert.deepEqual(served({}), [])
+  assert.deepEqual(served({ dialects: ['jsm', 'marie'] }), ['jsm', 'marie'])
+  assert.deepEqual(served({}, { PAWL_DIALECTS: 'jsm,marie' }), ['jsm', 'marie'])
+  assert.deepEqual(served({ dialects: ['all'] }), dialectNames)
+  assert.deepEqual(served({ dialects: ['none'] }, { PAWL_DIALECTS: 'all' }), [])
+  assert.throws(() => served({ dialects: ['all', 'jsm'] }), { code: 'OPTION_INVALID' })
 })
 
 test('how long a silent worker keeps its datum can be set, and a value that no lease may have is refused', () => {

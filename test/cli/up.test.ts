@@ -33,10 +33,10 @@ async function jobsAt(pawl: Cli, server: string): Promise<readonly JobView[]> {
   return (json() as Page<JobView>).items
 }
 
-test('npm start is pawl up with its demonstration', () => {
+test('npm start is pawl up with its demonstration and all dialects', () => {
   const root = new URL('../../..', import.meta.url)
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
-  assert.equal(scripts.start, 'node dist/cli/main.js up --demo')
+  assert.equal(scripts.start, 'node dist/cli/main.js up --demo --dialect all')
 })
 
 test(
@@ -74,7 +74,7 @@ test(
 
 test('--jobnik-lease-seconds says how long a task stays with a Jobnik worker that says nothing', bounded, async t => {
   const pawl = await cli(t)
-  const { url } = await up(pawl, ['--jobnik-lease-seconds', '3600'])
+  const { url } = await up(pawl, ['--dialect', 'jobnik', '--jobnik-lease-seconds', '3600'])
   const ask = async (method: string, path: string, body?: object) => {
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${url}/dialects/jobnik/v1/${path}`, {

@@ -151,7 +151,7 @@ test(
     const f = await falconeriRig(t)
     await f.inbox.write(Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`file-${n}`, ''])))
     const engine = await pawl({ database: f.url!, schema: f.schema })
-    const server = await startServer(engine, { port: 0 })
+    const server = await startServer(engine, { port: 0, dialects: ['falconeri'] })
     t.after(async () => {
       await server.close()
       await engine.close()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
+import { startServer } from '../../src/server/server.ts'
 import { served } from '../harness/served.ts'
 
 /** As much of an answer as is looked at here. */
@@ -18,6 +19,17 @@ const get = async (url: string) => {
   const body = (await response.json().catch(() => undefined)) as Answered
   return { status: response.status, body }
 }
+
+test('a server that is not told to serve a dialect serves none, and says how to get one', async t => {
+  const { engine } = await served(t)
+  const server = await startServer(engine, { port: 0 })
+  t.after(() => server.close())
+  for (const name of dialectNames) {
+    const { status, body } = await get(`${server.url}/dialects/${name}/v1/jobs`)
+    assert.deepEqual([status, body.code], [404, 'ROUTE_NOT_FOUND'])
+    assert.match(JSON.stringify(body), new RegExp(`--dialect ${name}`))
+  }
+})
 
 test('an address that a dialect does not know is refused in its own words, not in ours', async t => {
   const { server } = await served(t)

@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test'
 import { type ClientOptions, connect, type PawlClient } from '../../src/client/client.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
+import { dialectNames } from '../../src/protocol/dialects.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { type Server, startServer } from '../../src/server/server.ts'
 import { checkAnswersOf } from './checked-answers.ts'
@@ -28,7 +29,7 @@ export async function served(t: TestContext, options: ServedOptions = {}): Promi
   t.after(() => Promise.all(started.map(server => server.close())))
   const run = await fresh(t, options.engine)
   await options.before?.(run.engine)
-  const server = await startServer(run.engine, { port: 0, blockedSeconds: 0, log: showBugs, ...options.server })
+  const server = await startServer(run.engine, { port: 0, blockedSeconds: 0, dialects: dialectNames, log: showBugs, ...options.server })
   started.push(server)
   checkAnswersOf(t, server.url)
   const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })
