@@ -24,7 +24,11 @@ import { again } from './split.ts'
 /** Each attempt's files are taken all or none. Said again, they are as they were. */
 export async function reportArtifacts(context: Context, items: readonly ArtifactReport[]): Promise<Refused[]> {
   const byLease = new Map<string, ArtifactReport[]>()
-  for (const item of items) byLease.set(leaseOf(item), [...(byLease.get(leaseOf(item)) ?? []), item])
+  for (const item of items) {
+    const files = byLease.get(leaseOf(item))
+    if (files === undefined) byLease.set(leaseOf(item), [item])
+    else files.push(item)
+  }
   const refused: Refused[] = []
   for (const files of byLease.values()) {
     const { id, epoch } = files[0]!

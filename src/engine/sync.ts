@@ -16,6 +16,7 @@ import { checkedJson, checkId, checkOptions, number } from './check.ts'
 import { claimOrWait } from './claim.ts'
 import type { Context } from './context.ts'
 import { keepLines, linesOf } from './logs.ts'
+import { countingLeases, oncePer } from './once-per-lease.ts'
 import { directReports, type Reports } from './reports.ts'
 
 export interface SyncMeans {
@@ -76,10 +77,12 @@ function checkRequest(context: Context, request: SyncRequest) {
   const lines: NewLine[] = []
   const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
+    const countLease = countingLeases()
     for (const item of items) {
       try {
         const id = checkId(item.id)
         checkEpoch(item)
+        countLease({ id, epoch: item.epoch })
         check(item)
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
@@ -89,16 +92,20 @@ function checkRequest(context: Context, request: SyncRequest) {
     }
     return good
   }
-  const settled = sound(request.settled, item => {
+  const soundSettled = sound(request.settled, item => {
     checkSettled(context, item)
     if (item.logs !== undefined) lines.push(...linesOf(item))
   })
-  const beats = sound(request.beats, item => {
+  const soundBeats = sound(request.beats, item => {
     checkOptions(item, beatFields, 'beats')
     checkContents(context, item, ['progress', 'checkpoint'])
     if (item.logs !== undefined) lines.push(...linesOf(item))
   })
-  const started = sound(request.started, item => checkOptions(item, startedFields, 'started'))
+  const soundStarted = sound(request.started, item => checkOptions(item, startedFields, 'started'))
+  // The same end, reported twice, is one; another end of the same lease is refused when it is written.
+  const settled = oncePer(soundSettled, item => `${leaseOf(item)} ${item.outcome}`)
+  const beats = oncePer(soundBeats, leaseOf, (first, later) => ({ ...first, ...later }))
+  const started = oncePer(soundStarted, leaseOf)
   const artifacts = sound(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
   if (beats.length === 0 && started.length === 0) return { settled, beats, started, artifacts, refused, lines }
   // A settle says that it started, too.
