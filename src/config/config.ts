@@ -30,6 +30,10 @@ export interface PawlConfig {
   readonly blockedSeconds?: number
   /** How long a datum is left to a worker of Falconeri, which sends no heartbeats. Default 86400, a day. */
   readonly falconeriLeaseSeconds?: number
+  /** How many streams of events may be open at once. Default 500. */
+  readonly maxStreams?: number
+  /** How many of them clients with one key may have open. Default 100. */
+  readonly maxStreamsPerKey?: number
   /** Where the embedded store keeps its data; seen from the file that says it. Default ./pawl-data. */
   readonly data?: string
   /** A PostgreSQL server in place of the embedded store. */

@@ -5,7 +5,8 @@ import { dialectNames } from '../protocol/dialects.ts'
 import { ownRoot, type ServerOptions } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { type ConfigFile, checkSetting } from './config-file.ts'
-import { flagOf, type Setting, type SettingName, serverBounds, settings } from './settings.ts'
+import { serverBounds } from './server-bound-settings.ts'
+import { flagOf, type Setting, type SettingName, settings } from './settings.ts'
 
 export interface Source {
   readonly from: 'flag' | 'env' | 'file' | 'default'
@@ -28,12 +29,9 @@ const defaults = {
   host: settings.host.default as string,
   port: settings.port.default as number,
   keysOnly: settings.keysOnly.default as boolean,
-  requestSeconds: settings.requestSeconds.default as number,
-  keepAliveSeconds: settings.keepAliveSeconds.default as number,
   dialectAtRoot: settings.dialectAtRoot.default as boolean,
   jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
   falconeriLeaseSeconds: settings.falconeriLeaseSeconds.default as number,
-  blockedSeconds: settings.blockedSeconds.default as number,
   data: settings.data.default as string,
   schema: settings.schema.default as string,
   connections: settings.connections.default as number,
@@ -113,9 +111,9 @@ export function serverOf({ values }: Settled): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}${dialectAtRoot ? ownRoot : ''}`
 }
 
-/** The bounds of the server that were set, or have a default here. */
+/** The bounds of the server. */
 export function serverBoundsOf({ values }: Settled): Pick<ServerOptions, (typeof serverBounds)[number]> {
-  return Object.fromEntries(serverBounds.flatMap(name => (values[name] === undefined ? [] : [[name, values[name]]])))
+  return Object.fromEntries(serverBounds.map(name => [name, values[name]]))
 }
 
 /** What the server speaks besides its own words. */

@@ -3,18 +3,11 @@ import { type Field, number, oneOf, text } from '../kernel/check.ts'
 import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/logs.ts'
-import {
-  blockBound,
-  defaultKeepAliveSeconds,
-  defaultPort,
-  defaultRequestSeconds,
-  keepAliveSeconds,
-  requestSeconds,
-  silentLeaseSeconds,
-} from '../server/options.ts'
+import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
 import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 import { kubernetesSettings } from './kubernetes-settings.ts'
+import { serverBoundSettings } from './server-bound-settings.ts'
 
 export interface Setting {
   readonly check: Field
@@ -54,22 +47,7 @@ export const settings = {
     default: false,
     says: 'ask for a key on this machine too, as behind a proxy',
   },
-  requestSeconds: {
-    check: requestSeconds,
-    kind: 'number',
-    value: 'SECONDS',
-    env: 'PAWL_REQUEST_SECONDS',
-    default: defaultRequestSeconds,
-    says: 'how long a request may take to arrive, headers and body',
-  },
-  keepAliveSeconds: {
-    check: keepAliveSeconds,
-    kind: 'number',
-    value: 'SECONDS',
-    env: 'PAWL_KEEP_ALIVE_SECONDS',
-    default: defaultKeepAliveSeconds,
-    says: 'how long a connection may stay idle between two requests; longer than a load balancer in front keeps its own',
-  },
+  ...serverBoundSettings,
   fileRoots: {
     check: folders,
     kind: 'list',
@@ -106,14 +84,6 @@ export const settings = {
     env: 'PAWL_FALCONERI_LEASE_SECONDS',
     default: silentLeaseSeconds,
     says: 'how long a datum is left to a worker of Falconeri, which sends no heartbeats',
-  },
-  blockedSeconds: {
-    check: blockBound,
-    kind: 'number',
-    value: 'SECONDS',
-    env: 'PAWL_BLOCKED_SECONDS',
-    default: 1,
-    says: 'log and count an event loop that is blocked for this long; 0: do not watch it',
   },
   data: {
     check: text(2000),
@@ -273,13 +243,6 @@ export const storeSettings = [
   'lockSeconds',
   'idleSeconds',
   'connectionSeconds',
-] as const satisfies readonly SettingName[]
-
-/** What bounds the requests of strangers and the connections they come on. */
-export const serverBounds = [
-  'requestSeconds',
-  'keepAliveSeconds',
-  'blockedSeconds',
 ] as const satisfies readonly SettingName[]
 
 /** Names that a flag does not spell as the file does: one queue or dialect is given at a time. */

@@ -2,12 +2,12 @@
 import type { FeedPage, FeedQuery } from '../protocol/tasks.ts'
 import type { FeedReader, FeedWatch } from './feed-watch.ts'
 
-const eventsPerPage = 500
-
 export interface Following {
   readonly signal: AbortSignal
   /** An empty page is given when nothing came for so long. Default 10. */
   readonly silenceSeconds?: number
+  /** How many events a page has at most. Default 500. */
+  readonly eventsPerPage?: number
 }
 
 /**
@@ -17,7 +17,7 @@ export interface Following {
 export async function* follow(
   engine: FeedReader & { readonly feed: FeedWatch },
   ask: FeedQuery,
-  { signal, silenceSeconds = 10 }: Following,
+  { signal, silenceSeconds = 10, eventsPerPage = 500 }: Following,
 ): AsyncGenerator<FeedPage, void, void> {
   const { cursor: from, latest, ...wanted } = ask
   const read = (cursor: string | undefined) =>

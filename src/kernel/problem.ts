@@ -1,6 +1,7 @@
 import { fileProblems } from './file-problems.ts'
 import { kubernetesProblems } from './kubernetes-problems.ts'
 import { storeProblems } from './store-problems.ts'
+import { streamProblems } from './stream-problems.ts'
 
 /**
  * Everything that can go wrong and that a caller may want to act on. Error replies, client errors and
@@ -182,6 +183,7 @@ export const problems = {
     means: 'The address and the headers are larger than the limit.',
     hint: 'Together they may have 16 KiB.',
   },
+  ...streamProblems,
   SERVER_CLOSING: {
     status: 503,
     means: 'The server is shutting down, and has not looked at this.',
@@ -252,6 +254,7 @@ const passing: readonly ProblemCode[] = [
   'SERVER_UNREACHABLE',
   'SERVER_CLOSING',
   'SERVER_BLOCKED',
+  'STREAMS_FULL',
   'KUBERNETES_UNREACHABLE',
   'REQUEST_SLOW',
   'TASK_BUSY',

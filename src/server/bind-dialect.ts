@@ -45,7 +45,7 @@ export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
-  const { door, calls, heartbeatSeconds, dialectSettings: settings } = served
+  const { door, calls, streams, heartbeatSeconds, dialectSettings: settings } = served
   scope.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -64,6 +64,7 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
         const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
         const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said })
         demandKeyStill(signal)
+        if (answer.stream !== undefined) reply.raw.once('close', streams.open(asker))
         return send(reply, answer)
       }),
   })

@@ -10,6 +10,7 @@ import { type Calls, demandKeyStill } from './calls.ts'
 import { type StreamSource, streamEvents } from './event-stream.ts'
 import { demandQueuesOf } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
+import type { Streams } from './streams.ts'
 import { vocabularyOf } from './vocabulary.ts'
 
 declare module 'fastify' {
@@ -22,6 +23,7 @@ export interface Served {
   readonly engine: Pawl
   readonly door: Door
   readonly calls: Calls
+  readonly streams: Streams
   /** What many workers report at once, it writes together. */
   readonly sync: ReturnType<Pawl['merging']>
   readonly heartbeatSeconds: number
@@ -104,7 +106,12 @@ async function stream(
   // Who comes back names the last event seen, and goes on there wherever the stream first began.
   const { latest: _, ...wanted } = ask
   const from = typeof last === 'string' && last !== '' ? { ...wanted, cursor: last } : ask
-  // Once it streams, it is no answer of the framework's any more; until then a problem is.
-  await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
+  const close = served.streams.open(request.asker!)
+  try {
+    // Once it streams, it is no answer of the framework's any more; until then a problem is.
+    await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
+  } finally {
+    close()
+  }
   return reply
 }

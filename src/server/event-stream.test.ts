@@ -8,7 +8,7 @@ import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
 import { streamEvents } from './event-stream.ts'
 
 /** A stream of a feed without end to a reader that takes something only when it is told to. */
-function streaming(t: TestContext) {
+function streaming(t: TestContext, perPage = 1, payload: unknown = null) {
   let takeOne = () => {}
   let asked = 0
   const write = (_chunk: unknown, _encoding: string, taken: () => void) => {
@@ -19,7 +19,8 @@ function streaming(t: TestContext) {
   const events = async () => {
     await turn()
     asked += 1
-    return { items: [{ type: 'task.queued', cursor: 'c' } as FeedEvent], next: 'c', more: true }
+    const event = { type: 'task.queued', cursor: 'c', payload } as unknown as FeedEvent
+    return { items: Array<FeedEvent>(perPage).fill(event), next: 'c', more: true }
   }
   const over = new AbortController()
   const reader = { events, feed: { more: () => assert.fail('there is more') } }
@@ -59,4 +60,14 @@ test('a reader that takes nothing for half a minute is cut off, and one that tak
   t.mock.timers.tick(30_000)
   await ended
   assert.equal(to.destroyed, true)
+})
+
+test('for a reader that takes nothing, a bounded number of bytes is kept however large a page is', async t => {
+  const event = 'x'.repeat(10_000)
+  const { to, asksIn, take } = streaming(t, 100, event)
+  await asksIn(50)
+  // The first line has been written, and the reader takes nothing more.
+  take()
+  await asksIn(50)
+  assert.ok(to.writableLength < 50_000, `${to.writableLength} bytes`)
 })

@@ -8,6 +8,9 @@ import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks.ts'
 import type { Translate } from './vocabulary.ts'
 
+/** A client that reads slowly has one page held for it here: these, and as many again as text. */
+const eventsPerPage = 50
+const chunkSize = 16_384
 /** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
 const slowestMs = 30_000
 
@@ -26,19 +29,23 @@ export async function streamEvents(
   signal: AbortSignal,
   begin: () => void,
 ): Promise<void> {
-  const pages = engine.follow(ask, { signal, silenceSeconds: heartbeatSeconds })
+  const pages = engine.follow(ask, { signal, silenceSeconds: heartbeatSeconds, eventsPerPage })
   const first = (await pages.next()).value as FeedPage
-  const framesOf = async ({ items }: FeedPage) =>
-    ((translate === undefined ? items : await translate(items)) as FeedPage['items']).map(frame).join('')
+  const sayPage = async ({ items }: FeedPage) => {
+    const told = (translate === undefined ? items : await translate(items)) as FeedPage['items']
+    for (const text of inChunks(told.map(frame))) await say(to, text, signal)
+  }
   begin()
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
     await say(to, 'retry: 1000\n\n', signal)
     // Who is cut off before the first event must not begin at a later end.
     const begins = ask.latest !== undefined && first.items.length === 0
-    await say(to, begins ? `id: ${first.next}\n\n` : await framesOf(first), signal)
+    if (begins) await say(to, `id: ${first.next}\n\n`, signal)
+    await sayPage(first)
     for await (const page of pages) {
-      await say(to, page.items.length === 0 ? ': still here\n\n' : await framesOf(page), signal)
+      if (page.items.length === 0) await say(to, ': still here\n\n', signal)
+      await sayPage(page)
     }
   } catch (error) {
     // The store is away, or the client is: it comes back with the last id that it saw.
@@ -49,7 +56,7 @@ export async function streamEvents(
 
 /** A client that reads slowly is waited for, so nothing piles up here. */
 async function say(to: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-  if (text === '' || to.write(text)) return
+  if (to.write(text)) return
   const late = new AbortController()
   const end = () => late.abort()
   const timer = setTimeout(end, slowestMs)
@@ -60,6 +67,18 @@ async function say(to: ServerResponse, text: string, signal: AbortSignal): Promi
     clearTimeout(timer)
     signal.removeEventListener('abort', end)
   }
+}
+
+/** Events may be large, so what waits for a slow client is bounded by its size and not by its number. */
+function* inChunks(frames: readonly string[]): Generator<string> {
+  let chunk = ''
+  for (const text of frames) {
+    chunk += text
+    if (chunk.length < chunkSize) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
 }
 
 function frame({ cursor, ...event }: FeedEvent): string {

@@ -29,6 +29,10 @@ export interface ServerOptions {
   readonly falconeriLeaseSeconds?: number
   /** An event loop that is blocked for this long is logged and counted; 0: it is not watched. Default 1. */
   readonly blockedSeconds?: number
+  /** How many streams of events may be open at once. Default 500. */
+  readonly maxStreams?: number
+  /** How many of them those with one key may have open. Default 100. */
+  readonly maxStreamsPerKey?: number
   readonly log?: Log
 }
 
@@ -49,6 +53,8 @@ export const dialectList = field({ type: 'array', items: { type: 'string', enum:
 export const blockBound = number({ from: 0, to: 600 })
 export const requestSeconds = number({ from: 1, to: 3600 })
 export const keepAliveSeconds = number({ from: 1, to: 3600 })
+export const defaultStreams = { maxStreams: 500, maxStreamsPerKey: 100 }
+export const streamCount = number({ from: 1, to: 100_000, whole: true })
 
 const fields = {
   host: text(255),
@@ -63,6 +69,8 @@ const fields = {
   jobnikLeaseSeconds: settingFields.leaseSeconds,
   falconeriLeaseSeconds: settingFields.leaseSeconds,
   blockedSeconds: blockBound,
+  maxStreams: streamCount,
+  maxStreamsPerKey: streamCount,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
 }
 
@@ -82,6 +90,8 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? silentLeaseSeconds,
     falconeriLeaseSeconds: options.falconeriLeaseSeconds ?? silentLeaseSeconds,
     blockedSeconds: options.blockedSeconds ?? 1,
+    maxStreams: options.maxStreams ?? defaultStreams.maxStreams,
+    maxStreamsPerKey: options.maxStreamsPerKey ?? defaultStreams.maxStreamsPerKey,
     log: options.log ?? (() => {}),
   }
 }

@@ -21,6 +21,7 @@ import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
 import { bindDocs, bindHealth } from './plain.ts'
 import { problemHandler, sendProblem } from './problems.ts'
 import { refuseSocket } from './refuse-socket.ts'
+import { limitStreams } from './streams.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
 export interface Server {
@@ -44,7 +45,8 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   const dialectSettings = { jobnikLeaseSeconds, falconeriLeaseSeconds }
   const { blockedSeconds } = settings
   const watchdog = blockedSeconds === 0 ? noWatchdog : startWatchdog(engine.context, blockedSeconds)
-  const served = { engine, door, calls, sync: engine.merging(), heartbeatSeconds, dialectSettings }
+  const streams = limitStreams(settings)
+  const served = { engine, door, calls, streams, sync: engine.merging(), heartbeatSeconds, dialectSettings }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root, watchdog), { prefix: root })
   for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)

@@ -29,11 +29,20 @@ test(
      export default defineConfig({ port, host: 'localhost', schema: 'filed', concurrency: 3, data: './here',
        taskTypes: { mail: { retry: { attempts: 5 } } } })`,
     )
-    const env = { HOST: '127.0.0.2', PORT: '2002', PAWL_QUEUES: 'a, b', PAWL_JOBNIK_LEASE_SECONDS: '3600' }
+    const env = {
+      HOST: '127.0.0.2',
+      PORT: '2002',
+      PAWL_QUEUES: 'a, b',
+      PAWL_JOBNIK_LEASE_SECONDS: '3600',
+      PAWL_MAX_STREAMS: '7',
+    }
     const { code, err, json } = await pawl.run(['config', '--json', '--port', '3003'], { env })
     assert.equal(code, 0, err)
+    const printed = json() as Printed
     const { host, port, schema, concurrency, connections, data, queues, server, taskTypes, jobnikLeaseSeconds } =
-      json() as Printed
+      printed
+    assert.deepEqual(printed.maxStreams, { value: 7, from: 'env', by: 'PAWL_MAX_STREAMS' })
+    assert.deepEqual(printed.maxStreamsPerKey, { value: 100, from: 'default', by: '' })
     assert.deepEqual(jobnikLeaseSeconds, { value: 3600, from: 'env', by: 'PAWL_JOBNIK_LEASE_SECONDS' })
     assert.deepEqual(port, { value: 3003, from: 'flag', by: '--port' })
     assert.deepEqual(host, { value: '127.0.0.2', from: 'env', by: 'HOST' })

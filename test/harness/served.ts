@@ -29,7 +29,13 @@ export async function served(t: TestContext, options: ServedOptions = {}): Promi
   t.after(() => Promise.all(started.map(server => server.close())))
   const run = await fresh(t, options.engine)
   await options.before?.(run.engine)
-  const server = await startServer(run.engine, { port: 0, blockedSeconds: 0, dialects: dialectNames, log: showBugs, ...options.server })
+  const server = await startServer(run.engine, {
+    port: 0,
+    blockedSeconds: 0,
+    dialects: dialectNames,
+    log: showBugs,
+    ...options.server,
+  })
   started.push(server)
   checkAnswersOf(t, server.url)
   const client = connect({ server: server.url, patienceSeconds: 0, ...options.client })

@@ -1,7 +1,8 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
 import { resolve } from 'node:path'
 import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
-import { serverBounds, storeSettings } from '../../config/settings.ts'
+import { serverBounds } from '../../config/server-bound-settings.ts'
+import { storeSettings } from '../../config/settings.ts'
 import type { Pawl } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/admit.ts'
