@@ -11,6 +11,10 @@ export interface PawlConfig {
   readonly port?: number
   /** Ask for a key on this machine's own address too, as behind a proxy. Default false. */
   readonly keysOnly?: boolean
+  /** The largest JSON body of a request. Default 33554432: 32 MiB. */
+  readonly maxBodyBytes?: number
+  /** The largest YAML body of a request, at most the default: 2097152, 2 MiB. */
+  readonly maxYamlBytes?: number
   /** How long a request may take to arrive, headers and body. Default 30. */
   readonly requestSeconds?: number
   /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */

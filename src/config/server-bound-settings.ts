@@ -1,15 +1,35 @@
 /** What bounds the requests of strangers and the connections they come on. */
 import {
   blockBound,
+  bodyBytes,
+  defaultBodyBytes,
   defaultKeepAliveSeconds,
   defaultRequestSeconds,
   defaultStreams,
   keepAliveSeconds,
   requestSeconds,
   streamCount,
+  yamlBytes,
 } from '../server/options.ts'
+import { longestYaml } from '../spec/yaml-limits.ts'
 
 export const serverBoundSettings = {
+  maxBodyBytes: {
+    check: bodyBytes,
+    kind: 'number',
+    value: 'BYTES',
+    env: 'PAWL_MAX_BODY_BYTES',
+    default: defaultBodyBytes,
+    says: 'the largest JSON body of a request',
+  },
+  maxYamlBytes: {
+    check: yamlBytes,
+    kind: 'number',
+    value: 'BYTES',
+    env: 'PAWL_MAX_YAML_BYTES',
+    default: longestYaml,
+    says: 'the largest YAML body of a request; cannot be raised, because YAML takes far more work to read than JSON',
+  },
   requestSeconds: {
     check: requestSeconds,
     kind: 'number',

@@ -1,20 +1,53 @@
-/** Bodies are JSON and nothing else: what a form or a page can send without asking is not even read. */
+/**
+ * Bodies are JSON, or YAML for a job spec. Other types, which a form or a page can send without asking, are not even read.
+ * Each type has a limit of its own, because YAML takes far more work and memory to read.
+ */
+import { Transform } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
+import { JsonBounds } from '../spec/json-bounds.ts'
 
-export function readBodies(app: FastifyInstance): void {
+export interface BodyLimits {
+  readonly maxBodyBytes: number
+  readonly maxYamlBytes: number
+}
+
+export function readBodies(app: FastifyInstance, { maxBodyBytes, maxYamlBytes }: BodyLimits): void {
   app.removeAllContentTypeParsers()
   app.addHook('onRequest', async ({ headers }) => {
     const { 'content-encoding': packed = 'identity', 'content-type': type = '' } = headers
     if (packed !== 'identity' || /charset=(?!"?utf-8"?\s*(;|$))/i.test(type)) throw new Problem('BODY_TYPE')
   })
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
-    parse(textOf(body)),
+  app.addHook('preParsing', async ({ headers }, _reply, body) =>
+    isJson(headers['content-type']) && !(Number(headers['content-length']) <= smallBytes)
+      ? body.pipe(bounded(body))
+      : body,
   )
+  const json = { parseAs: 'buffer', bodyLimit: maxBodyBytes } as const
+  app.addContentTypeParser('application/json', json, async (_request: unknown, body: Buffer) => parse(textOf(body)))
   // A page must ask before it sends this, as it must for JSON.
-  app.addContentTypeParser('application/yaml', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
-    textOf(body),
-  )
+  const yaml = { parseAs: 'buffer', bodyLimit: Math.min(maxYamlBytes, maxBodyBytes) } as const
+  app.addContentTypeParser('application/yaml', yaml, async (_request: unknown, body: Buffer) => textOf(body))
+}
+
+const isJson = (type = '') => /^application\/json\b/i.test(type)
+
+/** A body that is no larger needs no bounds, whatever it holds. */
+const smallBytes = 65_536
+
+/** Checks JSON while it arrives. Bytes are counted as they came: those that are overwritten stay as many. */
+function bounded(source: NodeJS.ReadableStream): Transform {
+  const bounds = new JsonBounds()
+  const checked = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const fault = bounds.take(chunk)
+      done(fault === undefined ? null : new Problem('BODY_TOO_LARGE', { why: fault }), chunk)
+    },
+  })
+  // What a client that breaks off has sent is not waited for, and the rest of what is refused is not kept.
+  source.on('error', error => checked.destroy(error))
+  checked.on('error', () => source.resume())
+  return checked
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -2,6 +2,7 @@ import type { Log } from '../engine/context.ts'
 import { checkOptions, field, number, oneOf, orNull, text } from '../kernel/check.ts'
 import { settingFields } from '../kernel/fields.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
+import { longestYaml } from '../spec/yaml-limits.ts'
 import { isLoopback } from './admit.ts'
 
 export interface ServerOptions {
@@ -11,8 +12,10 @@ export interface ServerOptions {
   readonly port?: number
   /** Ask for a key on this machine's own address too, as behind a proxy. Default: only elsewhere. */
   readonly keysOnly?: boolean
-  /** The largest body. Default 32 MiB. */
+  /** The largest JSON body. Default 32 MiB. */
   readonly maxBodyBytes?: number
+  /** The largest YAML body, at most 2 MiB: YAML takes far more work to read than JSON. Default 2 MiB. */
+  readonly maxYamlBytes?: number
   /** How long a request may take to arrive. Default 30. */
   readonly requestSeconds?: number
   /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */
@@ -55,12 +58,16 @@ export const requestSeconds = number({ from: 1, to: 3600 })
 export const keepAliveSeconds = number({ from: 1, to: 3600 })
 export const defaultStreams = { maxStreams: 500, maxStreamsPerKey: 100 }
 export const streamCount = number({ from: 1, to: 100_000, whole: true })
+export const bodyBytes = number({ from: 1000, to: 500 * 1_048_576, whole: true })
+export const yamlBytes = number({ from: 1000, to: longestYaml, whole: true })
+export const defaultBodyBytes = 32 * 1_048_576
 
 const fields = {
   host: text(255),
   port: number({ from: 0, to: 65_535, whole: true }),
   keysOnly: oneOf([true, false]),
-  maxBodyBytes: number({ from: 1000, to: 1_000_000_000, whole: true }),
+  maxBodyBytes: bodyBytes,
+  maxYamlBytes: yamlBytes,
   requestSeconds,
   keepAliveSeconds,
   heartbeatSeconds: number({ from: 0.1, to: 60 }),
@@ -81,7 +88,8 @@ export function serverSettings(options: ServerOptions): Required<ServerOptions> 
     host,
     port: options.port ?? defaultPort,
     keysOnly: options.keysOnly === true || !isLoopback(host),
-    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxBodyBytes: options.maxBodyBytes ?? defaultBodyBytes,
+    maxYamlBytes: options.maxYamlBytes ?? longestYaml,
     requestSeconds: options.requestSeconds ?? defaultRequestSeconds,
     keepAliveSeconds: options.keepAliveSeconds ?? defaultKeepAliveSeconds,
     heartbeatSeconds: options.heartbeatSeconds ?? 10,

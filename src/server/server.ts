@@ -80,9 +80,8 @@ function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, roo
 }
 
 function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstance {
-  const { maxBodyBytes, requestSeconds, keepAliveSeconds, dialects: names, rootDialect } = settings
+  const { requestSeconds, keepAliveSeconds, dialects: names, rootDialect } = settings
   const app = fastify({
-    bodyLimit: maxBodyBytes,
     genReqId: () => newId(),
     requestTimeout: requestSeconds * 1000,
     http: {
@@ -104,7 +103,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
       void (spoken === undefined ? sendProblem(reply, problem) : refuseIn(dialects[spoken], reply, problem))
     },
   })
-  readBodies(app)
+  readBodies(app, settings)
   app.decorateRequest('asker', null)
   app.addHook('onRequest', async ({ raw }) => {
     if (calls.isEnding()) throw new Problem('SERVER_CLOSING')

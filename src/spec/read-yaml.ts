@@ -16,9 +16,18 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Fault } from './faults.ts'
+import { parseBoundedJson } from './json-bounds.ts'
+import { longestYaml } from './yaml-limits.ts'
 
-/** A second or two of reading. */
-const longestYaml = 2 * 1024 * 1024
+/**
+ * Parts of the text as the library's lexer tells them apart: words, signs, spaces, ends of lines. Each takes some
+ * microseconds and some hundred bytes to become part of a document, and more where it is a fault.
+ */
+const mostLexemes = 300_000
+
+/** Further faults mostly follow from the first ones. */
+const mostFaults = 100
+const longestFault = 1000
 
 /** A handful of aliases of aliases can stand for billions of values. */
 const mostValues = 10_000_000
@@ -26,14 +35,15 @@ const mostValues = 10_000_000
 export function readYaml(text: string): { value: unknown } | { faults: Fault[] } {
   if (/^\s*\{/.test(text)) {
     try {
-      return { value: JSON.parse(text) }
+      return { value: parseBoundedJson(text) }
     } catch {
       // The YAML reader says where it goes wrong, or that it is YAML after all.
     }
   }
   if (text.length > longestYaml)
     return refused(`must have at most ${longestYaml} characters as YAML; JSON may have more`)
-  return isTooDeep(text) ? refused(`is nested more than ${mostLevels} levels deep`) : parsed(text)
+  const fault = boundsFault(text)
+  return fault === undefined ? parsed(text) : refused(fault)
 }
 
 /** No spec comes near it, and the library's recursion is far from the end of the stack. */
@@ -41,16 +51,22 @@ const mostLevels = 200
 const mostIndentation = 500
 
 /**
- * Counts levels before the library builds a tree. Its recursion must never reach the end of the stack: a regular
- * expression that is compiled there ends the process, and no error can be caught. Levels are opened by brackets, by
- * indicators that follow one another on a line (`- - - x`), and by indentation.
+ * Counts parts and levels before the library builds a tree, which takes a thousand times the memory of the text. Its
+ * recursion must never reach the end of the stack: a regular expression that is compiled there ends the process, and no
+ * error can be caught. Levels are opened by brackets, by indicators that follow one another on a line (`- - - x`), and by
+ * indentation.
  */
-function isTooDeep(text: string): boolean {
+function boundsFault(text: string): string | undefined {
+  const tooDeep = `is nested more than ${mostLevels} levels deep`
+  let lexemes = 0
   let brackets = 0
   let indicators = 0
   let isContent = false
   let isLineStart = true
   for (const lexeme of new Lexer().lex(text)) {
+    lexemes += 1
+    if (lexemes > mostLexemes)
+      return `has more than ${mostLexemes.toLocaleString('en')} words, signs and line ends as YAML; JSON may have more`
     // The content of a scalar follows its mark, and may look like anything.
     if (isContent) {
       isContent = false
@@ -62,11 +78,12 @@ function isTooDeep(text: string): boolean {
     else if (type === 'flow-seq-start' || type === 'flow-map-start') brackets += 1
     else if (type === 'flow-seq-end' || type === 'flow-map-end') brackets -= 1
     else if (type === 'seq-item-ind' || type === 'explicit-key-ind' || type === 'map-value-ind') indicators += 1
-    else if (type === 'space' && isLineStart && lexeme.length > mostIndentation) return true
-    if (brackets > mostLevels || (brackets === 0 && indicators > mostLevels)) return true
+    else if (type === 'space' && isLineStart && lexeme.length > mostIndentation) return tooDeep
+    if (brackets > mostLevels || (brackets === 0 && indicators > mostLevels)) return tooDeep
+    if (brackets < -mostLevels) return 'closes brackets that it does not open'
     isLineStart = type === 'newline'
   }
-  return false
+  return undefined
 }
 
 function refused(why: string) {
@@ -77,8 +94,9 @@ function parsed(text: string): { value: unknown } | { faults: Fault[] } {
   const lines = new LineCounter()
   const faults: Fault[] = []
   const refuse = (offset: number, why: string) => {
+    if (faults.length === mostFaults) return
     const { line, col } = lines.linePos(offset)
-    faults.push({ at: `line ${line}, column ${col}`, why })
+    faults.push({ at: `line ${line}, column ${col}`, why: why.slice(0, longestFault) })
   }
   // The library would compare each key with each, and look through everything for every alias: read does not.
   const written = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })

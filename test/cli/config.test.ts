@@ -137,3 +137,15 @@ test('how long a silent worker keeps its datum can be set, and a value that no l
   assert.deepEqual([told(''), told('600')], [86_400, 600])
   assert.throws(() => told('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
 })
+
+test('the largest bodies can be set, and more than a text can hold is refused', () => {
+  const given = (env: Record<string, string>) => {
+    const { maxBodyBytes, maxYamlBytes } = settle({ flags: {}, env, file: undefined }).values
+    return [maxBodyBytes, maxYamlBytes]
+  }
+  assert.deepEqual(given({}), [33_554_432, 2_097_152])
+  assert.deepEqual(given({ PAWL_MAX_BODY_BYTES: '5000', PAWL_MAX_YAML_BYTES: '4000' }), [5000, 4000])
+  for (const name of ['PAWL_MAX_BODY_BYTES', 'PAWL_MAX_YAML_BYTES']) {
+    assert.throws(() => given({ [name]: '1000000000' }), { code: 'OPTION_INVALID', message: new RegExp(name) })
+  }
+})

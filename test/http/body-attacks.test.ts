@@ -1,0 +1,100 @@
+/** Bodies that are small on the wire and huge in memory. None of them may keep the server from answering others. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { healthyWhile } from '../harness/healthy-while.ts'
+import { type Served, served } from '../harness/served.ts'
+
+const limits = { timeout: 120_000 }
+const json = { 'content-type': 'application/json' }
+const yaml = { 'content-type': 'application/yaml' }
+/** Processor time. Reading takes a fraction of it; the rest is for what else a turn may hold, such as sending the body. */
+const longestTurn = 2000
+
+async function attack(run: Served, path: string, headers: Record<string, string>, body: string) {
+  const { answer, longestTurnMs } = await healthyWhile(run.server, async () => {
+    const response = await run.request(path, { method: 'POST', headers, body })
+    return { status: response.status, problem: (await response.json()) as { code: string; details: unknown } }
+  })
+  assert.ok(longestTurnMs < longestTurn, `a turn took ${longestTurnMs} ms`)
+  return [answer.status, answer.problem.code, JSON.stringify(answer.problem.details)] as const
+}
+
+test('megabytes of nested JSON are refused in little memory', limits, async t => {
+  const run = await served(t)
+  const half = 15_000_000
+  const body = `{"type":"a","payload":${'['.repeat(half)}${']'.repeat(half)}}`
+  const before = process.memoryUsage().heapUsed
+  const [status, code, why] = await attack(run, '/v1/tasks', json, body)
+  assert.deepEqual([status, code], [400, 'PAYLOAD_INVALID'])
+  assert.match(why, /100 levels deep/)
+  // As objects they would take more than a gigabyte.
+  assert.ok(process.memoryUsage().heapUsed - before < 300_000_000)
+  assert.equal((await attack(run, '/v1/tasks', json, '['.repeat(half)))[1], 'BODY_INVALID')
+})
+
+test('a body of millions of objects is refused before it is parsed', limits, async t => {
+  const run = await served(t)
+  for (const item of ['{}', '[[[]]]', '{"a":[]}']) {
+    const [status, code, why] = await attack(run, '/v1/tasks', json, `[${`${item},`.repeat(2_000_000)}0]`)
+    assert.deepEqual([status, code], [413, 'BODY_TOO_LARGE'])
+    assert.match(why, /more than 2,000,000 lists and objects/)
+  }
+})
+
+test('of the items in one request, only those that are nested too deep are refused', limits, async t => {
+  const run = await served(t)
+  for (const payload of [1, 2]) await run.engine.enqueue('a', payload)
+  const items = await run.engine.claims({ worker: 'w', queues: ['a'], claim: 2 })
+  const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`
+  const settled = items.map(
+    ({ id, epoch }, at) =>
+      `{"id":"${id}","epoch":${epoch},"outcome":"succeeded","output":${at === 0 ? deep : '"fine"'}}`,
+  )
+  const response = await run.request('/v1/workers/w/sync', {
+    method: 'POST',
+    headers: json,
+    body: `{"settled":[${settled.join()}]}`,
+  })
+  const { refused } = (await response.json()) as { refused: { id: string; code: string }[] }
+  assert.deepEqual(
+    refused.map(({ id, code }) => [id, code]),
+    [[items[0]!.id, 'PAYLOAD_INVALID']],
+  )
+  assert.equal((await run.engine.task(items[1]!.id)).state, 'succeeded')
+})
+
+test('YAML has a limit of its own, and is refused before it becomes a document', limits, async t => {
+  const run = await served(t, { server: { maxYamlBytes: 1_000_000 } })
+  const large = 900_000
+  for (const [start, repeated, why] of [
+    ['', '[', /200 levels deep/],
+    ['', '{ a: ', /200 levels deep/],
+    ['', '- ', /200 levels deep/],
+    ['', ']', /closes brackets that it does not open/],
+    ['a: [', '[], ', /more than 300,000 words/],
+    ['', '- &a b\n', /more than 300,000 words/],
+    ['a: [', '{a: b}, ', /more than 300,000 words/],
+    ['', '"', /more than 300,000 words/],
+    ['', '\n', /more than 300,000 words/],
+  ] as const) {
+    const text = start + repeated.repeat(large / repeated.length)
+    const [status, code, details] = await attack(run, '/v1/jobs', yaml, text)
+    assert.deepEqual([status, code], [422, 'SPEC_INVALID'], repeated)
+    assert.match(details, why, repeated)
+  }
+  assert.equal((await attack(run, '/v1/jobs', yaml, 'a'.repeat(1_000_001)))[1], 'BODY_TOO_LARGE')
+  // As a text in JSON it is read in the same way.
+  const text = JSON.stringify(`{"name":${'['.repeat(10_000_000)}`)
+  assert.equal((await attack(run, '/v1/jobs', json, text))[1], 'SPEC_INVALID')
+})
+
+test('the limits hold for the routes of dialects', limits, async t => {
+  const run = await served(t, { server: { maxBodyBytes: 10_000_000, maxYamlBytes: 1000 } })
+  const post = async (headers: Record<string, string>, body: string) =>
+    (await run.request('/dialects/jobnik/v1/jobs', { method: 'POST', headers, body })).status
+  assert.equal(await post(json, `{"name":"deep","data":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`), 400)
+  assert.equal(await post(json, `[${'{},'.repeat(2_000_001)}0]`), 413)
+  assert.equal(await post(json, `"${'x'.repeat(10_000_000)}"`), 413)
+  assert.equal(await post(yaml, 'x'.repeat(2000)), 413)
+  assert.equal(await post({ 'content-type': 'multipart/form-data; boundary=x' }, '--x--'), 415)
+})
