@@ -39,10 +39,16 @@ export interface DialectRoute {
   /** What the key must allow besides. */
   readonly also?: Permission
   readonly says: string
+  /** The parameters of the query, for documentation. All of them are optional texts. */
+  readonly query?: readonly string[]
   /** The body of a request, for documentation. */
   readonly takes?: Schema
   /** The body of a good answer, with nothing missing and nothing more. */
   readonly answers: Schema | null
+  /** The status of a good answer. Default 200, and 204 where there is no body. */
+  readonly status?: number
+  /** The media type of a good answer, for documentation. Default: that of JSON, or of plain text. */
+  readonly mediaType?: string
   handle(ask: Ask): Promise<Answer>
 }
 
@@ -102,5 +108,8 @@ export function neededFor({ needs, also }: Pick<DialectRoute, 'needs' | 'also'>)
   if (needs === null) return 'no key'
   return [[needs].flat().join(' or '), ...(also === undefined ? [] : [also])].join(' and ')
 }
+
+/** A body whose fields only the handler knows, for documentation. */
+export const someBody: Schema = { type: 'object' }
 
 export const good = (body: unknown, status = 200): Answer => ({ status, body })

@@ -2,41 +2,82 @@
 import type { Schema } from '../kernel/check.ts'
 import { type Answer, type Dialect, type DialectRoute, neededFor } from './dialect.ts'
 
-type Documented = Pick<Dialect, 'of' | 'routes' | 'faults'>
+type Documented = Pick<Dialect, 'of' | 'routes' | 'faults' | 'secretIn' | 'keyHeader'>
 
 /** `root`: where the dialect is served. */
-export function openApiOf({ of, routes, faults }: Documented, root: string): Schema {
+export function openApiOf(dialect: Documented, root: string): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
-  for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, faults) }
+  for (const route of dialect.routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, dialect.faults) }
   }
+  const securitySchemes = schemesOf(dialect)
   return {
     openapi: '3.1.0',
-    info: { title: `${of}, as Pawl serves it`, version: '1' },
+    info: { title: `${dialect.of}, as Pawl serves it`, version: '1' },
     servers: [{ url: root === '' ? '/' : root }],
+    security: [...Object.keys(securitySchemes).map(name => ({ [name]: [] })), {}],
     paths,
+    components: { securitySchemes },
+  }
+}
+
+/** How its clients send a key. */
+function schemesOf({ secretIn, keyHeader }: Documented): Readonly<Record<string, Schema>> {
+  return {
+    key: { type: 'http', scheme: secretIn === undefined ? 'bearer' : 'basic' },
+    ...(keyHeader !== undefined && { keyHeader: { type: 'apiKey', in: 'header', name: keyHeader } }),
   }
 }
 
 function operationOf(route: DialectRoute, faults: Schema): Schema {
-  const { path, says, takes, answers } = route
-  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  const { path, says, takes, answers, needs, query = [], mediaType } = route
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  const json = (schema: Schema) => ({ 'application/json': { schema } })
+  // A stream is no body that a schema describes.
+  const answer = answers ?? (mediaType === undefined ? null : { type: 'string' })
+  const inQuery = query.map(name => ({ name, in: 'query', schema: { type: 'string' } }))
   return {
+    operationId: operationIdOf(route),
     summary: says,
     description: `Needs ${permissionOf(route)}.`,
-    parameters,
-    ...(takes !== undefined && { requestBody: { required: true, content: json(takes) } }),
+    ...(needs === null && { security: [] }),
+    parameters: [...inPath, ...inQuery],
+    ...(takes !== undefined && { requestBody: { required: true, content: contentOf(takes) } }),
     responses: {
-      '2XX': { description: says, ...(answers !== null && { content: json(answers) }) },
-      default: { description: 'The request was refused.', content: json(faults) },
+      [goodStatus(route)]: { description: says, ...(answer !== null && { content: contentOf(answer, mediaType) }) },
+      default: { description: 'The request was refused.', content: contentOf(faults) },
     },
   }
+}
+
+/** The status of a good answer. */
+export function goodStatus({ status, answers, mediaType }: DialectRoute): number {
+  return status ?? (answers === null && mediaType === undefined ? 204 : 200)
+}
+
+/** For example `postJobsIdStart`. */
+function operationIdOf({ method, path }: DialectRoute): string {
+  const words = path.match(/[A-Za-z0-9]+/g) ?? ['root']
+  return method.toLowerCase() + words.map(word => word[0]!.toUpperCase() + word.slice(1)).join('')
+}
+
+function contentOf(schema: Schema, mediaType = schema.type === 'string' ? 'text/plain' : 'application/json'): Schema {
+  return { [mediaType]: { schema: typed(schema) } }
+}
+
+/** The schema with a type beside every `const` and `enum`, because client generators drop operations without. */
+function typed<Value>(schema: Value): Value {
+  if (Array.isArray(schema)) return schema.map(typed) as Value
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, typed(value)]))
+  const [sample] = 'const' in inner ? [inner.const] : Array.isArray(inner.enum) ? inner.enum : []
+  const type = typeof sample === 'number' ? 'integer' : typeof sample
+  const isWanted = inner.type === undefined && ['string', 'boolean', 'integer'].includes(type)
+  return (isWanted ? { type, ...inner } : inner) as Value
 }
 
 /** `link`: where the OpenAPI document is. */

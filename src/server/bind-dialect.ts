@@ -1,7 +1,8 @@
 /** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, Dialect, DialectRoute, Fault } from '../dialects/dialect.ts'
+import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '../dialects/dialect.ts'
+import { openApiOf } from '../dialects/docs.ts'
 import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
 import { type Asker, admit, demand, refusePages } from './admit.ts'
@@ -33,9 +34,23 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
 }
 
 /** What links to itself is found, too, by clients that put its root before a link that begins with it. */
-function routesOf({ routes, links }: Dialect, root: string): readonly DialectRoute[] {
-  if (links !== true || root === '') return routes
-  return [...routes, ...routes.map(route => ({ ...route, path: `${root}${route.path}` }))]
+function routesOf(dialect: Dialect, root: string): readonly DialectRoute[] {
+  const { routes, links } = dialect
+  const documented = [...routes, documentOf(dialect, root)]
+  if (links !== true || root === '') return documented
+  return [...documented, ...routes.map(route => ({ ...route, path: `${root}${route.path}` }))]
+}
+
+function documentOf(dialect: Dialect, root: string): DialectRoute {
+  const document = openApiOf(dialect, root)
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    needs: null,
+    says: 'These routes, as an OpenAPI document.',
+    answers: { type: 'object' },
+    handle: async () => good(document),
+  }
 }
 
 /** A problem that is found before a route is, in the words of whoever is spoken to there. */

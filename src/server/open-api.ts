@@ -14,6 +14,9 @@ import { problemResponses, problemSchema, sharedResponses } from './problem-resp
 import { servicePaths } from './service-paths.ts'
 import { vocabularyFields } from './vocabulary.ts'
 
+const about =
+  'A durable job engine. Each dialect that the server speaks has a document of its own: `/dialects/<name>/openapi.json`.'
+
 /** Rules between the fields of a job spec are left to job.schema.json: of their `allOf` client generators make `any`. */
 export function openApi(): Schema {
   const { $schema: _, $defs, title: _title, allOf: _jobRules, ...job } = jobSpecSchema()
@@ -25,7 +28,7 @@ export function openApi(): Schema {
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Pawl', version: '1', description: 'A durable job engine.', license: { name: 'Apache-2.0' } },
+    info: { title: 'Pawl', version: '1', description: about, license: { name: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ key: [] }, {}],
     tags: [{ name: 'service', description: 'Health, metrics and documentation.' }],

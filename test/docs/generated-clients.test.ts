@@ -5,7 +5,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { findRoot } from '../../scripts/job-schema-page.ts'
+import { dialectNames } from '../../src/protocol/dialects.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import { served } from '../harness/served.ts'
 
@@ -139,6 +141,36 @@ function skipReason(): string | false {
     return 'needs Python 3 with openapi-python-client (pip install openapi-python-client)'
   }
 }
+
+test('a TypeScript client can be generated from the document of each dialect, and works', async t => {
+  const folder = folderFor(t)
+  const { server } = await served(t, { server: { dialects: dialectNames } })
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  const generator = join(root, 'node_modules/oazapfts/dist/cli.js')
+  for (const name of dialectNames) {
+    const document = await (await fetch(`${server.url}/dialects/${name}/openapi.json`)).json()
+    const { valid, errors } = await new Validator().validate(document as Record<string, unknown>)
+    assert.ok(valid, `${name}: ${JSON.stringify(errors)}`)
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(document))
+    await run(process.execPath, [generator, join(folder, `${name}.json`), join(folder, `${name}.ts`)], limits)
+  }
+  const compilerOptions = {
+    strict: true,
+    module: 'nodenext',
+    target: 'es2022',
+    lib: ['es2023', 'dom'],
+    types: ['node'],
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  await run(process.execPath, [compiler, '-p', folder], limits).catch(({ stdout }) => assert.fail(stdout))
+  const jobnik = await import(join(folder, 'jobnik.js'))
+  jobnik.defaults.baseUrl = `${server.url}/dialects/jobnik`
+  const made = await jobnik.postV1Jobs({ name: 'letters', data: {} })
+  assert.deepEqual([made.status, made.data.status], [201, 'PENDING'])
+  const found = await jobnik.getV1Jobs({ jobName: 'letters' })
+  assert.equal(found.data.length, 1)
+})
 
 test('every schema has a type that client generators understand, so none of them drops an operation', () => {
   const faults: string[] = []

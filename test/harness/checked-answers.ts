@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { dialects } from '../../src/dialects/all.ts'
+import { goodStatus } from '../../src/dialects/docs.ts'
 import type { ProblemCode } from '../../src/kernel/problem.ts'
 import { problemsOf } from '../../src/protocol/operation-problems.ts'
 import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
@@ -62,10 +63,11 @@ function checkCode(operation: Operation, code: ProblemCode): void {
 }
 
 const spoken = Object.values(dialects).flatMap(({ name, routes, faults }) =>
-  routes.map(({ method, path, answers }) => ({
-    method,
-    pattern: new RegExp(`^/dialects/${name}${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
-    answers,
+  routes.map(route => ({
+    method: route.method,
+    pattern: new RegExp(`^/dialects/${name}${route.path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+    answers: route.answers,
+    status: goodStatus(route),
     faults,
   })),
 )
@@ -74,6 +76,8 @@ const spoken = Object.values(dialects).flatMap(({ name, routes, faults }) =>
 async function checkDialect(method: string, path: string, response: Response): Promise<void> {
   const route = spoken.find(one => one.method === method && one.pattern.test(path))
   if (route === undefined || response.headers.get('content-type')?.startsWith('text/event-stream')) return
+  const isExpected = !response.ok || response.status === 204 || response.status === route.status
+  assert.ok(isExpected, `${method} ${path} answers ${response.status}, and its document says ${route.status}`)
   const schema = response.ok ? route.answers : route.faults
   const text = await response
     .clone()

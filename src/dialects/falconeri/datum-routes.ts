@@ -4,7 +4,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { ArtifactView, SaidArtifact } from '../../protocol/artifacts.ts'
 import { list, view } from '../../protocol/shapes.ts'
 import type { Page, TaskView } from '../../protocol/tasks.ts'
-import { type Ask, type DialectRoute, good } from '../dialect.ts'
+import { type Ask, type DialectRoute, good, someBody } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { epochOf, openEpochOf, podName } from './pods.ts'
 import { ending, list as items, kept, object, read, text, textOrNull } from './read.ts'
@@ -114,6 +114,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     needs: 'work',
     also: 'read',
     says: 'Say that a datum is done, or that it ended in error; only whoever holds it may.',
+    takes: someBody,
     answers: view<{ datum: object }>({ datum: datumShape }),
     handle: settle,
   },
@@ -135,6 +136,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     needs: 'work',
     also: 'read',
     says: 'Register all files of a datum before they are uploaded; the same again are answered as before.',
+    takes: someBody,
     answers: view<{ output_files: object[] }>({ output_files: list(outputFileShape) }),
     handle: register,
   },
@@ -144,6 +146,7 @@ export const datumRoutes: readonly DialectRoute[] = [
     needs: 'work',
     also: 'read',
     says: 'Say which files are uploaded, and which could not be.',
+    takes: someBody,
     answers: null,
     handle: update,
   },

@@ -4,7 +4,7 @@ import type { JobView } from '../../protocol/jobs.ts'
 import { list, orNull, view } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
 import { nameOfPipeline, type PipelineSpec, pipelineIn } from '../../spec/pipeline.ts'
-import { type Ask, type DialectRoute, good } from '../dialect.ts'
+import { type Ask, type DialectRoute, good, someBody } from '../dialect.ts'
 import { statesCalled, wordFor } from '../words.ts'
 import { idFrom, tagFor } from './ids.ts'
 import { jobFor } from './pipeline-job.ts'
@@ -113,6 +113,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/jobs',
     needs: 'produce',
     says: 'Run a pipeline.',
+    takes: someBody,
     answers: one,
     handle: create,
   },
@@ -121,6 +122,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/jobs',
     needs: 'read',
     says: 'The job of a name: `?job_name=`.',
+    query: ['job_name'],
     answers: one,
     async handle({ engine, query }) {
       const [name = ''] = [query.job_name ?? ''].flat()
@@ -176,6 +178,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     needs: 'work',
     also: 'read',
     says: 'The datum that a pod holds, or the next one; null: there is none now.',
+    takes: someBody,
     answers: orNull(
       view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
     ),

@@ -115,6 +115,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs',
     needs: 'read',
     says: 'Jobs, oldest first; with a page, `{total, items}`.',
+    query: Object.keys(queries.jobs),
     answers: shapes.listed(shapes.job),
     handle: findJobs,
   },
@@ -123,6 +124,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs',
     needs: 'produce',
     says: 'Create a job. It has no stages yet.',
+    status: 201,
     takes: bodySchemas.newJob,
     answers: shapes.job,
     async handle(ask) {
@@ -135,6 +137,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}',
     needs: 'read',
     says: 'A job, with its stages if they are asked for.',
+    query: Object.keys(queries.withStages),
     answers: shapes.job,
     async handle(ask) {
       const { should_return_stages: withStages } = queryOf(ask.query, queries.withStages)
@@ -196,6 +199,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/stages',
     needs: 'read',
     says: 'The stages of a job by their order, with their tasks if they are asked for.',
+    query: Object.keys(queries.jobStages),
     answers: shapes.listed(shapes.stage),
     async handle(ask) {
       const { should_return_tasks: withTasks = false, ...asked } = queryOf(ask.query, queries.jobStages)
@@ -208,6 +212,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/v1/jobs/{id}/stage',
     needs: 'produce',
     says: 'Add a stage behind the last one.',
+    status: 201,
     takes: bodySchemas.newStage,
     answers: shapes.stage,
     handle: addStage,

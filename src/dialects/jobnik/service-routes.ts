@@ -26,6 +26,7 @@ export const serviceRoutes: readonly DialectRoute[] = [
     path: '/docs/api',
     needs: null,
     says: 'These routes, as a page.',
+    mediaType: 'text/html',
     answers: shapes.page,
     handle: async ({ root }) => docsPage(documented, `${root}/docs/api.json`),
   },

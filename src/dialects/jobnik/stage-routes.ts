@@ -106,6 +106,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages',
     needs: 'read',
     says: 'Stages, oldest first; with a page, `{total, items}`.',
+    query: Object.keys(queries.stages),
     answers: shapes.listed(shapes.stage),
     handle: findStages,
   },
@@ -114,6 +115,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}',
     needs: 'read',
     says: 'A stage, with its tasks if they are asked for.',
+    query: Object.keys(queries.withTasks),
     answers: shapes.stage,
     async handle(ask) {
       const { should_return_tasks: withTasks } = queryOf(ask.query, queries.withTasks)
@@ -158,6 +160,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}/tasks',
     needs: 'read',
     says: 'The tasks of a stage, oldest first; with a page, `{total, items}`.',
+    query: Object.keys(queries.paged),
     answers: shapes.listed(shapes.task),
     async handle(ask) {
       const asked = queryOf(ask.query, queries.paged)
@@ -171,6 +174,7 @@ export const stageRoutes: readonly DialectRoute[] = [
     path: '/v1/stages/{id}/tasks',
     needs: 'produce',
     says: 'Add tasks to a stage that has not begun.',
+    status: 201,
     takes: bodySchemas.newTasks,
     answers: { type: 'array', items: shapes.task },
     handle: addTasks,

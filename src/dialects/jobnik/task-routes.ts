@@ -86,6 +86,7 @@ export const taskRoutes: readonly DialectRoute[] = [
     path: '/v1/tasks',
     needs: 'read',
     says: 'Tasks, oldest first; with a page, `{total, items}`.',
+    query: Object.keys(queries.tasks),
     answers: shapes.listed(shapes.task),
     handle: findTasks,
   },

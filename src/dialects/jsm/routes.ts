@@ -1,6 +1,6 @@
 import type { Schema } from '../../kernel/check.ts'
 import type { Permission } from '../../kernel/role.ts'
-import type { DialectRoute } from '../dialect.ts'
+import { type DialectRoute, someBody } from '../dialect.ts'
 import { eventSchema } from './event.ts'
 import { claimSchema, deadLetterSchema, jobSchema, pageSchema } from './job.ts'
 import * as looking from './looking.ts'
@@ -8,28 +8,35 @@ import { metricsSchema } from './metrics.ts'
 import * as producing from './producing.ts'
 import * as working from './working.ts'
 
-const get = (path: string, says: string, answers: Schema, handle: DialectRoute['handle']): DialectRoute => {
-  return { method: 'GET', path, needs: 'read', says, answers, handle }
-}
+const get = (
+  path: string,
+  says: string,
+  answers: Schema,
+  handle: DialectRoute['handle'],
+  query: readonly string[] = [],
+): DialectRoute => ({ method: 'GET', path, needs: 'read', says, query, answers, handle })
 
 const post = (
   path: string,
   needs: Permission | readonly Permission[],
   says: string,
   handle: DialectRoute['handle'],
-): DialectRoute => ({ method: 'POST', path, needs, says, answers: jobSchema, handle })
+): DialectRoute => ({ method: 'POST', path, needs, says, takes: someBody, answers: jobSchema, handle })
 
 /** The holder of the lease under its fence, or an operator. */
 const either = ['work', 'operate'] as const
 
 export const routes: readonly DialectRoute[] = [
-  post(
-    '/jobs',
-    'produce',
-    'Queue a job `{type, payload, idempotency_key?, correlation_id?, trace_id?, priority?, run_at?, timeout_sec?, ' +
-      'max_attempts?, on_exhausted?, backoff?}`; under the same key again: the same job.',
-    producing.enqueue,
-  ),
+  {
+    ...post(
+      '/jobs',
+      'produce',
+      'Queue a job `{type, payload, idempotency_key?, correlation_id?, trace_id?, priority?, run_at?, timeout_sec?, ' +
+        'max_attempts?, on_exhausted?, backoff?}`; under the same key again: the same job.',
+      producing.enqueue,
+    ),
+    status: 201,
+  },
   {
     ...post(
       '/jobs/claim',
@@ -72,18 +79,21 @@ export const routes: readonly DialectRoute[] = [
     'What happened to a job, oldest first (`limit`, `cursor`).',
     pageSchema(eventSchema),
     looking.events,
+    ['limit', 'cursor'],
   ),
   get(
     '/events',
     'Events of all jobs, oldest first, by type and time (`type`, `since`, `until`, `limit`, `cursor`).',
     pageSchema(eventSchema),
     looking.allEvents,
+    ['type', 'since', 'until', 'limit', 'cursor'],
   ),
   get(
     '/dlq',
     'Dead letters, newest first (`type`, `reason_code`, `limit`, `cursor`).',
     pageSchema(deadLetterSchema),
     looking.deadLetters,
+    ['type', 'reason_code', 'limit', 'cursor'],
   ),
   post('/dlq/{id}/retry', 'operate', 'Give a dead letter another round `{reason?}`.', working.retry),
   get('/metrics', 'The document’s figures.', metricsSchema, looking.metrics),

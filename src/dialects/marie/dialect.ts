@@ -1,5 +1,5 @@
 import type { Schema } from '../../kernel/check.ts'
-import type { Dialect, DialectRoute } from '../dialect.ts'
+import { type Dialect, type DialectRoute, someBody } from '../dialect.ts'
 import { capacity, capacitySchema } from './capacity.ts'
 import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'
 import { invoke } from './invoke.ts'
@@ -28,6 +28,7 @@ export const marie: Dialect = {
       path: '/api/v1/invoke',
       needs: 'produce',
       says: 'Submit a job.',
+      takes: someBody,
       answers: schemaOf({
         status: { const: 'OK' },
         result: workInfoSchema,
@@ -46,6 +47,7 @@ export const marie: Dialect = {
       path: '/api/jobs',
       needs: 'read',
       says: 'Jobs, newest first; `?state=`, `?dag_id=`, `?queue=` and `?limit=` narrow it down.',
+      query: ['state', 'dag_id', 'queue', 'limit'],
       answers: goodSchema(jobs),
       handle: listJobs,
     },
@@ -54,6 +56,7 @@ export const marie: Dialect = {
       path: '/api/jobs/{id}',
       needs: 'read',
       says: 'The jobs in a state, or one job.',
+      query: ['dag_id', 'queue', 'limit'],
       answers: goodSchema({ anyOf: [jobs, workInfoSchema] }),
       handle: stateOrJob,
     },

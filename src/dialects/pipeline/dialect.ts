@@ -6,7 +6,7 @@ import { tracer } from '../../protocol/tracing.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Answer, type Ask, type Dialect, good } from '../dialect.ts'
+import { type Answer, type Ask, type Dialect, good, someBody } from '../dialect.ts'
 import { statesCalled } from '../words.ts'
 import { config, defaultName, defaultPipeline, switches } from './default-pipeline.ts'
 import { keys, limits } from './limits.ts'
@@ -15,6 +15,8 @@ import { faults, invalid, refuse } from './refusals.ts'
 import { answers, jobShape, type Look, statuses, statusOf, traceId } from './shapes.ts'
 import { hasSeenAll, notFound, streamOf } from './stream.ts'
 import { words } from './words.ts'
+
+const listing = { limit: whole(10, { from: 1, to: 1000 }), status: oneOf(statuses) }
 
 export const pipeline: Dialect = {
   name: 'pipeline',
@@ -28,6 +30,8 @@ export const pipeline: Dialect = {
       path: '/v1/pipeline/scheduled-run-async',
       needs: 'produce',
       says: 'Start a run of the pipeline that is named, or of the default one.',
+      status: 202,
+      takes: someBody,
       answers: answers.started,
       handle: start,
     },
@@ -36,6 +40,7 @@ export const pipeline: Dialect = {
       path: '/v1/pipeline/jobs',
       needs: 'read',
       says: 'Jobs, newest first.',
+      query: Object.keys(listing),
       answers: answers.jobs,
       handle: jobs,
     },
@@ -52,6 +57,7 @@ export const pipeline: Dialect = {
       path: '/v1/pipeline/jobs/{id}/stream',
       needs: 'read',
       says: 'The same as Server-Sent Events, until the job has ended.',
+      mediaType: 'text/event-stream',
       answers: null,
       handle: stream,
     },
@@ -91,8 +97,6 @@ function traced(): { readonly traceparent?: string } {
   if (tracer() !== undefined) return {}
   return { traceparent: `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01` }
 }
-
-const listing = { limit: whole(10, { from: 1, to: 1000 }), status: oneOf(statuses) }
 
 async function jobs({ engine, query }: Ask): Promise<Answer> {
   const read = readSaid(query, listing, 'query')
