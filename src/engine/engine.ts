@@ -23,7 +23,7 @@ import { usualBounds } from '../store/postgres.ts'
 import { queueDepths } from '../store/read.ts'
 import { reasonsOf } from '../store/reasons.ts'
 import type { Sql } from '../store/sql.ts'
-import { countDeadLetters, readTotals } from '../store/stats.ts'
+import { countDeadLetters, readTotals, type TypesToName } from '../store/stats.ts'
 import { Activities } from './activities.ts'
 import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
@@ -261,8 +261,8 @@ function engineOf(context: Context, close: () => Promise<void>) {
     /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */
     stats: (query?: StatsQuery) => readStatistics(context, query),
     /** For metrics: what the servers on one database agree on. */
-    totals: async () => ({
-      moves: await readTotals(context.sql),
+    totals: async (types: TypesToName = { named: [], most: 1000, others: '_other' }) => ({
+      moves: await readTotals(context.sql, types),
       queues: await queueDepths(context.sql),
       deadLetters: await countDeadLetters(context.sql),
       feedLagSeconds: await feedLag(context.sql),

@@ -3,22 +3,32 @@ import { quantile } from '../kernel/histogram.ts'
 import { Problem } from '../kernel/problem.ts'
 import { statsQueryFields } from '../protocol/query-fields.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../protocol/stats.ts'
-import { queueDepths } from '../store/read.ts'
+import { type QueueRow, queueDepths } from '../store/read.ts'
 import { readDepths, readStats, type StatRow } from '../store/stats.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 
 const mostPoints = 500
 const minute = 60
+/** Types, and queues, that are told of without asking for more. */
+const usualLimit = 100
+/** Most points of all types together, and of all queues. */
+const mostPointsInAll = 20_000
+
 export async function readStatistics({ sql }: Context, query: StatsQuery = {}): Promise<StatsView> {
   checkOptions(query, statsQueryFields, 'stats')
-  const { sinceSeconds = 3600, type = null } = query
+  const { sinceSeconds = 3600, type = null, limit = usualLimit } = query
   const bucketSeconds = query.bucketSeconds ?? Math.ceil(sinceSeconds / 60 / minute) * minute
   if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > mostPoints) {
     const must = `be whole minutes, and make at most ${mostPoints} of ${sinceSeconds} seconds`
     throw new Problem('OPTION_INVALID', { at: 'stats', option: 'bucketSeconds', must })
   }
-  const { from, to, lastCountedAt, rows } = await readStats(sql, { sinceSeconds, bucketSeconds, type })
+  const most = Math.min(limit, Math.floor(mostPointsInAll / Math.ceil(sinceSeconds / bucketSeconds)))
+  const ask = { sinceSeconds, bucketSeconds, type, most }
+  const { from, to, lastCountedAt, rows, typesLeftOut } = await readStats(sql, ask)
+  const all = await queueDepths(sql)
+  const queues = deepest(all, most)
+  const names = queues.map(({ queue }) => queue)
   const spanSeconds = (to.getTime() - from.getTime()) / 1000
   return {
     from: from.toISOString(),
@@ -30,12 +40,21 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
       at: some[0]!.at.toISOString(),
       ...typeStats(some, bucketSeconds),
     })),
-    queues: await queueDepths(sql),
-    depths: (await readDepths(sql, { from, bucketSeconds })).map(({ at, ...deep }) => ({
+    queues,
+    depths: (await readDepths(sql, { from, bucketSeconds, queues: names })).map(({ at, ...deep }) => ({
       at: at.toISOString(),
       ...deep,
     })),
+    leftOut: { types: typesLeftOut, queues: all.length - queues.length },
   }
+}
+
+/** Those with the most tasks, by name. */
+function deepest(queues: readonly QueueRow[], most: number): readonly QueueRow[] {
+  if (queues.length <= most) return queues
+  const tasks = ({ due, held, scheduled, paused }: QueueRow) => due + held + scheduled + paused
+  const chosen = new Set(queues.toSorted((one, other) => tasks(other) - tasks(one)).slice(0, most))
+  return queues.filter(queue => chosen.has(queue))
 }
 
 function grouped(rows: readonly StatRow[], keyOf: (row: StatRow) => string): StatRow[][] {

@@ -4,7 +4,7 @@ import { permissions, roles } from '../kernel/role.ts'
 import type { KeyView, MadeKey, Me } from './keys.ts'
 import type { Examination, Finding, LostWorkerView, QueueView, WorkerView } from './operations.ts'
 import { at, figure, flag, id, list, orNull, text, view, whole, words } from './shapes.ts'
-import type { DepthPoint, PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
+import type { DepthPoint, LeftOut, PhaseStats, StatsPoint, StatsView, TypeStats } from './stats.ts'
 
 const queue = view<QueueView>({
   queue: text,
@@ -64,6 +64,7 @@ export const operationViews = {
     series: list(view<StatsPoint>({ at, ...typeStats })),
     queues: list(queue),
     depths: list(view<DepthPoint>({ at, queue: text, due: whole, held: whole })),
+    leftOut: view<LeftOut>({ types: whole, queues: whole }),
   }),
   Queue: queue,
   Worker: view<WorkerView>({

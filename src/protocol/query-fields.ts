@@ -91,6 +91,7 @@ export const statsQueryFields: Fields = {
   sinceSeconds: number({ from: 60, to: statSeconds }),
   bucketSeconds: number({ from: 60, to: statSeconds, whole: true }),
   type: name,
+  limit: number({ from: 1, to: 1000, whole: true }),
 }
 
 /** Most events before the end of the feed that are asked for at once. */

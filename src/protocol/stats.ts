@@ -59,6 +59,13 @@ export interface StatsView {
   readonly queues: readonly QueueDepth[]
   /** The deepest that each queue was seen, stretch by stretch; where one was empty there is no point. */
   readonly depths: readonly DepthPoint[]
+  /** How many types and queues there are besides: those that moved most, and are deepest, are told of. */
+  readonly leftOut: LeftOut
+}
+
+export interface LeftOut {
+  readonly types: number
+  readonly queues: number
 }
 
 export interface DepthPoint {
@@ -74,4 +81,6 @@ export interface StatsQuery {
   /** Length of a stretch: whole minutes, at most 500 stretches. Default: a sixtieth of the span. */
   readonly bucketSeconds?: number
   readonly type?: string
+  /** How many types, and how many queues, are told of at most; fewer where there are many stretches. Default 100. */
+  readonly limit?: number
 }

@@ -5,6 +5,7 @@
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import type { Pawl } from '../engine/engine.ts'
 import { upperSeconds } from '../kernel/histogram.ts'
+import { choosingNames, mostNamed, otherName } from './bounded-labels.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -33,10 +34,13 @@ export function makeMetrics(engine: Source): Metrics {
   const shared = sharedMetrics(registry)
   const own = ownMetrics(registry, engine.context)
 
+  // A type that once had a name keeps it: a count must not move from one series to another.
+  let types: readonly string[] = []
   async function collect(): Promise<string> {
     own()
-    const totals = await engine.totals().catch(() => undefined)
+    const totals = await engine.totals({ named: types, most: mostNamed, others: otherName }).catch(() => undefined)
     up.set(totals === undefined ? 0 : 1)
+    if (totals !== undefined) types = namesIn(totals.moves)
     shared(totals)
     return registry.metrics()
   }
@@ -88,6 +92,7 @@ function sharedMetrics(registry: Registry) {
     help: 'Age of the oldest event that the feed cannot show yet. Of all processes.',
     registers,
   })
+  const chooseQueues = choosingNames()
   let latencies: readonly Series[] = []
   addHistogram(
     registry,
@@ -106,7 +111,7 @@ function sharedMetrics(registry: Registry) {
       moves.find(move => move.what === what)?.counter.inc({ type }, n)
       if (ends.includes(what)) ended.inc({ type, state: what }, n)
     }
-    for (const { queue, ...depth } of totals.queues) {
+    for (const { queue, ...depth } of someQueues(totals.queues, chooseQueues)) {
       due.set({ queue }, depth.due)
       scheduled.set({ queue }, depth.scheduled)
       held.set({ queue }, depth.held)
@@ -115,6 +120,24 @@ function sharedMetrics(registry: Registry) {
     deadLetters.set(totals.deadLetters)
     feedLag.set(totals.feedLagSeconds)
   }
+}
+
+const namesIn = (moves: Totals['moves']) =>
+  [...new Set(moves.map(({ type }) => type))].filter(type => type !== otherName).slice(0, mostNamed)
+
+type Depth = Pick<Totals['queues'][number], 'queue' | 'due' | 'scheduled' | 'held' | 'oldestSeconds'>
+
+/** Those that are told by name, and one for all the others together. */
+function someQueues(queues: Totals['queues'], choose: ReturnType<typeof choosingNames>): Depth[] {
+  const named = choose(
+    queues.map(({ queue, due, scheduled, held }) => ({ name: queue, weight: due + scheduled + held })),
+  )
+  const rest = queues.filter(({ queue }) => !named.has(queue))
+  if (rest.length === 0) return queues
+  const sum = (what: 'due' | 'scheduled' | 'held') => rest.reduce((total, depth) => total + depth[what], 0)
+  const oldestSeconds = rest.reduce((oldest, depth) => Math.max(oldest, depth.oldestSeconds ?? 0), 0)
+  const others = { queue: otherName, due: sum('due'), scheduled: sum('scheduled'), held: sum('held'), oldestSeconds }
+  return [...queues.filter(({ queue }) => named.has(queue) && queue !== otherName), others]
 }
 
 function latencySeries(moves: Totals['moves']): Series[] {

@@ -103,34 +103,69 @@ export interface StatSpan {
   readonly from: Date
   readonly to: Date
   readonly lastCountedAt: Date | null
+  /** Of the types that moved most. */
   readonly rows: StatRow[]
+  /** How many others moved. */
+  readonly typesLeftOut: number
 }
 
 /** What was counted in a span that begins with a whole bucket of time, bucket by bucket. */
 export function readStats(
   sql: Sql,
-  ask: { sinceSeconds: number; bucketSeconds: number; type: string | null },
+  ask: { sinceSeconds: number; bucketSeconds: number; type: string | null; most: number },
 ): Promise<StatSpan> {
   return widely(sql, async tx => {
-    const [span] = await tx<Omit<StatSpan, 'rows'>>`
+    const [span] = await tx<Omit<StatSpan, 'rows' | 'typesLeftOut'>>`
       select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8),
                       pawl.clock() - make_interval(secs => ${ask.sinceSeconds}::float8), 'epoch') as "from",
              pawl.clock() as "to", at as last_counted_at
         from pawl.counted`
+    const [moved] = await tx<{ types: string[]; all: number }>`
+      with counted as materialized (
+        select type, sum(n) as n from pawl.stat
+         where at >= ${span!.from}::timestamptz and (${ask.type}::text is null or type = ${ask.type})
+         group by type
+      )
+      select array(select type from counted order by n desc, type limit ${ask.most}::int) as types,
+             (select count(*)::int from counted) as "all"`
     const rows = await tx<StatRow>`
       select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8), at, 'epoch') as at, type, what, bucket,
              sum(n)::bigint as n, sum(seconds) as seconds
         from pawl.stat
-       where at >= ${span!.from}::timestamptz and (${ask.type}::text is null or type = ${ask.type})
+       where at >= ${span!.from}::timestamptz and type = any(${moved!.types}::text[])
        group by 1, 2, 3, 4
        order by 1, 2`
-    return { ...span!, rows }
+    return { ...span!, rows, typesLeftOut: moved!.all - moved!.types.length }
   })
 }
 
-/** All that was ever counted here. */
-export function readTotals(sql: Sql): Promise<Omit<StatRow, 'at'>[]> {
-  return sql`select type, what, bucket, n, seconds from pawl.stat where at = '-infinity' order by type, what, bucket`
+export interface TypesToName {
+  /** Named in any case. */
+  readonly named: readonly string[]
+  /** How many may have a name, the most queued first. */
+  readonly most: number
+  /** The name of all others together. */
+  readonly others: string
+}
+
+/** All that was ever counted here, by type; types that are not named are added up. */
+export function readTotals(sql: Sql, { named, most, others }: TypesToName): Promise<Omit<StatRow, 'at'>[]> {
+  return widely(
+    sql,
+    tx => tx`
+      with chosen as materialized (
+        select unnest(${named}::text[]) as type
+         union
+        (select type from pawl.stat
+          where at = '-infinity' and what = 'queued' and type <> all(${named}::text[])
+          group by type order by sum(n) desc, type limit greatest(0, ${most}::int - cardinality(${named}::text[])))
+      )
+      select coalesce(chosen.type, ${others}::text) as type, what, bucket, sum(n)::bigint as n, sum(seconds) as seconds
+        from pawl.stat s left join chosen on chosen.type = s.type
+       where at = '-infinity'
+       group by 1, 2, 3
+       order by 1, 2, 3`,
+  )
 }
 
 /** Tasks that are set aside now. */
@@ -162,11 +197,11 @@ export async function noteDepths(sql: Sql): Promise<void> {
 /** The deepest that each queue was seen, stretch by stretch. */
 export function readDepths(
   sql: Sql,
-  { from, bucketSeconds }: { from: Date; bucketSeconds: number },
+  { from, bucketSeconds, queues }: { from: Date; bucketSeconds: number; queues: readonly string[] },
 ): Promise<DepthRow[]> {
   return sql`
     select date_bin(make_interval(secs => ${bucketSeconds}::float8), at, 'epoch') as at, queue, max(due) as due, max(held) as held
-      from pawl.depth where at >= ${from}::timestamptz
+      from pawl.depth where at >= ${from}::timestamptz and queue = any(${queues}::text[])
      group by 1, 2 order by 1, 2`
 }
 
