@@ -191,9 +191,9 @@ function leasesOf(engine: Pawl, { holder, queues }: Asker) {
     learn: (id: string) => void claimed.add(id),
     /** Whether the asker is known to have claimed it. */
     knows: (id: string) => claimed.has(id) || found.has(id.toLowerCase()),
-    /** Whether the asker may report under this epoch, or under the current one; the task, if it was read for that. */
+    /** Whether the asker may report under this epoch, or under the current one; the task, if it was read. */
     async demand(id: string, epoch: number | null) {
-      if (!isKeyed) return undefined
+      if (!isKeyed) return found.get(id.toLowerCase())?.task
       const { task, keys } = await find(id)
       if (keys.get(epoch ?? task.epoch) !== holder) throw new Problem('LEASE_LOST', { id, epoch: epoch ?? task.epoch })
       return task

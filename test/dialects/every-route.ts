@@ -247,7 +247,8 @@ const jsm: Table = {
       return { ...asked, body: { worker, epoch } }
     }),
   ],
-  'POST /jobs/{id}/fail': holding(ofClaim({ error_class: 'TransientError', message: 'no' }, true)),
+  // For good: what is tried again may come to a key that held it before, which is told that its lease is lost.
+  'POST /jobs/{id}/fail': holding(ofClaim({ error_class: 'PermanentError', message: 'no' }, true)),
   'POST /jobs/{id}/cancel': [...operating(queued({ mode: 'hard' })), ...holding(ofClaim({ mode: 'hard' }, true))],
   'POST /jobs/{id}/dead_letter': [...operating(queued(aside)), ...holding(ofClaim(aside, true))],
   'GET /jobs/{id}': reading(queued()),

@@ -1,0 +1,96 @@
+/** Every operation that a producer's or worker's key may be bound in, under a key for other queues and one for these. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connect, type PawlClient } from '../../src/client/client.ts'
+import type { Pawl } from '../../src/engine/engine.ts'
+import { Problem } from '../../src/kernel/problem.ts'
+import { may } from '../../src/kernel/role.ts'
+import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import { served } from '../harness/served.ts'
+
+/** Prepares something in the queue `theirs`, and answers with the request that a key sends about it. */
+type Ask = (engine: Pawl) => Promise<(client: PawlClient) => Promise<unknown>>
+
+const openStage = async (engine: Pawl) => {
+  const stage = { name: 's', task: 'theirs', open: true }
+  const job = await engine.submit({ name: 'j', open: true, stages: [stage] })
+  return { jobId: job.id, stageId: job.stages[0]!.id }
+}
+
+const held =
+  (ask: (client: PawlClient, id: string, epoch: number) => Promise<unknown>): Ask =>
+  async engine => {
+    await engine.enqueue('theirs', 1)
+    const [task] = await engine.claims({ worker: 'w', queues: ['theirs'] })
+    return client => ask(client, task!.id, task!.epoch)
+  }
+
+const always =
+  (ask: (client: PawlClient) => Promise<unknown>): Ask =>
+  async () =>
+    ask
+
+const file = { name: 'a', uri: 'file:///a', state: 'registered' as const }
+
+/** Every operation that is not for readers, operators or admins. */
+const asks: Partial<Record<Operation, Ask>> = {
+  submit: always(client => client.submit({ name: 'j', stages: [{ name: 's', task: 'theirs' }] })),
+  sealJob: async engine => {
+    const { jobId } = await openStage(engine)
+    return client => client.sealJob(jobId)
+  },
+  addStages: async engine => {
+    const { jobId } = await openStage(engine)
+    return client => client.addStages(jobId, [{ name: 'more', task: 'theirs' }])
+  },
+  sealStage: async engine => {
+    const { stageId } = await openStage(engine)
+    return client => client.sealStage(stageId)
+  },
+  addTasks: async engine => {
+    const { stageId } = await openStage(engine)
+    return client => client.addTasks(stageId, [{ payload: 1 }])
+  },
+  stageFiles: async engine => {
+    const { stageId } = await openStage(engine)
+    return client => client.stageFiles(stageId)
+  },
+  enqueueMany: always(client => client.enqueueMany([{ type: 'theirs' }])),
+  sync: held((client, id, epoch) => client.sync({ worker: 'w', started: [{ id, epoch }] })),
+  claims: always(client => client.claims({ worker: 'w', queues: ['theirs'] })),
+  start: held((client, id, epoch) => client.start(id, epoch)),
+  heartbeat: held((client, id, epoch) => client.heartbeat(id, epoch)),
+  succeed: held((client, id, epoch) => client.succeed(id, epoch)),
+  fail: held((client, id, epoch) => client.fail(id, epoch, { error: { message: 'no' } })),
+  skip: held((client, id, epoch) => client.skip(id, epoch)),
+  release: held((client, id, epoch) => client.release(id, epoch)),
+  cancelled: held((client, id, epoch) => client.cancelled(id, epoch)),
+  reportArtifacts: held((client, id, epoch) => client.reportArtifacts(id, epoch, { artifacts: [file] })),
+  putTaskType: always(client => client.putTaskType('theirs', { timeoutSeconds: 5 })),
+}
+
+const isBound = ({ needs }: Route) => needs !== 'read' && !may('viewer', needs) && may(['producer', 'worker'], needs)
+
+test('every operation that queues, claims, reports or teaches is listed in this test', () => {
+  const bound = (Object.keys(routes) as Operation[]).filter(name => isBound(routes[name]))
+  assert.deepEqual(Object.keys(asks).sort(), bound.sort())
+})
+
+test('a key for other queues queues, claims, reports and teaches nothing here, and one for this queue does', async t => {
+  const { engine, server } = await served(t)
+  const clientFor = async (queue: string) => {
+    const { secret } = await engine.createKey({ name: queue, roles: ['producer', 'worker'], queues: [queue] })
+    return connect({ server: server.url, key: secret, patienceSeconds: 0 })
+  }
+  const [others, these] = [await clientFor('mine'), await clientFor('theirs')]
+  const code = (sent: Promise<unknown>) =>
+    sent.then(
+      () => 'done',
+      error => (error instanceof Problem ? error.code : Promise.reject(error)),
+    )
+  for (const [operation, ask] of Object.entries(asks)) {
+    const send = await ask(engine)
+    assert.equal(await code(send(others)), 'KEY_REFUSED', operation)
+    assert.notEqual(await code(send(these)), 'KEY_REFUSED', operation)
+  }
+})
