@@ -27,9 +27,9 @@ same engine, under the same guarantees, and can be seen through any of them at o
 - \`GET /v1/…?vocabulary=jobnik\`, and \`--vocabulary jobnik\` in the CLI, show jobs, stages, tasks, artifacts and
   events in its words: the shape stays ours, the states and the names of events are its. What it has no word for is
   \`null\`.
-- Keys are those of Pawl, with the same roles and queues: what a key may not do through Pawl’s own routes, it may not do
-  through a dialect. Each section says which roles its clients need, and each route which permission. A server that wants
-  no keys, and has none, takes whatever a client sends as one.
+- Keys are those of Pawl, and their roles and queues count here as for Pawl’s own routes. Each section says which roles
+  its clients need, and each route which permission. A server that wants no keys, and has none, takes whatever a client
+  sends as one.
 
 ## Words
 

@@ -27,5 +27,5 @@ export function permissionsOf(held: readonly Role[]): Permission[] {
 }
 
 export function may(held: Role | readonly Role[], permission: Permission): boolean {
-  return permissionsOf([held].flat()).includes(permission)
+  return [held].flat().some(role => (roles[role] as readonly Permission[]).includes(permission))
 }

@@ -3,7 +3,6 @@
  * workers in Kubernetes call themselves, so that both are kept with the lease, and a runner that sees the pod vanish knows
  * whose it was. What a pod says of a datum counts under the epoch of its own last attempt: the fence is the same for all.
  */
-
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks.ts'

@@ -1,5 +1,4 @@
 /** What Falconeri's answers hold: the schemas, and our views in their shapes. */
-
 import { isObject, type Schema } from '../../kernel/check.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { ArtifactView } from '../../protocol/artifacts.ts'

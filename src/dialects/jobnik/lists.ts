@@ -1,5 +1,4 @@
 /** Lists as Jobnik has them: by page with a total, or, without one, whole; the oldest first. */
-
 import { Problem } from '../../kernel/problem.ts'
 import type { StageView } from '../../protocol/jobs.ts'
 import type { Page, TaskView } from '../../protocol/tasks.ts'

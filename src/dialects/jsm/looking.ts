@@ -1,5 +1,4 @@
 /** What can be seen. */
-
 import type { ReasonCode } from '../../kernel/decide.ts'
 import { Problem, unless } from '../../kernel/problem.ts'
 import type { EventView } from '../../protocol/tasks.ts'

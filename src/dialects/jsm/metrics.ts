@@ -1,5 +1,4 @@
 /** The document's figures. Of those that a process counts about itself, the names of the others say nothing. */
-
 import { figure, orNull, view, whole } from '../../protocol/shapes.ts'
 import type { PhaseStats } from '../../protocol/stats.ts'
 import type { AskersEngine } from '../askers-engine.ts'

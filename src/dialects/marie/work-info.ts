@@ -1,5 +1,4 @@
 /** A task as Marie shows a job. */
-
 import type { Schema } from '../../kernel/check.ts'
 import { isObject } from '../../kernel/check.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'

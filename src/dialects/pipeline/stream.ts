@@ -3,7 +3,6 @@
  * may be cut off anywhere and come back to any server: what it has not seen is told, once, and nothing else. The feed
  * only says when to look again.
  */
-
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
