@@ -6,6 +6,7 @@ import type { Settled } from '../config/resolve.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
+import { type FileLimits, limitFlags } from './file-limits.ts'
 import { kubernetesOf } from './kubernetes-settings.ts'
 import { logOf } from './log.ts'
 import { hideOwnSecrets, withoutSecrets } from './own-secrets.ts'
@@ -16,6 +17,8 @@ export interface Runners extends AsyncDisposable {
 }
 
 interface Flags {
+  /** The files that jobs may use. */
+  readonly limits: FileLimits
   readonly commands?: true | undefined
   readonly workers?: number | undefined
 }
@@ -30,7 +33,7 @@ export async function openRunners(engine: Pawl, settled: Settled, url: string, f
       why: 'commands can read them in this process’s environment',
     })
   }
-  const pool = flags.commands === true ? await openPool(engine, settled, url, flags.workers ?? usualWorkers) : undefined
+  const pool = flags.commands === true ? await openPool(engine, settled, url, flags) : undefined
   const cluster = settled.values.kubernetes === true ? await openKubernetesRunner(kubernetesOf(settled)) : undefined
   return {
     chores: [...(pool ? [runLocally(pool)] : []), ...(cluster ? [runInKubernetes(cluster)] : [])],
@@ -39,17 +42,23 @@ export async function openRunners(engine: Pawl, settled: Settled, url: string, f
 }
 
 /** Where the server wants keys, its own workers have one. It ends with the server, or when the next one starts here. */
-async function openPool(engine: Pawl, settled: Settled, url: string, most: number): Promise<LocalPool> {
+async function openPool(engine: Pawl, settled: Settled, url: string, flags: Flags): Promise<LocalPool> {
   await revokeLeftKeys(engine)
   const wantsKeys = settled.values.keysOnly === true || (await engine.anyKeys())
   const key = wantsKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const pool = localPool({
-    command: [...program, '--server', url, ...(key === undefined ? [] : ['--key-file', '-'])],
+    command: [
+      ...program,
+      ...limitFlags(flags.limits),
+      '--server',
+      url,
+      ...(key === undefined ? [] : ['--key-file', '-']),
+    ],
     env: withoutSecrets(process.env),
     // Not in the environment nor in the arguments: commands of the workers could read it there.
     ...(key !== undefined && { input: `${key.secret}\n` }),
-    most,
+    most: flags.workers ?? usualWorkers,
     log: logOf(settled.values),
   })
   return {

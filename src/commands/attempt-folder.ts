@@ -1,5 +1,5 @@
 /** The folder of one attempt: made for it, removed after it, and after a worker that died, by the next. */
-import { chmod, lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
@@ -35,7 +35,8 @@ export async function openFolder(folder: string): Promise<void> {
 
 /** Only its owner may look into it. Its name says whose it is from the first moment on. */
 export async function makeAttemptFolder(folder: string): Promise<AttemptFolder> {
-  const path = await mkdtemp(join(folder, `attempt.${ownName()}.`))
+  // The real path: if a link is put in the place of a folder on the way, it leads elsewhere, and that is seen.
+  const path = await realpath(await mkdtemp(join(folder, `attempt.${ownName()}.`)))
   const made = { path, in: join(path, 'in'), out: join(path, 'out'), scratch: join(path, 'scratch') }
   for (const part of [made.in, made.out, made.scratch]) await mkdir(part)
   return made

@@ -1,5 +1,5 @@
 /** What a command left in its folder for outputs. */
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { byBytes, isHidden, nameOf } from '../files/names.ts'
 import { GiveUp } from '../worker/errors.ts'
@@ -15,10 +15,14 @@ export interface LeftFile {
 
 /**
  * Regular files, in the order of their names; empty folders count for nothing. A link to a file inside is that file.
- * Anything else is a failure that names it: what is left out silently is missed too late.
+ * Anything else is a failure that names it: what is left out silently is missed too late. `out` is the real path of the
+ * folder: the command may have put a link in the place of the folder, or of one above it.
  */
 export async function scanOutputs(out: string): Promise<LeftFile[]> {
-  const root = await realpath(out)
+  const root = await realpath(out).catch(() => undefined)
+  if (root !== out || !(await lstat(out)).isDirectory()) {
+    throw new GiveUp('The folder of the outputs is not the one that the command was given: it was removed or replaced.')
+  }
   const found = await scan(root, root, '').catch(error => {
     throw asFailure(error, 'Looking through the outputs')
   })

@@ -19,8 +19,13 @@ export interface PawlConfig {
   readonly requestSeconds?: number
   /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */
   readonly keepAliveSeconds?: number
-  /** Folders of this machine whose files jobs may use. Default: any, and none where keys are wanted. */
+  /**
+   * Folders of this machine whose files jobs may use, symbolic links included; ["none"]: none. Default: any, and none
+   * where keys are wanted.
+   */
   readonly fileRoots?: readonly string[]
+  /** Buckets that jobs may use; ["*"]: all, ["none"]: none. Default: all, and none where file roots are set or keys are wanted. */
+  readonly s3Buckets?: readonly string[]
   /** The other systems whose APIs are served, under `/dialects/<name>`; ["all"]: all of them. Default: none. */
   readonly dialects?: readonly (DialectName | 'all' | 'none')[]
   /** Serve the one dialect that is named at `/`, and Pawl's own routes under `/pawl`. Default false. */

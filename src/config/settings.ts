@@ -4,7 +4,7 @@ import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from 
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/logs.ts'
 import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
-import { database, dialectsOrNone, folders, pipelines, queues, taskTypes } from './checks.ts'
+import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 import { kubernetesSettings } from './kubernetes-settings.ts'
 import { serverBoundSettings } from './server-bound-settings.ts'
@@ -53,7 +53,14 @@ export const settings = {
     kind: 'list',
     value: 'FOLDER',
     env: 'PAWL_FILE_ROOTS',
-    says: 'a folder whose files jobs may use, may be repeated; default: any, and none where keys are wanted',
+    says: 'a folder whose files jobs may use, symbolic links included, may be repeated, or none; default: any, and none where keys are wanted',
+  },
+  s3Buckets: {
+    check: names,
+    kind: 'list',
+    value: 'BUCKET',
+    env: 'PAWL_S3_BUCKETS',
+    says: 'a bucket that jobs may use, may be repeated, or * for all, or none; default: all, and none where file roots are set or keys are wanted',
   },
   dialects: {
     check: dialectsOrNone,

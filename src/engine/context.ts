@@ -33,6 +33,8 @@ export interface Context {
   readonly files: FileStore
   /** Folders of this machine, as URIs, that jobs may name; undefined: any. */
   readonly fileRoots: readonly string[] | undefined
+  /** Buckets that jobs may name; undefined: any. */
+  readonly s3Buckets: readonly string[] | undefined
   /** Limits on the pods of stages; undefined: this process starts none. */
   readonly podRules: PodRules | undefined
   /** Specs that jobs may be submitted by the names of. */

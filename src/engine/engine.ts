@@ -76,6 +76,7 @@ export type Pawl = Awaited<ReturnType<typeof pawl>>
 export async function pawl(options: PawlOptions = {}) {
   checkOptions(options, optionFields, 'options')
   const pipelines = readPipelines(options.pipelines)
+  const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
   const store = await openStore(options)
   const ending = new AbortController()
   const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal)
@@ -91,8 +92,13 @@ export async function pawl(options: PawlOptions = {}) {
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
     lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
-    files: openFiles(options.files),
+    files: openFiles({
+      ...options.files,
+      ...(options.fileRoots !== undefined && { roots: options.fileRoots }),
+      ...(s3Buckets !== undefined && { buckets: s3Buckets }),
+    }),
     fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    s3Buckets,
     podRules: options.podRules,
     pipelines,
     fileBell: makeBell(),

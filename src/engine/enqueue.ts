@@ -9,6 +9,7 @@ import { insertTasks, kindName, makeLanes, type NewTask } from '../store/enqueue
 import type { Sql } from '../store/sql.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
+import { checkCommandFiles } from './file-rules.ts'
 import { idTaken } from './id-taken.ts'
 import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
@@ -103,6 +104,7 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
     correlationId,
     traceparent = call.traceparent,
   } = item
+  checkCommandFiles(context, type, item.payload, `${at}.payload`)
   const settings = settingsOf(item)
   if (settings !== undefined) checkDeadlines(settings, at)
   if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)

@@ -1,7 +1,9 @@
 /** Which files jobs may name, and what their pods may have, looked at before anything of a job is written. */
 import { checkInputs } from '../files/check-inputs.ts'
-import { checkFolder, pathIn } from '../files/uri.ts'
-import { leavesOf } from '../kernel/datum.ts'
+import { checkBucket } from '../files/files.ts'
+import { checkFolder, parseUri, pathIn, uriOf } from '../files/uri.ts'
+import { isObject } from '../kernel/check.ts'
+import { commandType, leavesOf } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { checkPodRules } from '../kernel/pod-rules.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -23,9 +25,25 @@ export function checkFiles(context: Context, { name, files }: StagePlan): void {
   for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
 }
 
-export function checkRoot({ fileRoots }: Context, at: string, folder: string): void {
-  const uri = checkFolder(folder)
-  if (!uri.startsWith('file:') || fileRoots === undefined) return
+/** The same for a command task that was queued by itself, or added to a stage: its payload names the files. */
+export function checkCommandFiles(context: Context, type: string, payload: unknown, at: string): void {
+  if (type !== commandType || !isObject(payload)) return
+  const { inputs, outputs } = payload
+  const named = [...(Array.isArray(inputs) ? inputs : []).map(input => input?.uri), outputs]
+  // What is no URI of a file, the worker refuses with the rest of the payload's faults.
+  for (const uri of named) if (typeof uri === 'string') checkPlace(context, at, uri)
+}
+
+export function checkRoot(context: Context, at: string, folder: string): void {
+  checkPlace(context, at, checkFolder(folder))
+}
+
+function checkPlace({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
+  if (fileRoots === undefined && s3Buckets === undefined) return
+  const place = parseUri(given)
+  const uri = uriOf(place)
+  if (place.scheme === 's3') checkBucket(s3Buckets, uri, at)
+  if (place.scheme === 's3' || fileRoots === undefined) return
   const isInside = fileRoots.some(root => pathIn(root, uri) !== undefined)
   if (!isInside) throw new Problem('FILES_OUTSIDE', { at, uri, roots: fileRoots })
 }

@@ -53,14 +53,18 @@ export interface PawlOptions {
   readonly store?: Pick<Store, 'sql' | 'close'> & Partial<Store>
   /** Where files lie that are not on this machine. */
   readonly files?: FilesOptions
-  /** Folders of this machine that jobs may name. Default: any. */
+  /** Folders of this machine that jobs may name, and that their files must lie in, links included. Default: any. */
   readonly fileRoots?: readonly string[]
+  /** Buckets of S3 that jobs may name; `*`: all. Default: all, and none where `fileRoots` is given. */
+  readonly s3Buckets?: readonly string[]
   /** What stages may ask for in their Kubernetes pods, checked when a job is submitted. Default: anything. */
   readonly podRules?: PodRules
   /** Specs by name, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
   readonly pipelines?: Readonly<Record<string, JobSpec | string>>
   readonly log?: Log
 }
+
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(item => typeof item === 'string')
 
 export const optionFields = {
   database: text(2000),
@@ -75,8 +79,8 @@ export const optionFields = {
   migrate: oneOf([true, false]),
   store: () => undefined,
   files: object,
-  fileRoots: (value: unknown) =>
-    Array.isArray(value) && value.every(root => typeof root === 'string') ? undefined : 'be a list of folders',
+  fileRoots: (value: unknown) => (isTexts(value) ? undefined : 'be a list of folders'),
+  s3Buckets: (value: unknown) => (isTexts(value) ? undefined : 'be a list of buckets'),
   podRules: object,
   pipelines: object,
   log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),

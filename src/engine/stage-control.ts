@@ -18,6 +18,7 @@ import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, demandState } from './control.ts'
+import { checkCommandFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { requestOn, why } from './job-control.ts'
 import { readStage } from './job-read.ts'
@@ -178,11 +179,13 @@ export async function addTasksTo(
   return made.map(task => task.id)
 }
 
-function checkedTask({ maxPayloadBytes }: Context, stage: StageRow, task: NewStageTask, at: string): StageTask {
+function checkedTask(context: Context, stage: StageRow, task: NewStageTask, at: string): StageTask {
+  const { maxPayloadBytes } = context
   checkOptions(task, stageTaskFields, at)
   const { type = stage.plan.task ?? stage.plan.queue, payload, metadata, traceparent } = task
   if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
   if (metadata !== undefined) checkedJson(metadata, maxPayloadBytes, `${at}.metadata`)
+  checkCommandFiles(context, type, payload, `${at}.payload`)
   const settings = settingsOf(task)
   const own = {
     ...(settings !== undefined && { settings }),

@@ -7,16 +7,21 @@ import { parseUri } from './uri.ts'
 
 export interface FilesOptions {
   readonly s3?: S3Options
+  /** Folders of this machine that everything must lie below, symbolic links included. Default: any. */
+  readonly roots?: readonly string[]
+  /** Buckets that may be used; `*`: all. Default: all. */
+  readonly buckets?: readonly string[]
 }
 
-export function openFiles({ s3 = {} }: FilesOptions = {}): FileStore {
+export function openFiles({ s3 = {}, roots, buckets }: FilesOptions = {}): FileStore {
   checkS3Options(s3)
-  const local = openLocalFiles()
+  const local = openLocalFiles(roots)
   let remote: Promise<FileStore> | undefined
   /** Loaded when first wanted: the client of S3 is large. */
   const openS3 = async () => (await import('./s3.ts')).openS3Files(s3)
   const storeOf = (uri: string): FileStore | Promise<FileStore> => {
     if (parseUri(uri).scheme === 'file') return local
+    checkBucket(buckets, uri)
     remote ??= openS3()
     return remote
   }
@@ -41,6 +46,7 @@ export function openFiles({ s3 = {} }: FilesOptions = {}): FileStore {
     async remove(uris) {
       const isLocal = (uri: string) => parseUri(uri).scheme === 'file'
       const [here, there] = [uris.filter(isLocal), uris.filter(uri => !isLocal(uri))]
+      for (const uri of there) checkBucket(buckets, uri)
       await local.remove(here)
       if (there[0] !== undefined) await (await storeOf(there[0])).remove(there)
     },
@@ -48,6 +54,12 @@ export function openFiles({ s3 = {} }: FilesOptions = {}): FileStore {
       await (await remote)?.close()
     },
   }
+}
+
+/** Refuses a bucket that is not listed; `at`: who names it. */
+export function checkBucket(buckets: readonly string[] | undefined, uri: string, at?: string): void {
+  const isListed = buckets === undefined || buckets.includes('*') || buckets.includes(parseUri(uri).bucket)
+  if (!isListed) throw new Problem('FILES_OUTSIDE', { ...(at !== undefined && { at }), uri, buckets })
 }
 
 /** A name that is refused is one in that folder: alone it might be anywhere. */

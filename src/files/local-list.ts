@@ -7,6 +7,7 @@ import type { BigIntStats, Dirent } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
+import type { Fence } from './fence.ts'
 import type { Entry, ListAsk } from './file-store.ts'
 import { codeOf, told } from './local-problem.ts'
 import { byBytes, isHidden, nameOf } from './names.ts'
@@ -18,15 +19,20 @@ interface Walk {
   readonly deep: boolean
   readonly after: string
   readonly showsHidden: boolean
+  readonly fence: Fence
 }
 
 const pageSize = 500
 
 /** `path`: of the folder, from the root of the machine, ending in `/`. */
-export async function* listLocal(path: string, { after = '', deep = false }: ListAsk): AsyncGenerator<Entry[]> {
+export async function* listLocal(
+  path: string,
+  { after = '', deep = false }: ListAsk,
+  fence: Fence,
+): AsyncGenerator<Entry[]> {
   const root = `/${path}`
   const real = await told(root, () => realpath(root).catch(error => noFolder(error, root)))
-  const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path) }
+  const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path), fence }
   yield* walkFolder(walk, '')
 }
 
@@ -57,7 +63,11 @@ async function* deepPages(walk: Walk, entries: readonly Entry[]): AsyncGenerator
 /** A folder that is removed while it is walked through is as if it had been removed before. */
 async function readFolder(walk: Walk, folder: string): Promise<{ path: string; kind: Kind }[]> {
   const asked = { encoding: 'buffer', withFileTypes: true } as const
-  const entries = await readdir(walk.root + folder, asked).catch(error => {
+  const read = async () => {
+    await using held = await walk.fence.enter(walk.root + folder)
+    return await readdir(held.here, asked)
+  }
+  const entries = await read().catch(error => {
     if (folder !== '' && codeOf(error) === 'ENOENT') return []
     return noFolder(error, walk.root + folder)
   })

@@ -4,12 +4,13 @@
  * crash. A symbolic link is never written through: it is replaced. What a writer that was killed leaves behind, listings do not show.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { constants, link, mkdir, open, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import type { BigIntStats } from 'node:fs'
+import { constants, type FileHandle, link, lstat, mkdir, open, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Problem } from '../kernel/problem.ts'
+import { type Fence, flush, type HeldFolder, makeFence } from './fence.ts'
 import type { FileStore, Kept } from './file-store.ts'
 import { listLocal, versionOf } from './local-list.ts'
 import { codeOf, localProblem, told } from './local-problem.ts'
@@ -17,22 +18,24 @@ import { checkLocalPath, isHidden, unfinished } from './names.ts'
 import { chunksOf, stepBytes } from './read-file.ts'
 import { checkFolder, parseUri, placeOfFile } from './uri.ts'
 
-export function openLocalFiles(): FileStore {
+/** `roots`: the folders that everything must lie below, links included; undefined: any. */
+export function openLocalFiles(roots?: readonly string[]): FileStore {
+  const fence = makeFence(roots, makeFolder)
   return {
     async *list(folder, ask = {}) {
-      yield* listLocal(parseUri(checkFolder(folder)).path, ask)
+      yield* listLocal(parseUri(checkFolder(folder)).path, ask, fence)
     },
-    open: async (uri, signal) => openFile(fileOf(uri), signal),
-    put: async (path, uri, signal) => putFile(path, fileOf(uri), signal),
-    promote: async (staged, uri, kept) => promote(fileOf(staged), fileOf(uri), kept),
+    open: async (uri, signal) => openFile(fence, fileOf(uri), signal),
+    put: async (path, uri, signal) => putFile(fence, path, fileOf(uri), signal),
+    promote: async (staged, uri, kept) => promote(fence, fileOf(staged), fileOf(uri), kept),
     async stat(uri) {
       const path = fileOf(uri)
-      const facts = await told(path, () => stat(path, { bigint: true }).catch(absent))
+      const facts = await told(path, () => statWithin(fence, path).catch(absent))
       return facts?.isFile() ? { size: Number(facts.size), version: versionOf(facts) } : undefined
     },
     async remove(uris) {
       for (const path of uris.map(fileOf)) {
-        await told(path, () => unlink(path).catch(absent))
+        await told(path, () => removeFile(fence, path).catch(absent))
         await prune(dirname(path))
       }
     },
@@ -51,10 +54,35 @@ function absent(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error
 }
 
-async function openFile(path: string, signal?: AbortSignal): Promise<Readable> {
-  signal?.throwIfAborted()
-  const handle = await told(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK))
+const toRead = constants.O_RDONLY | constants.O_NONBLOCK
+
+async function statWithin(fence: Fence, path: string): Promise<BigIntStats> {
+  const folder = await fence.enter(dirname(path))
   try {
+    const facts = await lstat(join(folder.here, basename(path)), { bigint: true })
+    if (!facts.isSymbolicLink()) return facts
+  } finally {
+    await folder[Symbol.asyncDispose]()
+  }
+  const handle = await open(path, toRead)
+  try {
+    await fence.check(handle, path)
+    return await handle.stat({ bigint: true })
+  } finally {
+    await handle.close()
+  }
+}
+
+async function removeFile(fence: Fence, path: string): Promise<void> {
+  await using folder = await fence.enter(dirname(path))
+  await unlink(join(folder.here, basename(path)))
+}
+
+async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promise<Readable> {
+  signal?.throwIfAborted()
+  const handle = await told(path, () => open(path, toRead))
+  try {
+    await fence.check(handle, path)
     if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
   } catch (error) {
     await handle.close()
@@ -72,10 +100,12 @@ async function* inOurWords(stream: Readable, path: string): AsyncGenerator<Buffe
   }
 }
 
-async function putFile(path: string, target: string, signal?: AbortSignal): Promise<Kept> {
-  const hidden = besides(target)
+async function putFile(fence: Fence, path: string, target: string, signal?: AbortSignal): Promise<Kept> {
+  const name = unfinished + randomUUID()
+  const { folder, handle } = await told(target, () => create(fence, dirname(target), name))
+  await using _folder = folder
+  const hidden = join(folder.here, name)
   try {
-    const handle = await told(target, () => create(hidden))
     const hash = createHash('sha256')
     let size = 0
     try {
@@ -89,8 +119,8 @@ async function putFile(path: string, target: string, signal?: AbortSignal): Prom
       await handle.close()
     }
     signal?.throwIfAborted()
-    await told(target, () => rename(hidden, target))
-    await told(target, () => flush(dirname(target)))
+    await told(target, () => rename(hidden, join(folder.here, basename(target))))
+    await told(target, () => flush(folder.here))
     return { size, sha256: hash.digest('hex') }
   } finally {
     await discard(hidden)
@@ -102,35 +132,37 @@ async function putFile(path: string, target: string, signal?: AbortSignal): Prom
  * their own and rename it over the same target. Where the target already is a name of these bytes, a rename does
  * nothing at all, so the spare name is removed in any case.
  */
-async function promote(staged: string, target: string, kept: Kept): Promise<void> {
-  const spare = besides(staged)
-  await told(target, () => makeFolder(dirname(target)))
+async function promote(fence: Fence, staged: string, target: string, kept: Kept): Promise<void> {
+  await told(target, () => fence.make(dirname(target)))
   try {
-    await link(staged, spare)
-    await rename(spare, target)
-    await flush(dirname(target))
+    await using from = await fence.enter(dirname(staged))
+    await using to = await fence.enter(dirname(target))
+    const spare = join(from.here, unfinished + randomUUID())
+    try {
+      await link(join(from.here, basename(staged)), spare)
+      // A link is linked as itself, and would lead wherever its maker wants.
+      if (!(await lstat(spare)).isFile()) throw new Problem('NAME_REFUSED', { name: staged, why: 'it is not a file' })
+      await rename(spare, join(to.here, basename(target)))
+      await flush(to.here)
+    } finally {
+      await discard(spare)
+    }
   } catch (error) {
     if (codeOf(error) === 'ENOENT') {
-      if (!(await holds(target, kept))) throw localProblem(error, staged)
-    } else if (cannotLink.has(codeOf(error) ?? '')) await putFile(staged, target)
+      if (!(await holds(fence, target, kept))) throw localProblem(error, staged)
+    } else if (cannotLink.has(codeOf(error) ?? '')) await putFile(fence, staged, target)
     else throw localProblem(error, target)
-  } finally {
-    await discard(spare)
   }
 }
 
 const cannotLink = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
-async function holds(path: string, { size, sha256 }: Kept): Promise<boolean> {
-  const facts = await told(path, () => stat(path).catch(absent))
-  if (!facts?.isFile() || facts.size !== size) return false
+async function holds(fence: Fence, path: string, { size, sha256 }: Kept): Promise<boolean> {
+  const facts = await told(path, () => statWithin(fence, path).catch(absent))
+  if (!facts?.isFile() || Number(facts.size) !== size) return false
   const hash = createHash('sha256')
-  await told(path, () => pipeline(createReadStream(path), hash))
+  await pipeline(await openFile(fence, path), hash)
   return hash.digest('hex') === sha256
-}
-
-function besides(path: string): string {
-  return join(dirname(path), unfinished + randomUUID())
 }
 
 /** Listings do not show it in any case; and why there is none is what counts. */
@@ -139,16 +171,24 @@ async function discard(hidden: string): Promise<void> {
 }
 
 /** The folder may be removed as empty, by `prune`, while it is made and until the file is in it: then it is made again. */
-async function create(path: string, triesLeft = 50): ReturnType<typeof open> {
+async function create(fence: Fence, folder: string, name: string, triesLeft = 50): Promise<Created> {
+  let held: HeldFolder | undefined
   try {
-    await makeFolder(dirname(path))
-    return await open(path, 'wx')
+    await fence.make(folder)
+    held = await fence.enter(folder)
+    return { folder: held, handle: await open(join(held.here, name), 'wx') }
   } catch (error) {
+    await held?.[Symbol.asyncDispose]()
     // Node tells a folder that went while it was made as one that is none.
     const isGone = codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
     if (!isGone || triesLeft === 0) throw error
-    return create(path, triesLeft - 1)
+    return create(fence, folder, name, triesLeft - 1)
   }
+}
+
+interface Created {
+  readonly folder: HeldFolder
+  readonly handle: FileHandle
 }
 
 /** A file is safe only when every new folder on the way to it is. */
@@ -156,11 +196,6 @@ async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true })
   if (first === undefined) return
   for (let at = folder; at.length >= first.length; at = dirname(at)) await flush(dirname(at))
-}
-
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder)
-  await handle.sync().finally(() => handle.close())
 }
 
 /** Folders of uploads go with their last file. One that somebody uses again is not empty, or is made again. */

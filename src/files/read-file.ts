@@ -5,8 +5,8 @@ import { localProblem } from './local-problem.ts'
 
 export async function* chunksOf(path: string, chunkBytes: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    // Not blocking: of a pipe, opening alone would wait for ever.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    // Not blocking: of a pipe, opening alone would wait for ever. No link: one that was put there lately leads anywhere.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     try {
       if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
       for (;;) {

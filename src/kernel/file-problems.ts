@@ -38,8 +38,8 @@ export const fileProblems = {
   },
   FILES_OUTSIDE: {
     status: 403,
-    means: 'This server gives jobs no folder of its machine there.',
-    hint: 'Use s3://, or a folder below those of --file-roots, with which the server is started.',
+    means: 'Jobs may not use this folder or bucket.',
+    hint: 'Use a folder below those of PAWL_FILE_ROOTS or a bucket of PAWL_S3_BUCKETS, or have an administrator add it there.',
   },
   FILE_NOT_FOUND: {
     status: 404,

@@ -28,6 +28,31 @@ for (const [what, make, name] of [
   })
 }
 
+for (const [what, make] of [
+  ['a link to another folder', 'rmdir "$PAWL_OUT"; ln -s /etc "$PAWL_OUT"'],
+  ['a link to a folder of its own', 'mkdir mine; touch mine/x; rmdir "$PAWL_OUT"; ln -s "$PWD/mine" "$PAWL_OUT"'],
+  ['a file', 'rmdir "$PAWL_OUT"; touch "$PAWL_OUT"'],
+  ['nothing', 'rmdir "$PAWL_OUT"'],
+  [
+    'a folder that a link above it leads to',
+    'a=$(dirname "$PAWL_OUT"); mkdir -p "$a.x/out"; touch "$a.x/out/x"; mv "$a" "$a.y"; ln -s "$a.x" "$a"',
+  ],
+] as const) {
+  test(`${what} in the place of $PAWL_OUT is a permanent failure, and nothing of it is kept`, bounded, async t => {
+    const rig = commandRig(t)
+    const { outcome, error } = await rig.script(make, { outputs })
+    assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
+    assert.match(error!.message, /folder of the outputs is not the one/)
+    assert.deepEqual(rig.registered, [])
+  })
+}
+
+test('a command may empty and make $PAWL_OUT anew', bounded, async t => {
+  const rig = commandRig(t)
+  const { outcome } = await rig.script('rm -r "$PAWL_OUT"; mkdir "$PAWL_OUT"; echo x > "$PAWL_OUT/x"', { outputs })
+  assert.deepEqual([outcome, rig.uploaded.map(({ name }) => name)], ['succeeded', ['x']])
+})
+
 test('a name among the outputs that is not UTF-8 is a permanent failure that shows its bytes', bounded, async t => {
   const rig = commandRig(t)
   const { outcome, error } = await rig.script(`touch "$PAWL_OUT/$(printf 'a\\377b')"`, { outputs })

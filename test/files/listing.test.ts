@@ -179,7 +179,7 @@ test('what was done before is passed over, with its files; what changed is done 
 
 test('where others can ask, a job can name only folders below the roots, and nothing of it is written otherwise', async t => {
   const [inside, outside] = [await folder(t), await folder(t)]
-  const f = await fresh(t, { fileRoots: [inside.path] })
+  const f = await fresh(t, { fileRoots: [inside.path], s3Buckets: ['bucket'] })
   const submit = (inputs: string, outputs: string) =>
     f.engine.submit({ name: 'j', stages: [{ name: 's', run, inputs: { doc: { uri: inputs } }, outputs }] })
   await assert.rejects(submit(outside.uri, inside.uri), { code: 'FILES_OUTSIDE' })

@@ -1,5 +1,4 @@
 /** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
-import { resolve } from 'node:path'
 import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
 import { serverBounds } from '../../config/server-bound-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
@@ -9,6 +8,7 @@ import { isLoopback } from '../../server/admit.ts'
 import { ownRoot } from '../../server/options.ts'
 import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
+import { fileLimitsOf } from '../file-limits.ts'
 import { podRulesOf } from '../kubernetes-settings.ts'
 import { styled } from '../line.ts'
 import { logOf } from '../log.ts'
@@ -35,6 +35,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'keysOnly',
     ...serverBounds,
     'fileRoots',
+    's3Buckets',
     'dialects',
     'dialectAtRoot',
     'jobnikLeaseSeconds',
@@ -58,9 +59,9 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, fileRoots, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
-    const roots = fileRoots ?? (keysOnly === true || !isLoopback(host) ? [] : undefined)
+    const limits = fileLimitsOf(settled, keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
     const store = storeOf(settled)
     const log = logOf(settled.values)
@@ -71,13 +72,14 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
       log,
       // A server that starts no pods leaves the check to those that do.
       ...(settled.values.kubernetes === true && { podRules: podRulesOf(settled) }),
-      ...(roots !== undefined && { fileRoots: roots.map(root => resolve(root)) }),
+      ...(limits.roots !== undefined && { fileRoots: limits.roots }),
+      ...(limits.buckets !== undefined && { s3Buckets: limits.buckets }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
     const options = { host, port, keysOnly, ...serverBoundsOf(settled), log, ...spoken }
     const server = await startServer(engine, options).catch(sayingWhere(settled))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
-    await using runners = await openRunners(engine, settled, server.url, flags)
+    await using runners = await openRunners(engine, settled, server.url, { ...flags, limits })
     await using _babysitter = startBabysitter(engine, [...allChores(engine.context), ...runners.chores])
     await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
     const where = 'folder' in store ? store.folder : 'PostgreSQL'

@@ -9,6 +9,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { SyncPort } from '../../protocol/sync.ts'
 import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
+import { fileLimitsOf } from '../file-limits.ts'
 import { logOf } from '../log.ts'
 import { hideOwnSecrets } from '../own-secrets.ts'
 import { refused } from '../parse.ts'
@@ -64,6 +65,8 @@ environment and the arguments of the process, where those programs could read th
     'data',
     'schema',
     ...storeSettings,
+    'fileRoots',
+    's3Buckets',
     'log',
     'logLevel',
   ],
@@ -72,7 +75,7 @@ environment and the arguments of the process, where those programs could read th
     refuseWithout(args.module, flags, queues)
     const key = (await readKey(flags)) ?? settled.values.key
     if (flags.commands === true) keepFromCommands(settled)
-    await using commands = flags.commands === true ? await openCommands(flags) : undefined
+    await using commands = flags.commands === true ? await openCommands(flags, settled) : undefined
     const own = args.module === undefined ? [] : tasksIn(args.module, await loadModule(resolve(args.module)))
     const tasks = [...own, ...(commands?.tasks ?? [])]
     const log = logOf(settled.values)
@@ -140,11 +143,15 @@ function refuseWithout(module: string | undefined, flags: CommandFlags, queues: 
 }
 
 /** What only shows when the first task comes would be found too late. */
-async function openCommands({ folder, secrets }: CommandFlags): Promise<AsyncDisposable & { tasks: Task[] }> {
+async function openCommands(
+  { folder, secrets }: CommandFlags,
+  settled: Settled,
+): Promise<AsyncDisposable & { tasks: Task[] }> {
   const { defaultFolder, openFolder } = await import('../../commands/attempt-folder.ts')
   const { commandTask } = await import('../../commands/command-task.ts')
   const { openFiles } = await import('../../files/files.ts')
-  const files = openFiles()
+  const { roots, buckets } = fileLimitsOf(settled)
+  const files = openFiles({ ...(roots !== undefined && { roots }), ...(buckets !== undefined && { buckets }) })
   const place = resolve(folder ?? defaultFolder())
   await openFolder(place)
   const task = commandTask({ files, folder: place, ...(secrets !== undefined && { secretsFolder: resolve(secrets) }) })
