@@ -24,9 +24,8 @@ same engine, under the same guarantees, and can be seen through any of them at o
 - \`pawl up --dialect jobnik --root\` serves one at \`/\`, for clients that take no prefix. Pawl’s own routes, and the
   \`--server\` of its commands and workers, are then under \`/pawl\`.
 - \`GET /dialects/<name>/openapi.json\` describes the routes of a dialect for client generators.
-- \`GET /v1/…?vocabulary=jobnik\`, and \`--vocabulary jobnik\` in the CLI, show jobs, stages, tasks, artifacts and
-  events in its words: the shape stays ours, the states and the names of events are its. What it has no word for is
-  \`null\`.
+- \`--vocabulary jobnik\` in the CLI shows jobs, stages, tasks, artifacts and events in its words: the shape stays
+  ours, the states and the names of events are its. What it has no word for is \`null\`.
 - Keys are those of Pawl, and their roles and queues count here as for Pawl’s own routes. Each section says which roles
   its clients need, and each route which permission. A server that wants no keys, and has none, takes whatever a client
   sends as one.

@@ -1,4 +1,4 @@
-/** The systems whose words Pawl speaks: each one's routes under `/dialects/<name>`, and `?vocabulary=<name>` on ours. */
+/** The systems whose words Pawl speaks: each one's routes under `/dialects/<name>`, and `--vocabulary` in the CLI. */
 import type { Operation } from './routes.ts'
 
 export const dialectNames = ['marie', 'jobnik', 'falconeri', 'pipeline', 'jsm'] as const
@@ -6,7 +6,7 @@ export type DialectName = (typeof dialectNames)[number]
 
 export type Spoken = 'job' | 'stage' | 'task' | 'attempt' | 'artifact' | 'event'
 
-/** The operations that can answer in another system's words, and what they answer with. */
+/** The operations whose answers the CLI can show in another system's words, and what they answer with. */
 export const spokenBy: Partial<Readonly<Record<Operation, Spoken>>> = {
   jobs: 'job',
   job: 'job',

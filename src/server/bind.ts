@@ -7,11 +7,10 @@ import { type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import { type Calls, demandKeyStill } from './calls.ts'
-import { type StreamSource, streamEvents } from './event-stream.ts'
+import { streamEvents } from './event-stream.ts'
 import { demandQueuesOf } from './queues-of.ts'
 import { argumentsOf, type Came } from './read-request.ts'
 import type { Streams } from './streams.ts'
-import { vocabularyOf } from './vocabulary.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -45,11 +44,10 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
     handler: (request, reply) =>
       calls.answer(reply, request.asker!.holder, async signal => {
         const asker = request.asker!
-        const { came, translate } = vocabularyOf(engine, operation, request as Came)
-        const args = argumentsOf(operation, came, callOf(request, asker))
+        const args = argumentsOf(operation, request as Came, callOf(request, asker))
         await demandQueuesOf(asker, engine, operation, args)
         if (operation === 'events' && wantsStream(request)) {
-          return stream({ ...served, translate }, request, reply, args[0] as FeedQuery, signal)
+          return stream(served, request, reply, args[0] as FeedQuery, signal)
         }
         // What a client that has gone would claim is better left to another.
         if (operation === 'sync' || operation === 'claims') args.push(signal)
@@ -59,8 +57,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         // Those that wait may have waited until their key was revoked.
         if (operation === 'sync' || operation === 'claims') demandKeyStill(signal)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
-        const said = isSingle ? (answer as unknown[])[0] : answer
-        return reply.status(route.status).send(translate === undefined ? said : await translate(said))
+        return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)
       }),
   })
 }
@@ -96,7 +93,7 @@ function wantsStream({ headers, method }: FastifyRequest): boolean {
 }
 
 async function stream(
-  served: Served & Pick<StreamSource, 'translate'>,
+  served: Served,
   request: FastifyRequest,
   reply: FastifyReply,
   ask: FeedQuery,

@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks.ts'
-import type { Translate } from './vocabulary.ts'
 
 /** A client that reads slowly has one page held for it here: these, and as many again as text. */
 const eventsPerPage = 50
@@ -17,13 +16,11 @@ const slowestMs = 30_000
 export interface StreamSource {
   readonly engine: Pick<Pawl, 'follow'>
   readonly heartbeatSeconds: number
-  /** Puts events into another system's words. */
-  readonly translate?: Translate | undefined
 }
 
 /** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
 export async function streamEvents(
-  { engine, heartbeatSeconds, translate }: StreamSource,
+  { engine, heartbeatSeconds }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
   signal: AbortSignal,
@@ -32,8 +29,7 @@ export async function streamEvents(
   const pages = engine.follow(ask, { signal, silenceSeconds: heartbeatSeconds, eventsPerPage })
   const first = (await pages.next()).value as FeedPage
   const sayPage = async ({ items }: FeedPage) => {
-    const told = (translate === undefined ? items : await translate(items)) as FeedPage['items']
-    for (const text of inChunks(told.map(frame))) await say(to, text, signal)
+    for (const text of inChunks(items.map(frame))) await say(to, text, signal)
   }
   begin()
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })

@@ -3,7 +3,6 @@ import { nested, type Schema } from '../kernel/check.ts'
 import { name } from '../kernel/fields.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
-import { spokenBy } from '../protocol/dialects.ts'
 import { problemsOf } from '../protocol/operation-problems.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
@@ -12,7 +11,6 @@ import { besideName } from '../spec/named-job.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
 import { problemResponses, problemSchema, sharedResponses } from './problem-responses.ts'
 import { servicePaths } from './service-paths.ts'
-import { vocabularyFields } from './vocabulary.ts'
 
 const about =
   'A durable job engine. Each dialect that the server speaks has a document of its own: `/dialects/<name>/openapi.json`.'
@@ -75,14 +73,13 @@ function contentOf(operation: Operation, schema: Schema): Schema {
 }
 
 function parametersOf(operation: Operation, route: Route, request: Request): Schema[] {
-  const query = { ...request.query, ...(operation in spokenBy && vocabularyFields) }
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(query).map(([name, { schema = {} }]) => ({
+  const inQuery = Object.entries(request.query ?? {}).map(([name, { schema = {} }]) => ({
     name,
     in: 'query',
     schema,

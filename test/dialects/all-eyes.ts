@@ -1,33 +1,28 @@
 /** Looking at one entity through all vocabularies at once, and holding what they say against the tables and our own state. */
 import assert from 'node:assert/strict'
+import { wordsOf } from '../../src/dialects/all-words.ts'
+import { inWords } from '../../src/dialects/vocabulary.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
 
-/** One way to look at an entity: where, and what of the answer is its state. */
+/** One way to look at an entity: where, and what of the answer is its state. Without a path: our own view in its words. */
 interface Look {
   readonly dialect: DialectName
   readonly entity: Entity
-  path(id: string): string
+  readonly path?: (id: string) => string
   said(answer: Record<string, unknown>): unknown
 }
 
-const look = (dialect: DialectName, entity: Entity, path: Look['path'], said: Look['said']): Look => {
+const look = (dialect: DialectName, entity: Entity, path: (id: string) => string, said: Look['said']): Look => {
   return { dialect, entity, path, said }
 }
 const entities: readonly Entity[] = ['job', 'stage', 'task']
 
-/** Our own routes in each one's words, and each one's own routes, where it has one that fits. */
+/** Our own views in each one's words, and each one's own routes, where it has one that fits. */
 const looks: readonly Look[] = [
   ...dialectNames.flatMap(name =>
-    entities.map(entity =>
-      look(
-        name,
-        entity,
-        id => `/v1/${entity}s/${id}?vocabulary=${name}`,
-        ({ state }) => state,
-      ),
-    ),
+    entities.map((entity): Look => ({ dialect: name, entity, said: ({ state }) => state })),
   ),
   look(
     'jsm',
@@ -77,20 +72,26 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
     Entity,
     (id: string) => Promise<Seen>
   >
-  const answered = async (path: string) => (await (await request(path)).json()) as Record<string, unknown>
+  const answered = async ({ path, entity, dialect }: Look, id: string) => {
+    const answer =
+      path === undefined
+        ? inWords(entity, await own[entity](id), wordsOf[dialect], await engine.clock())
+        : await (await request(path(id))).json()
+    return answer as Record<string, unknown>
+  }
 
   async function at(entity: Entity, id: string): Promise<void> {
     const mine = looks.filter(one => one.entity === entity)
     for (;;) {
       const [from, before] = [await engine.clock(), await own[entity](id)]
-      const answers = await Promise.all(mine.map(one => answered(one.path(id))))
+      const answers = await Promise.all(mine.map(one => answered(one, id)))
       const [after, to] = [await own[entity](id), await engine.clock()]
       // It moved meanwhile: what was seen may be of either.
       if (after.seq !== before.seq) continue
-      for (const [index, { dialect, path, said }] of mine.entries()) {
+      for (const [index, { dialect, said }] of mine.entries()) {
         const word = said(answers[index]!)
         const right = wordsFor(dialect, entity, after, [from, to])
-        assert.ok(right.includes(word as string), `${path(id)} says ${word} of a ${entity} that is ${after.state}`)
+        assert.ok(right.includes(word as string), `${dialect} says ${word} of a ${entity} that is ${after.state}`)
       }
       states.add(`${entity} ${after.state}`)
       return

@@ -1,15 +1,15 @@
 /** DAGs in Marie's words: jobs that share a dag_id, submitted one by one, by clients that need not know of each other. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inVocabulary } from '../../src/cli/vocabulary.ts'
 import { type MarieRig, marieRig } from '../harness/marie-rig.ts'
 
 const uuid = '0198c0de-0000-4000-8000-00000000000a'
 
-async function dagIs({ request, engine }: MarieRig, name = uuid): Promise<string> {
+async function dagIs({ engine }: MarieRig, name = uuid): Promise<string> {
   const { items } = await engine.jobs({ correlationId: name })
   assert.equal(items.length, 1)
-  const response = await request(`/v1/jobs/${items[0]!.id}?vocabulary=marie`)
-  return ((await response.json()) as { state: string }).state
+  return (await inVocabulary(engine, 'marie').job(items[0]!.id)).state
 }
 
 const statesIn = async ({ marie }: MarieRig, dag = uuid) =>

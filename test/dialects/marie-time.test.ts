@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ageLanes } from '../../src/babysitter/age-lanes.ts'
 import { expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
+import { inVocabulary } from '../../src/cli/vocabulary.ts'
 import { marieRig } from '../harness/marie-rig.ts'
 
 const day = 86_400
@@ -76,8 +77,8 @@ test('marie: expire_in_seconds: what is not completed by then is EXPIRED, alone 
   await expireTasks.run(rig.engine.context)
   assert.deepEqual(await Promise.all(ids.map(rig.marie.stateOf)), ['EXPIRED', 'EXPIRED', 'CREATED'])
   const { items } = await rig.engine.jobs()
-  const dag = await rig.request(`/v1/jobs/${items[0]!.id}?vocabulary=marie`)
-  assert.equal(((await dag.json()) as { state: string }).state, 'FAILED')
+  const dag = await inVocabulary(rig.engine, 'marie').job(items[0]!.id)
+  assert.equal(dag.state as string, 'FAILED')
 })
 
 test('marie: an execution longer than run_ttl_seconds is given up and tried again; who comes late changes nothing', async t => {

@@ -1,7 +1,9 @@
 /** One job, seen through all five vocabularies at once while workers drive it: they never contradict each other, or us. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inVocabulary } from '../../src/cli/vocabulary.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
+import type { PawlApi } from '../../src/protocol/api.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import type { ClaimedTask } from '../../src/protocol/sync.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -196,16 +198,13 @@ test('the feed tells the same events in every vocabulary, in the same order, and
       isOver = true
     }),
   ])
-  const told = async (query: string) => {
-    const answer = (await (await run.request(`/v1/events${query}`)).json()) as { items: Told[] }
-    return answer.items
-  }
+  const told = async (api: Pick<PawlApi, 'events'>) => (await api.events({})).items as readonly Told[]
   const ours = await eventually('all is told', async () => {
-    const items = await told('')
+    const items = await told(run.client)
     return items.at(-1)?.type === 'job.succeeded' && items
   })
   for (const dialect of dialectNames) {
-    const theirs = await told(`?vocabulary=${dialect}`)
+    const theirs = await told(inVocabulary(run.client, dialect))
     assert.deepEqual(
       theirs.map(event => event.id),
       ours.map(event => event.id),
