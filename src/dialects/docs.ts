@@ -37,7 +37,7 @@ function operationOf(route: DialectRoute, faults: Schema): Schema {
     required: true,
     schema: { type: 'string' },
   }))
-  // A stream is no body that a schema describes.
+  // A stream has no schema. Its documentation says that it is text.
   const answer = answers ?? (mediaType === undefined ? null : { type: 'string' })
   const inQuery = query.map(name => ({ name, in: 'query', schema: { type: 'string' } }))
   return {

@@ -59,7 +59,7 @@ export function oneOf(words: readonly (string | boolean)[]): Field {
   )
 }
 
-/** Every part has a type, and no enum holds booleans: client generators drop operations that have either. */
+/** Every part has a type, and no enum holds booleans, because client generators drop operations otherwise. */
 function schemaOfWords(words: readonly (string | boolean)[]): Schema {
   const texts = words.filter(word => typeof word === 'string')
   const booleans = words.filter(word => typeof word === 'boolean')

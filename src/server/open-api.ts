@@ -15,7 +15,7 @@ import { servicePaths } from './service-paths.ts'
 const about =
   'A durable job engine. Each dialect that the server speaks has a document of its own: `/dialects/<name>/openapi.json`.'
 
-/** Rules between the fields of a job spec are left to job.schema.json: of their `allOf` client generators make `any`. */
+/** The rules between fields of a job spec are left out: client generators turn their `allOf` into `any`. */
 export function openApi(): Schema {
   const { $schema: _, $defs, title: _title, allOf: _jobRules, ...job } = jobSpecSchema()
   const { stage: stageSpec, inputs } = $defs as Record<string, Schema>

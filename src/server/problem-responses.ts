@@ -1,4 +1,4 @@
-/** Errors in the OpenAPI document: per status, which problems can come. */
+/** The errors in the OpenAPI document: the possible problems of each status. */
 import type { Schema } from '../kernel/check.ts'
 import { type ProblemCode, problems } from '../kernel/problem.ts'
 import { commonProblems } from '../protocol/operation-problems.ts'
@@ -21,8 +21,8 @@ export const problemSchema: Schema = {
 }
 
 /**
- * One response per status. `x-problem-codes` lists the codes for programs. They are not part of the schema: there, every
- * operation and status would have a type of its own in generated clients.
+ * One response per status. `x-problem-codes` lists the codes for programs. If the schema listed them, generated clients
+ * would have one type for each operation and status.
  */
 function byStatus(codes: readonly ProblemCode[]): Readonly<Record<string, Schema>> {
   const statuses = [...new Set(codes.map(code => problems[code].status))]

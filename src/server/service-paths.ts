@@ -1,4 +1,4 @@
-/** The routes of a server that are no operations of the engine, for the OpenAPI document. */
+/** Routes that the server answers without an operation of the engine, for the OpenAPI document. */
 import type { Schema } from '../kernel/check.ts'
 import { commonProblems } from '../protocol/operation-problems.ts'
 import { flag, ref, text } from '../protocol/shapes.ts'
@@ -8,7 +8,7 @@ const alive: Schema = { type: 'object', required: ['ok'], properties: { ok: flag
 
 const json = (schema: Schema) => ({ 'application/json': { schema } })
 
-/** For probes and documentation, which send no key. */
+/** A route that needs no key. */
 const open = (operationId: string, summary: string, content: Schema): Schema => ({
   operationId,
   summary,

@@ -133,8 +133,8 @@ const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
 const several = { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } }
 
 /**
- * What `inputs` may be; how deep, JSON Schema cannot say. A map that refers to itself: client generators read neither a
- * union that refers to itself nor a map with exceptions. They skip the conditions behind `if`, which make it exact.
+ * What `inputs` may be. JSON Schema cannot limit its depth. Client generators understand a map that refers to itself,
+ * but no union that does. They ignore the conditions behind `if`, which describe the exact shape.
  */
 export const inputSchema = {
   type: 'object',
