@@ -15,6 +15,8 @@ export interface PawlConfig {
   readonly maxBodyBytes?: number
   /** The largest YAML body of a request, at most the default: 2097152, 2 MiB. */
   readonly maxYamlBytes?: number
+  /** The largest payload or output of a task. Default 1048576: 1 MiB. */
+  readonly maxPayloadBytes?: number
   /** How long a request may take to arrive, headers and body. Default 30. */
   readonly requestSeconds?: number
   /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */

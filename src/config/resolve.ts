@@ -32,6 +32,7 @@ const defaults = {
   dialectAtRoot: settings.dialectAtRoot.default as boolean,
   jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
   falconeriLeaseSeconds: settings.falconeriLeaseSeconds.default as number,
+  maxPayloadBytes: settings.maxPayloadBytes.default as number,
   data: settings.data.default as string,
   schema: settings.schema.default as string,
   connections: settings.connections.default as number,

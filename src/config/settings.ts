@@ -48,6 +48,14 @@ export const settings = {
     says: 'ask for a key on this machine too, as behind a proxy',
   },
   ...serverBoundSettings,
+  maxPayloadBytes: {
+    check: number({ from: 1000, to: 100_000_000, whole: true }),
+    kind: 'number',
+    value: 'BYTES',
+    env: 'PAWL_MAX_PAYLOAD_BYTES',
+    default: 1_048_576,
+    says: 'the largest payload or output of a task',
+  },
   fileRoots: {
     check: folders,
     kind: 'list',

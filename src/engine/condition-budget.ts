@@ -15,7 +15,7 @@ export const stepsPerJob = 30_000_000
 /** What conditions may take in a transaction that is not a turn: some 10 milliseconds. */
 const stepsAtOnce = 100_000
 /** What turns may take: a fifth of the time of one processor, roughly. */
-const stepsPerSecond = 2_000_000
+export const stepsPerSecond = 2_000_000
 /** Most jobs that wait for a turn in this process. More are left to the babysitter. */
 const mostWaiting = 1000
 

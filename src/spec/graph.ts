@@ -8,7 +8,7 @@ export interface Node {
   readonly join: unknown
 }
 
-const mostNeeds = 200_000
+export const mostNeeds = 200_000
 
 /** Written, or the stage before it in the list. */
 export function needsOf(nodes: readonly Node[], index: number): readonly string[] {

@@ -34,6 +34,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'port',
     'keysOnly',
     ...serverBounds,
+    'maxPayloadBytes',
     'fileRoots',
     's3Buckets',
     'dialects',
@@ -59,7 +60,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
   ],
   async run({ flags, settled, screen, json, untilTold }) {
     const told = untilTold()
-    const { host, port, keysOnly, taskTypes = {} } = settled.values
+    const { host, port, keysOnly, maxPayloadBytes, taskTypes = {} } = settled.values
     // Whoever has a key need not see what lies on this machine.
     const limits = fileLimitsOf(settled, keysOnly === true || !isLoopback(host) ? [] : undefined)
     const spoken = dialectsOf(settled)
@@ -68,6 +69,7 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const { allChores, openRunners, pawl, startBabysitter, startServer, startWorker } = await parts()
     await using engine = await pawl({
       ...store,
+      maxPayloadBytes,
       ...(await pipelinesOf(settled)),
       log,
       // A server that starts no pods leaves the check to those that do.

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { serverBounds } from '../../src/config/server-bound-settings.ts'
+import { flagOf, type Setting, settings, storeSettings } from '../../src/config/settings.ts'
+import { stepsPerJob, stepsPerSecond } from '../../src/engine/condition-budget.ts'
+import { maxClaim, maxTasksPerCall, mostRedriven, mostReports } from '../../src/protocol/fields.ts'
+import { logLimits } from '../../src/protocol/logs.ts'
+import { mostNamed } from '../../src/server/bounded-labels.ts'
+import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
+import { longestCondition, longestConditions, mostSteps } from '../../src/spec/conditions.ts'
+import { mostStages } from '../../src/spec/fields.ts'
+import { mostNeeds } from '../../src/spec/graph.ts'
+import { mostContainers, mostValues } from '../../src/spec/json-bounds.ts'
+import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
+import { longestYaml } from '../../src/spec/yaml-limits.ts'
+
+const page = readFileSync('docs/limits.md', 'utf8')
+const rows = page.split('\n').filter(line => line.startsWith('| '))
+
+/** The start of a row, and the numbers that it must name. */
+const values: Readonly<Record<string, readonly (number | string)[]>> = {
+  'JSON body': [`${defaultBodyBytes / 2 ** 20} MiB`],
+  'YAML body': [`${longestYaml / 2 ** 20} MiB`],
+  'lists and objects in a JSON body': [mostContainers, mostValues],
+  'payload or output': ['1 MiB'],
+  'tasks in one call': [maxTasksPerCall],
+  'tasks in one claim': [maxClaim],
+  'reports of one kind': [mostReports],
+  'log of one attempt': [logLimits.lines, `${logLimits.bytes / 1024} KiB`, logLimits.messageLength],
+  'dead letters in one redrive': [mostRedriven],
+  'JSON Schema of a task type': [mostReferences, mostExpanded],
+  'stages of a job': [mostStages],
+  'needs of all stages': [mostNeeds],
+  'one condition': [longestCondition],
+  'conditions of all stages': [longestConditions],
+  'conditions of one stage': [mostSteps],
+  'conditions of a job': [stepsPerJob],
+  'costly conditions': [stepsPerSecond],
+  'open streams of events': [defaultStreams.maxStreams],
+  'open streams of one key': [defaultStreams.maxStreamsPerKey],
+  'queues and task types': [mostNamed],
+}
+
+test('the page of limits says the values that hold', () => {
+  for (const [start, wanted] of Object.entries(values)) {
+    const row = rows.find(line => line.startsWith(`| ${start}`))
+    assert.ok(row !== undefined, `no row begins with "${start}"`)
+    for (const value of wanted) {
+      const text = typeof value === 'number' ? value.toLocaleString('en') : value
+      assert.ok(row.includes(text), `"${start}" must say ${text}`)
+    }
+  }
+})
+
+test('the page of limits names every setting that bounds something', () => {
+  const bounds = storeSettings.filter(name => name.endsWith('Seconds'))
+  for (const name of [...serverBounds, ...bounds, 'maxPayloadBytes'] as const) {
+    const { env } = settings[name] as Setting
+    assert.ok(page.includes(`\`--${flagOf(name)}\`, \`${env}\``), `--${flagOf(name)} and ${env}`)
+  }
+})
