@@ -9,6 +9,7 @@ import { type Asker, admit, type Door, demand } from './admit.ts'
 import { type Calls, demandKeyStill } from './calls.ts'
 import { streamEvents } from './event-stream.ts'
 import { demandQueuesOf } from './queues-of.ts'
+import { readAside } from './read-aside.ts'
 import { argumentsOf, type Came } from './read-request.ts'
 import type { Streams } from './streams.ts'
 
@@ -45,6 +46,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
       calls.answer(reply, request.asker!.holder, async signal => {
         const asker = request.asker!
         const args = argumentsOf(operation, request as Came, callOf(request, asker))
+        if (operation === 'submit' && typeof args[0] === 'string') args[0] = await readAside(args[0])
         await demandQueuesOf(asker, engine, operation, args)
         if (operation === 'events' && wantsStream(request)) {
           return stream(served, request, reply, args[0] as FeedQuery, signal)

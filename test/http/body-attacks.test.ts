@@ -88,6 +88,24 @@ test('YAML has a limit of its own, and is refused before it becomes a document',
   assert.equal((await attack(run, '/v1/jobs', json, text))[1], 'SPEC_INVALID')
 })
 
+test('a large spec in YAML is read while others are answered', limits, async t => {
+  const run = await served(t)
+  const input = '  - {n: 1, text: "some text"}\n'.repeat(15_000)
+  const spec = `name: large\nstages: [{name: a, gate: true}]\ninput:\n${input}`
+  const { answer, longestTurnMs } = await healthyWhile(run.server, () =>
+    run.request('/v1/jobs', { method: 'POST', headers: yaml, body: spec }),
+  )
+  const { stages } = (await answer.json()) as { stages: unknown[] }
+  assert.deepEqual([answer.status, stages.length], [201, 1])
+  t.diagnostic(`longest turn: ${longestTurnMs} ms`)
+  assert.ok(longestTurnMs < 500, `a turn took ${longestTurnMs} ms`)
+  const wrong = await run.request('/v1/jobs', { method: 'POST', headers: yaml, body: `${spec}\n]` })
+  const { code, details } = (await wrong.json()) as { code: string; details: { issues: { at: string }[] } }
+  assert.deepEqual([code, details.issues[0]?.at], ['SPEC_INVALID', 'line 15005, column 1'])
+  const text = await run.request('/v1/jobs', { method: 'POST', headers: yaml, body: 'x'.repeat(100_000) })
+  assert.equal(text.status, 422)
+})
+
 test('the limits hold for the routes of dialects', limits, async t => {
   const run = await served(t, { server: { maxBodyBytes: 10_000_000, maxYamlBytes: 1000 } })
   const post = async (headers: Record<string, string>, body: string) =>

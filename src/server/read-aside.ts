@@ -1,0 +1,49 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type Fault, specInvalid } from '../spec/faults.ts'
+
+/** A text of this length takes some milliseconds to read, which is less than a thread takes to start. */
+const shortText = 20_000
+/** Reading should take a second or two. */
+const longestMs = 30_000
+const mostMegabytes = 512
+
+type Read = { readonly value: unknown } | { readonly faults: Fault[] }
+
+let latest: Promise<unknown> = Promise.resolve()
+
+/**
+ * The spec in a text. YAML of a megabyte takes a second or more to read, so a thread reads it while this one answers
+ * others. One text is read at a time, which bounds the memory. A short text is returned as it is, for the engine to read.
+ */
+export function readAside(text: string): Promise<unknown> {
+  if (text.length <= shortText) return Promise.resolve(text)
+  const reading = latest.then(() => readInThread(text))
+  latest = reading.catch(() => {})
+  return reading
+}
+
+async function readInThread(text: string): Promise<unknown> {
+  const thread = new Worker(new URL(`./yaml-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: text,
+    resourceLimits: { maxOldGenerationSizeMb: mostMegabytes },
+  })
+  const tooMuch = () => specInvalid([{ at: 'spec', why: 'takes too much time or memory to read; send it as JSON' }])
+  let timer: NodeJS.Timeout | undefined
+  try {
+    const read = await new Promise<Read>((resolve, reject) => {
+      timer = setTimeout(() => reject(tooMuch()), longestMs)
+      thread.on('message', resolve)
+      thread.on('error', (error: NodeJS.ErrnoException) =>
+        reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : error),
+      )
+    })
+    if ('faults' in read) throw specInvalid(read.faults)
+    // The engine would take it for a text to read.
+    if (typeof read.value === 'string') throw specInvalid([{ at: 'spec', why: 'must be an object' }])
+    return read.value
+  } finally {
+    clearTimeout(timer)
+    await thread.terminate()
+  }
+}

@@ -1,0 +1,5 @@
+/** The thread that reads a large spec for `readAside`. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { readYaml } from '../spec/read-yaml.ts'
+
+parentPort!.postMessage(readYaml(workerData as string))
