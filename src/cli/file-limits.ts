@@ -7,7 +7,7 @@ export interface FileLimits {
   readonly buckets: readonly string[] | undefined
 }
 
-/** `usual`: the folders where no setting says. Where folders are limited, so are buckets. */
+/** `usual`: the folders if no setting lists any. If folders are limited and no bucket is listed, no bucket is allowed. */
 export function fileLimitsOf({ values }: Settled, usual?: readonly string[]): FileLimits {
   const { fileRoots, s3Buckets } = values
   const roots = listed(fileRoots)?.map(root => resolve(root)) ?? usual
@@ -16,7 +16,7 @@ export function fileLimitsOf({ values }: Settled, usual?: readonly string[]): Fi
 
 const listed = (words: readonly string[] | undefined) => words?.filter(word => word !== 'none')
 
-/** The same limits for a worker, as it is told them. */
+/** The limits as flags of `pawl worker`. */
 export function limitFlags({ roots, buckets }: FileLimits): string[] {
   const flags = (name: string, words: readonly string[] | undefined) =>
     words === undefined ? [] : (words.length === 0 ? ['none'] : words).flatMap(word => [name, word])

@@ -8,13 +8,13 @@ const secretSettings = (Object.keys(settings) as SettingName[]).filter(name => (
 /** The variables of the environment that hold a key or the address of a database. */
 export const secretVariables: readonly string[] = secretSettings.flatMap(name => (settings[name] as Setting).env ?? [])
 
-/** Removes them from what other programs see of this process. False: it cannot be done here. */
+/** Removes the secrets from the environment and arguments that other programs see. False: this system does not allow it. */
 export function hideOwnSecrets({ values }: Settled): boolean {
   const given = secretSettings.flatMap(name => (values[name] as string | undefined) ?? [])
   return eraseSecrets({ variables: secretVariables, values: given })
 }
 
-/** The environment of a process that is told its secrets in another way. */
+/** A copy of the environment for a child process that gets its secrets in another way. */
 export function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secretVariables.includes(name)))
 }

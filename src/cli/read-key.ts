@@ -13,7 +13,7 @@ export interface KeyFlags {
 const inputSeconds = 60
 const longestKey = 1000
 
-/** Undefined: no file was named. */
+/** The key in the file of `--key-file`; undefined if there is no such flag. */
 export async function readKey(flags: KeyFlags, input: Readable = process.stdin): Promise<string | undefined> {
   const { 'key-file': file, 'delete-key-file': isDeleted } = flags
   if (isDeleted && (file === undefined || file === '-')) throw refused('--delete-key-file wants --key-file FILE, too.')
@@ -28,7 +28,7 @@ export async function readKey(flags: KeyFlags, input: Readable = process.stdin):
   return key
 }
 
-/** The rest stays to be read: when the input ends may matter, too. */
+/** Leaves the rest of the input unread: with `--with-input` the worker watches for its end. */
 async function firstLine(input: Readable): Promise<string> {
   const late = AbortSignal.timeout(inputSeconds * 1000)
   const line = new Promise<string>((resolve, reject) => {

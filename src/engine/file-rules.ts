@@ -25,12 +25,12 @@ export function checkFiles(context: Context, { name, files }: StagePlan): void {
   for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
 }
 
-/** The same for a command task that was queued by itself, or added to a stage: its payload names the files. */
+/** Checks the files that the payload of a command task names, if it is queued by itself or added to a stage. */
 export function checkCommandFiles(context: Context, type: string, payload: unknown, at: string): void {
   if (type !== commandType || !isObject(payload)) return
   const { inputs, outputs } = payload
   const named = [...(Array.isArray(inputs) ? inputs : []).map(input => input?.uri), outputs]
-  // What is no URI of a file, the worker refuses with the rest of the payload's faults.
+  // The worker refuses a payload with values of another type.
   for (const uri of named) if (typeof uri === 'string') checkPlace(context, at, uri)
 }
 

@@ -115,7 +115,7 @@ function inputEnds(): AbortSignal {
   return over.signal
 }
 
-/** Commands run as the same user. Where they could read the key of this worker, it does not run any. */
+/** Commands run as the same user: refuses to run any that could read the key of this worker. */
 function keepFromCommands(settled: Settled): void {
   // Node opens a debugger when it gets this signal, and through it a command could read everything.
   process.on('SIGUSR1', () => {})
