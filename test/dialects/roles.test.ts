@@ -1,13 +1,14 @@
 /** Every route of every dialect, under keys of every role, for all queues and for others: none reaches further than it may. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { rescue } from '../../src/babysitter/rescue.ts'
 import { dialects } from '../../src/dialects/all.ts'
 import type { Dialect } from '../../src/dialects/dialect.ts'
 import { may, type Role, roles } from '../../src/kernel/role.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import { type FalconeriRig, falconeriRig } from '../harness/falconeri.ts'
 import { claimNeeds, recipes, theirQueues } from './every-route.ts'
-import type { Asked, Recipe, Send, World } from './route-recipe.ts'
+import { type Asked, type Recipe, type Send, type World, well } from './route-recipe.ts'
 
 interface Key {
   readonly roles: readonly Role[]
@@ -61,6 +62,43 @@ for (const name of dialectNames) {
     assert.deepEqual(faults, [])
   })
 }
+
+test('a worker that lost its job to another key is told so, and its report changes nothing', async t => {
+  const run = await walkable(t)
+  const [first, second] = [
+    await keyOf(run, { roles: ['worker'], queues: null }),
+    await keyOf(run, { roles: ['worker'], queues: null }),
+  ]
+  const { id } = await run.engine.enqueue('theirs', 1)
+  const claim = { worker: 'w', types: ['theirs'] }
+  await well(first.send, 'jsm', 'POST', '/jobs/claim', claim)
+  await run.advance(600)
+  await rescue({ beginsBlind: false }).run(run.engine.context)
+  await run.advance(600)
+  await well(second.send, 'jsm', 'POST', '/jobs/claim', claim)
+  await well(second.send, 'jsm', 'POST', `/jobs/${id}/start`, { worker: 'w' })
+  const late = await first.send('jsm', 'POST', `/jobs/${id}/succeed`, { worker: 'w' })
+  assert.deepEqual([late.status, JSON.parse(late.text).code], [409, 'LEASE_LOST'])
+  assert.equal((await run.engine.task(id)).state, 'running')
+  await well(second.send, 'jsm', 'POST', `/jobs/${id}/succeed`, { worker: 'w' })
+})
+
+test('a pod is not given the datum that a pod of its name holds under another key', async t => {
+  const run = await walkable(t)
+  const [first, second] = [
+    await keyOf(run, { roles: both, queues: null }),
+    await keyOf(run, { roles: both, queues: null }),
+  ]
+  const { job } = await well<{ job: { id: string } }>(first.send, 'falconeri', 'POST', '/jobs', { job: run.spec() })
+  const reserve = (key: Key) =>
+    well<{ datum: { id: string } } | null>(key.send, 'falconeri', 'POST', `/jobs/${job.id}/reserve_next_datum`, {
+      pod_name: 'pod',
+      node_name: 'n',
+    })
+  const { datum } = (await reserve(first))!
+  assert.equal(await reserve(second), null)
+  assert.equal((await reserve(first))?.datum.id, datum.id)
+})
 
 async function walkable(t: TestContext): Promise<FalconeriRig> {
   const before = { server: { keysOnly: true }, before: first }
