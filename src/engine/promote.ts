@@ -18,7 +18,8 @@ import { rollUp } from './roll-up.ts'
 import { splitting } from './split.ts'
 import { workOff } from './work-off.ts'
 
-const together = 32
+/** Each batch takes a few statements, whatever its size. */
+const together = 100
 /** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
 const placesAtOnce = 4
 /** Short: when a bucket is back, so is the job that waited for it. */

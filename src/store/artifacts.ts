@@ -84,7 +84,8 @@ export interface Upload {
 }
 
 /**
- * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind.
+ * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind. Each
+ * is found by its place: by its task, all files of the attempt would be read for each of them.
  * Returns those that it did not find waiting: all, if the task is not held under this epoch.
  */
 export async function noteUploads(
@@ -94,7 +95,8 @@ export async function noteUploads(
 ): Promise<{ missed: Upload[] }> {
   const [row] = await sql<{ uris: string[] | null }>`
     with mine as materialized (
-      select id, owner from pawl.task where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held}) for update
+      select id, owner, job_id from pawl.task
+       where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held}) for update
     ), moved as (
       update pawl.artifact a
          set state   = 'uploaded',
@@ -104,10 +106,15 @@ export async function noteUploads(
              sha256  = coalesce(f.sha256, case when a.staged_uri is not null then '' end),
              history = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, 'uploaded', 'artifact.uploaded',
                                         'worker:' || mine.owner, 'reported_upload', null)::pawl.step
-        from mine,
-             unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ size }) => size)}::bigint[],
+        from mine
+       cross join unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ size }) => size)}::bigint[],
                     ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
-       where a.task_id = mine.id and a.epoch = ${epoch}::int and a.uri = f.uri and a.state = 'registered'
+       cross join lateral (
+               select id, task_id, epoch, uri from pawl.artifact
+                where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
+                  and state = 'registered' offset 0) as placed
+       where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
+         and a.id = any(array[placed.id]) and a.state = 'registered'
       returning a.id, a.seq, a.uri
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
@@ -169,15 +176,15 @@ export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly
   if (all.length === 0) return
   const rows = await sql<{ id: string; won: boolean; isThere: boolean }>`
     with mine as materialized (
-      select a.id, coalesce(a.epoch = t.epoch and t.won and a.state = 'uploaded', false) as won
+      select a.id, coalesce(a.epoch = t.epoch and t.won and a.state = 'uploaded', false) as won,
+             a.staged_uri is null as is_there
         from unnest(${list(all.map(({ id }) => id))}::uuid[], ${list(all.map(({ epoch }) => epoch))}::int[],
                     ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
         join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
     ), counted as (
-      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = mine.id and mine.won
-      returning a.id, a.staged_uri is null as is_there
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = any(array[mine.id]) and mine.won
     )
-    select mine.id, mine.won, coalesce(counted.is_there, false) as is_there from mine left join counted using (id)`
+    select id, won, won and is_there as is_there from mine`
   const placed = rows.filter(({ isThere }) => isThere)
   await moveArtifacts(sql, idsOf(placed), { to: 'stored', actor: 'engine', cause: 'put_in_place' })
   const over = rows.filter(file => !file.won)
