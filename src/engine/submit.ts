@@ -10,7 +10,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { takeIds } from '../store/chosen-ids.ts'
-import { insertJob, insertStages, type NewStage, stagesPerStatement } from '../store/new-job.ts'
+import { insertJob, insertStages, keepSubmission, type NewStage, stagesPerStatement } from '../store/new-job.ts'
 import type { Sql } from '../store/sql.ts'
 import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../store/stage-tasks.ts'
 import { type Carried, carryOver } from './carry-over.ts'
@@ -95,8 +95,8 @@ export async function writeJob(
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
     return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
   }
-  const fill = async (sql: Sql, made: Awaited<ReturnType<typeof write>>) => {
-    await writeTasks(sql, { ...plan, id }, made, actor)
+  const fill = async (sql: Sql, made: Awaited<ReturnType<typeof write>>, beforeBatch?: () => Promise<void>) => {
+    await writeTasks(sql, { ...plan, id }, made, actor, beforeBatch)
     if (clonedFrom !== null) await carryOver(sql, clonedFrom, { ...plan, id }, made, actor)
   }
   const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
@@ -114,7 +114,11 @@ export async function writeJob(
     }
     return view
   }
-  await fill(sql, await sql.begin(write))
+  const goOn = async () => {
+    if (!(await keepSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
+  }
+  await fill(sql, await sql.begin(write), goOn)
+  await goOn()
   await driveJob(context, id, actor, book => show(book, plan))
   return readJob(context, id)
 }
@@ -142,10 +146,12 @@ export async function writeTasks(
   job: JobOfTasks,
   stages: readonly (NewStage & { tasks: readonly TaskToWrite[] })[],
   actor: string,
+  beforeBatch: () => Promise<void> = async () => {},
 ): Promise<void> {
   let batch: StageTasks[] = []
   let size = 0
   const write = async () => {
+    await beforeBatch()
     await insertStageTasks(sql, job, batch, actor).catch(idTaken)
     batch = []
     size = 0

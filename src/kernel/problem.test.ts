@@ -21,6 +21,7 @@ test('what repeating cannot mend is the caller’s fault; what it can, the store
     'STORE_READ_ONLY',
     'STORE_CROWDED',
     'STORE_REFUSED',
+    'SUBMIT_CUT_OFF',
     'STREAMS_FULL',
     'SERVER_CLOSING',
     'SERVER_BLOCKED',

@@ -255,6 +255,7 @@ const passing: readonly ProblemCode[] = [
   'SERVER_CLOSING',
   'SERVER_BLOCKED',
   'STREAMS_FULL',
+  'SUBMIT_CUT_OFF',
   'KUBERNETES_UNREACHABLE',
   'REQUEST_SLOW',
   'TASK_BUSY',

@@ -45,4 +45,9 @@ export const storeProblems = {
     means: 'Another live process has this data folder open.',
     hint: 'The details name it. Stop it, choose another folder, or use a PostgreSQL server for several processes.',
   },
+  SUBMIT_CUT_OFF: {
+    status: 503,
+    means: 'Nothing was written of this submission for ten minutes, so it was undone.',
+    hint: 'Submit the job again: nothing of it is left.',
+  },
 } as const

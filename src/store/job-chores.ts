@@ -63,7 +63,7 @@ export async function cutOffJobs(
     await sql<{ id: string }>`
       select id from pawl.job
        where not visible and ended_at is null
-         and (history[1]).ts < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+         and progress_at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
          and id <> all(${list(except)}::uuid[])
        limit ${limit}::int`,
   )

@@ -24,6 +24,18 @@ export async function insertJob(sql: Sql, { id, plan, clonedFrom }: NewJob, acto
     insert into pawl.change (entity, ids, seqs) select 'job', array[id], array[seq] from made`
 }
 
+/**
+ * A submission that is written in batches says with each that it goes on, or the babysitter would take it for one that was
+ * cut off. Returns whether it is still there: one that said nothing for too long is not.
+ */
+export async function keepSubmission(sql: Sql, jobId: string): Promise<boolean> {
+  const rows = await sql`
+    update pawl.job set progress_at = pawl.clock()
+     where id = ${jobId}::uuid and not visible and ended_at is null and ends_as is null
+    returning id`
+  return rows.length > 0
+}
+
 export interface NewStage {
   readonly id: string
   readonly ordinal: number
