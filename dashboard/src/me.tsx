@@ -53,7 +53,7 @@ function AskForKey({ wasRefused, onKey }: { wasRefused: boolean; onKey(key: stri
         <Title order={1} size="h3">
           Pawl
         </Title>
-        <Text size="sm">This server asks for a key. Who runs it makes one with “pawl keys create”.</Text>
+        <Text size="sm">This server asks for a key. Who runs it makes one with “pawl key create”.</Text>
         <PasswordInput
           label="Key"
           value={key}

@@ -261,7 +261,7 @@ export const jobPatchFields: Fields = { ...metadataFields, priority }
 
 const roleNames = Object.keys(roles)
 const rolesField = field(
-  { type: 'array', items: { enum: roleNames }, minItems: 1, maxItems: roleNames.length },
+  { type: 'array', items: { type: 'string', enum: roleNames }, minItems: 1, maxItems: roleNames.length },
   value =>
     Array.isArray(value) && value.length > 0 && value.every(role => roleNames.includes(role))
       ? undefined

@@ -56,7 +56,7 @@ const report: Codes = ['LEASE_LOST', 'TASK_BUSY', 'MOVE_REFUSED', 'PAYLOAD_TOO_L
 const move: Codes = ['MOVE_REFUSED']
 
 const found: Partial<Readonly<Record<Operation, Codes>>> = {
-  submit: ['PIPELINE_UNKNOWN', 'ID_TAKEN', 'JOB_NOT_FOUND', ...newStages, ...files],
+  submit: ['PIPELINE_UNKNOWN', 'SUBMIT_CUT_OFF', 'ID_TAKEN', 'JOB_NOT_FOUND', ...newStages, ...files],
   patchJob: metadata,
   deleteJob: move,
   startJob: move,
