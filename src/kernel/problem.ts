@@ -1,3 +1,4 @@
+import { shortEcho } from './echo.ts'
 import { fileProblems } from './file-problems.ts'
 import { kubernetesProblems } from './kubernetes-problems.ts'
 import { storeProblems } from './store-problems.ts'
@@ -227,9 +228,10 @@ export class Problem extends Error {
   readonly details: Readonly<Record<string, unknown>>
 
   constructor(code: ProblemCode, details: Record<string, unknown> = {}, cause?: unknown) {
-    super(`${problems[code].means}${said(details)} ${problems[code].hint}`, { cause })
+    const short = shortEcho(details) as Record<string, unknown>
+    super(`${problems[code].means}${said(short)} ${problems[code].hint}`, { cause })
     this.code = code
-    this.details = details
+    this.details = short
   }
 
   get status(): number {
