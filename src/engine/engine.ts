@@ -1,5 +1,3 @@
-import { pathToFileURL } from 'node:url'
-import { openFiles } from '../files/files.ts'
 import type { Call, LoseWorkerCall, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { DeadLetterQuery, RedriveRequest } from '../protocol/dead-letters.ts'
@@ -13,30 +11,23 @@ import type { FeedQuery, JobPatch, MetadataPatch, NewTaskItem, TaskOptions, Task
 import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
-import { dueByQueue } from '../store/claim.ts'
 import { clockMs } from '../store/clock.ts'
 import { countByState } from '../store/count-by-state.ts'
 import { feedLag } from '../store/feed.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
-import { usualBounds } from '../store/postgres.ts'
 import { queueDepths } from '../store/read.ts'
 import { reasonsOf } from '../store/reasons.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals, type TypesToName } from '../store/stats.ts'
-import { Activities } from './activities.ts'
-import { makeBell } from './bell.ts'
 import { checkOptions } from './check.ts'
-import { Turns } from './condition-budget.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import * as control from './control.ts'
 import { deleteTask } from './delete-task.ts'
 import { examine, type Thresholds } from './doctor.ts'
 import { type EnqueueCall, enqueueTasks } from './enqueue.ts'
 import { watchFeed } from './feed-watch.ts'
-import { makeFigures } from './figures.ts'
 import { type Following, follow } from './follow.ts'
-import { claimHints } from './hints.ts'
 import { inputsFound } from './inputs-found.ts'
 import * as jobControl from './job-control.ts'
 import { deleteJob, retryJob } from './job-ends.ts'
@@ -44,10 +35,10 @@ import * as jobRead from './job-read.ts'
 import * as keys from './keys.ts'
 import { readLogs } from './logs.ts'
 import { loseWorker } from './lose-worker.ts'
+import { makeContext } from './make-context.ts'
 import * as oneTask from './one-task.ts'
-import { asSql, openStore, optionFields, type PawlOptions } from './open-store.ts'
+import { openStore, optionFields, type PawlOptions } from './open-store.ts'
 import { patchJob, patchStage, patchTask } from './patch.ts'
-import { readPipelines } from './pipelines.ts'
 import * as read from './read.ts'
 import { findArtifacts, findStageFiles, readLineage } from './read-artifacts.ts'
 import { readRedrive, redrive } from './redrive.ts'
@@ -60,65 +51,32 @@ import { sync } from './sync.ts'
 import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
 import { findTroubles, readTimeline } from './timeline.ts'
-import { wakeBoard } from './wake.ts'
-import { keyWatch } from './watch-keys.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
 /** A caller's own code runs in between. */
 const callersBounds = { idleSeconds: 60 }
 
-const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
-
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 
 /** Opens the engine: on a PostgreSQL server if one is named, else on the embedded store. */
 export async function pawl(options: PawlOptions = {}) {
   checkOptions(options, optionFields, 'options')
-  const pipelines = readPipelines(options.pipelines)
-  const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
   const store = await openStore(options)
   const ending = new AbortController()
-  const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), ending.signal)
-  const context: Context = {
-    sql: store.sql,
-    aside: store.aside ?? store.sql,
-    wake,
-    watchKey: keyWatch(store.sql, wake, ending.signal),
-    hints: claimHints(),
-    log: options.log ?? (() => {}),
-    figures: makeFigures(store.connections, store.statements),
-    activities: new Activities(),
-    ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
-    maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
-    lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
-    files: openFiles({
-      ...options.files,
-      ...(options.fileRoots !== undefined && { roots: options.fileRoots }),
-      ...(s3Buckets !== undefined && { buckets: s3Buckets }),
-    }),
-    fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
-    s3Buckets,
-    podRules: options.podRules,
-    pipelines,
-    fileBell: makeBell(),
-    conditionTurns: new Turns(ending.signal),
-    oneConnection: store.messenger === undefined,
-    knownLanes: new Set(),
-    tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
-    within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
-  }
   try {
+    const context = makeContext(options, store, ending.signal)
     if (options.migrate !== false) await migrate(store.sql)
+    return engineOf(context, async () => {
+      ending.abort()
+      await context.files.close()
+      await store.close()
+    })
   } catch (error) {
+    ending.abort()
     await store.close()
     throw error
   }
-  return engineOf(context, async () => {
-    ending.abort()
-    await context.files.close()
-    await store.close()
-  })
 }
 
 function engineOf(context: Context, close: () => Promise<void>) {

@@ -73,8 +73,8 @@ const found: Partial<Readonly<Record<Operation, Codes>>> = {
   cancelStage: move,
   retryStage: nextRound,
   sealStage: move,
-  addTasks: ['SEALED', 'MOVE_REFUSED', ...newPayloads],
-  enqueueMany: ['ID_TAKEN', ...newPayloads],
+  addTasks: ['SEALED', 'MOVE_REFUSED', ...newPayloads, ...files],
+  enqueueMany: ['ID_TAKEN', ...newPayloads, ...files],
   lineage: ['URI_INVALID'],
   patchTask: metadata,
   cancel: ['MOVE_REFUSED', 'LEASE_LOST'],
@@ -102,7 +102,7 @@ const found: Partial<Readonly<Record<Operation, Codes>>> = {
   ],
   loseWorker: ['WORKER_AMBIGUOUS'],
   taskType: ['TASK_TYPE_UNKNOWN'],
-  events: ['CURSOR_GONE'],
+  events: ['CURSOR_GONE', 'STREAMS_FULL', 'STREAMS_OF_KEY'],
 }
 
 /** A change to a stage or a task locks its job, which may have been deleted in the meantime. */

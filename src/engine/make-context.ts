@@ -1,0 +1,51 @@
+/** What the use cases share, made from the options of an engine and its open store. */
+
+import { pathToFileURL } from 'node:url'
+import { openFiles } from '../files/files.ts'
+import { dueByQueue } from '../store/claim.ts'
+import { usualBounds } from '../store/postgres.ts'
+import { Activities } from './activities.ts'
+import { makeBell } from './bell.ts'
+import { Turns } from './condition-budget.ts'
+import type { Context } from './context.ts'
+import { makeFigures } from './figures.ts'
+import { claimHints } from './hints.ts'
+import { asSql, type PawlOptions, type Store } from './open-store.ts'
+import { readPipelines } from './pipelines.ts'
+import { wakeBoard } from './wake.ts'
+import { keyWatch } from './watch-keys.ts'
+
+const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
+
+export function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): Context {
+  const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
+  const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), signal)
+  return {
+    sql: store.sql,
+    aside: store.aside ?? store.sql,
+    wake,
+    watchKey: keyWatch(store.sql, wake, signal),
+    hints: claimHints(),
+    log: options.log ?? (() => {}),
+    figures: makeFigures(store.connections, store.statements),
+    activities: new Activities(),
+    ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
+    maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
+    lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
+    files: openFiles({
+      ...options.files,
+      ...(options.fileRoots !== undefined && { roots: options.fileRoots }),
+      ...(s3Buckets !== undefined && { buckets: s3Buckets }),
+    }),
+    fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    s3Buckets,
+    podRules: options.podRules,
+    pipelines: readPipelines(options.pipelines),
+    fileBell: makeBell(),
+    conditionTurns: new Turns(signal),
+    oneConnection: store.messenger === undefined,
+    knownLanes: new Set(),
+    tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
+    within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
+  }
+}
