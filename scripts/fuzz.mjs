@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 const args = process.argv.slice(2)
-const valueOf = (name, otherwise) => {
+const numberAfter = (name, otherwise) => {
   const at = args.indexOf(name)
   const value = at === -1 ? otherwise : Number(args[at + 1])
   if (Number.isSafeInteger(value) && value > 0) return value
   console.error(`${name} needs a whole number above 0.`)
   process.exit(2)
 }
-const requests = valueOf('--requests', 60_000)
-const seed = valueOf('--seed', (Date.now() % 2 ** 31) + 1)
+const requests = numberAfter('--requests', 60_000)
+const seed = numberAfter('--seed', (Date.now() % 2 ** 31) + 1)
 
 const { status } = spawnSync(
   process.execPath,
