@@ -14,6 +14,8 @@ import { mostSteps } from '../spec/conditions.ts'
 export const stepsPerJob = 30_000_000
 /** What conditions may take in a transaction that is not a turn: some 10 milliseconds. */
 const stepsAtOnce = 100_000
+/** The same while no more jobs can wait for a turn: enough for most conditions. */
+const stepsWhileFull = 5000
 /** What turns may take: a fifth of the time of one processor, roughly. */
 export const stepsPerSecond = 2_000_000
 /** Most jobs that wait for a turn in this process. More are left to the babysitter. */
@@ -37,6 +39,10 @@ export class Allowance {
   /** In a turn the first condition has as many steps as any condition may take, so each turn gets on with its job. */
   static turn(): Allowance {
     return new Allowance(mostSteps, true)
+  }
+
+  static whileFull(): Allowance {
+    return new Allowance(stepsWhileFull, false)
   }
 
   /** No condition is evaluated. */
@@ -75,13 +81,18 @@ export class Turns {
     this.#signal = signal
   }
 
+  /** Further jobs are left to the babysitter, which tries each of them again and again: that must cost little. */
+  get isFull(): boolean {
+    return this.#waiting.size >= mostWaiting
+  }
+
   isWaiting(jobId: string): boolean {
     return this.#waiting.has(jobId)
   }
 
   /** `take` is called when the job's turn comes. It must not throw. */
   wait(jobId: string, take: () => Promise<Turn>): void {
-    if (this.#waiting.has(jobId) || this.#waiting.size >= mostWaiting) return
+    if (this.#waiting.has(jobId) || this.isFull) return
     this.#waiting.set(jobId, take)
     if (!this.#isRunning) void this.#run()
   }

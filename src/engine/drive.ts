@@ -42,7 +42,8 @@ export async function driveJob<T = void>(
 
 /** A job that waits for a turn to evaluate its conditions has found out that they are costly. */
 function allowanceOf({ conditionTurns }: Context, jobId: string): Allowance {
-  return conditionTurns.isWaiting(jobId) ? Allowance.none() : Allowance.usual()
+  if (conditionTurns.isWaiting(jobId)) return Allowance.none()
+  return conditionTurns.isFull ? Allowance.whileFull() : Allowance.usual()
 }
 
 /** Tells those who wait for what a transaction has done or left to do. */

@@ -26,6 +26,16 @@ export interface Route {
 /** Whether a request has one. */
 export const hasBody = ({ takes }: Route) => takes.some(given => ['body', 'options', 'epoch', 'said'].includes(given))
 
+/** Operations whose bodies hold many things. All others are about one task, stage, job, type or key. */
+export const bulkOperations: ReadonlySet<string> = new Set([
+  'submit',
+  'addStages',
+  'addTasks',
+  'enqueueMany',
+  'sync',
+  'reportArtifacts',
+])
+
 /** What needs no route: it is made of others on the client's side. */
 type Local = 'enqueue' | 'register'
 

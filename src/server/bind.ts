@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Call, DialectSettings } from '../dialects/dialect.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { traceparent } from '../kernel/fields.ts'
-import { type Operation, type Route, routes } from '../protocol/routes.ts'
+import { bulkOperations, type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
 import { type Asker, admit, type Door, demand } from './admit.ts'
 import { type Calls, demandKeyStill } from './calls.ts'
@@ -27,16 +27,23 @@ export interface Served {
   /** What many workers report at once, it writes together. */
   readonly sync: ReturnType<Pawl['merging']>
   readonly heartbeatSeconds: number
+  readonly maxBodyBytes: number
   readonly dialectSettings: DialectSettings
 }
 
+/** A body about one thing has at most a payload, an output and metadata, and JSON may write a character as six. */
+const payloadsPerBody = 8
+
 export function bind(app: FastifyInstance, served: Served, operation: Operation): void {
-  const { engine, door, calls, sync } = served
+  const { engine, door, calls, sync, maxBodyBytes } = served
   const route: Route = routes[operation]
   const call = (operation === 'sync' ? sync : engine[operation]) as (...args: unknown[]) => Promise<unknown>
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    ...(!bulkOperations.has(operation) && {
+      bodyLimit: Math.min(maxBodyBytes, payloadsPerBody * engine.context.maxPayloadBytes),
+    }),
     // Before the body is read: a stranger's is not worth it.
     async onRequest(request) {
       request.asker = await admit(door, request)

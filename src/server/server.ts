@@ -34,7 +34,7 @@ export interface Server {
 /** Serves until it is closed. Closing it leaves the engine open. */
 export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
   const settings = serverSettings(options)
-  const { host, port, keysOnly, heartbeatSeconds, log, rootDialect } = settings
+  const { host, port, keysOnly, heartbeatSeconds, maxBodyBytes, log, rootDialect } = settings
   if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
   const calls = openCalls(engine.context.activities, engine.context.watchKey)
   const app = makeApp(settings, calls)
@@ -46,7 +46,16 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
   const { blockedSeconds } = settings
   const watchdog = blockedSeconds === 0 ? noWatchdog : startWatchdog(engine.context, blockedSeconds)
   const streams = limitStreams(settings)
-  const served = { engine, door, calls, streams, sync: engine.merging(), heartbeatSeconds, dialectSettings }
+  const served = {
+    engine,
+    door,
+    calls,
+    streams,
+    sync: engine.merging(),
+    heartbeatSeconds,
+    maxBodyBytes,
+    dialectSettings,
+  }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root, watchdog), { prefix: root })
   for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)

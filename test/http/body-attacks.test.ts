@@ -116,3 +116,13 @@ test('the limits hold for the routes of dialects', limits, async t => {
   assert.equal(await post(yaml, 'x'.repeat(2000)), 413)
   assert.equal(await post({ 'content-type': 'multipart/form-data; boundary=x' }, '--x--'), 415)
 })
+
+test('a request about one thing has a smaller limit than one about many', limits, async t => {
+  const run = await served(t)
+  const { id } = await run.engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
+  const reason = 'x'.repeat(9 * 2 ** 20)
+  const answer = await run.request(`/v1/jobs/${id}/pause`, { method: 'POST', json: { reason } })
+  assert.deepEqual([answer.status, ((await answer.json()) as { code: string }).code], [413, 'BODY_TOO_LARGE'])
+  const many = Array.from({ length: 10 }, () => ({ type: 'a', payload: 'x'.repeat(1_000_000) }))
+  assert.equal((await run.request('/v1/tasks', { method: 'POST', json: many })).status, 201)
+})
