@@ -16,7 +16,7 @@ const longestKey = 1000
 /** The key in the file of `--key-file`; undefined if there is no such flag. */
 export async function readKey(flags: KeyFlags, input: Readable = process.stdin): Promise<string | undefined> {
   const { 'key-file': file, 'delete-key-file': isDeleted } = flags
-  if (isDeleted && (file === undefined || file === '-')) throw refused('--delete-key-file wants --key-file FILE, too.')
+  if (isDeleted && (file === undefined || file === '-')) throw refused('--delete-key-file needs --key-file FILE.')
   if (file === undefined) return undefined
   const fail = (why: string, cause?: unknown): never => {
     throw new Problem('FILE_INVALID', { file: file === '-' ? 'standard input' : file, why }, cause)

@@ -60,7 +60,7 @@ export const serverBoundSettings = {
     value: 'N',
     env: 'PAWL_MAX_STREAMS_PER_KEY',
     default: defaultStreams.maxStreamsPerKey,
-    says: 'how many of them clients with one key may have open',
+    says: 'how many streams of events clients with one key may have open',
   },
   blockedSeconds: {
     check: blockBound,

@@ -6,7 +6,7 @@ export class Activities {
   readonly #underWay = new Map<symbol, string>()
   #ended: string[] = []
 
-  /** Notes that something begins; the answer notes its end. */
+  /** Notes that something begins. Call what it returns when it ends. */
   begin(name: string): () => void {
     const key = Symbol(name)
     this.#underWay.set(key, name)

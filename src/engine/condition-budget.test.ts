@@ -63,7 +63,7 @@ test(
     await workOff(f, 'a')
     await eventually('it fails', async () => (await f.engine.job(id)).state === 'failed')
     assert.deepEqual((await stageOf(f, id, 'b')).error, {
-      message: 'all conditions of a job may take 30,000,000 steps, and these are used up',
+      message: 'the conditions of this job have used up their budget of 30,000,000 steps',
     })
     await f.engine.retryJob(id)
     await eventually('with a new budget it opens', async () => (await stageOf(f, id, 'b')).state === 'pending')
@@ -105,3 +105,20 @@ test('a condition that looks at more than 16 MiB of outputs fails its stage', bo
     ['failed', 'failed', { message: 'it looks at outputs of more than 16 MiB' }],
   )
 })
+
+test(
+  'a job with very many costly conditions waits for its turns without being driven all the time',
+  bounded,
+  async t => {
+    const f = await fresh(t)
+    const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
+    const { counts } = f.engine.context.figures.statements
+    const statements = () => counts.reduce((sum, n) => sum + n, 0)
+    const before = { statements: statements(), opened: await opened(f, id) }
+    await eventually('two more conditions are evaluated', async () => (await opened(f, id)) >= before.opened + 2)
+    const turns = (await opened(f, id)) - before.opened
+    const spent = statements() - before.statements
+    assert.ok(spent < 300 + 60 * turns, `${spent} statements for ${turns} conditions`)
+    await f.engine.cancelJob(id)
+  },
+)

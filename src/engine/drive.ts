@@ -72,6 +72,8 @@ export async function finishErrands(context: Context, jobId: string): Promise<vo
   if (await hasErrand(context.sql, jobId)) await goOn(context, jobId, batchesAwaited)
 }
 
+const goingOn = new Set<string>()
+
 /** One more batch and one more, until the job has no errand left. */
 async function goOn(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
@@ -81,8 +83,12 @@ async function goOn(context: Context, jobId: string, batches: number): Promise<v
     tellOf(context, jobId, driven)
     if (!driven.isUnfinished) return
   }
-  // Nobody waits for these; what fails is taken up by the babysitter.
-  void goOn(context, jobId, Number.POSITIVE_INFINITY).catch(error => tellFailure(context, jobId, error))
+  // Nobody waits for these; what fails is taken up by the babysitter. One loop is enough for a job.
+  if (goingOn.has(jobId)) return
+  goingOn.add(jobId)
+  void goOn(context, jobId, Number.POSITIVE_INFINITY)
+    .catch(error => tellFailure(context, jobId, error))
+    .finally(() => goingOn.delete(jobId))
 }
 
 function tellFailure(context: Context, jobId: string, error: unknown): Promise<void> {
@@ -125,7 +131,7 @@ export async function driveOnce<T>(
  * that have more to do than the rest of them together may, are gone on with one by one.
  */
 export async function driveJobs(context: Context, asks: readonly Ask[]): Promise<void> {
-  const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(tx, some), briefly)]
+  const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(context, tx, some), briefly)]
   const alone = ({ jobId }: Ask, error: unknown) => {
     if (storeFault(error) !== 'locked') throw error
     return { queues: [], unfinished: [jobId], lists: false }
@@ -143,11 +149,14 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
   }
 }
 
-async function driveFree(tx: Sql, asks: readonly Ask[]) {
+async function driveFree({ conditionTurns }: Context, tx: Sql, asks: readonly Ask[]) {
   const books = await JobBook.openFree(tx, asks, 'engine')
   let room = errandSize
-  const allowance = Allowance.usual()
-  for (const book of books) room = await new JobRun(tx, book, 'engine', room, allowance).toTheEnd()
+  const shared = conditionTurns.isFull ? Allowance.whileFull() : Allowance.usual()
+  for (const book of books) {
+    const allowance = conditionTurns.isWaiting(book.job.id) ? Allowance.none() : shared
+    room = await new JobRun(tx, book, 'engine', room, allowance).toTheEnd()
+  }
   const queues = await JobBook.close(tx, books)
   const unfinished = new Set(asks.map(({ jobId }) => jobId))
   for (const book of books) {

@@ -26,6 +26,9 @@ export interface Ask {
   readonly stageIds: readonly string[]
 }
 
+/** To ask before each act whether these stages are enough would take longer than to read all. */
+const mostInPart = 100
+
 export class JobBook {
   readonly job: Mutable<JobRow>
   readonly stages: Mutable<StageRow>[] = []
@@ -93,7 +96,8 @@ export class JobBook {
   /** Reads what is missing of a job that was read in part, if what comes next depends on it. */
   async readRest(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
     if (this.#outline === undefined) return
-    if (what === 'all' || !isEnough(this.job, this.stages, this.#outline)) await this.#readWhole(tx)
+    const isLarge = this.stages.length > mostInPart
+    if (what === 'all' || isLarge || !isEnough(this.job, this.stages, this.#outline)) await this.#readWhole(tx)
   }
 
   async #readWhole(tx: Sql): Promise<void> {
@@ -143,7 +147,7 @@ export class JobBook {
     this.setJob({ progressAt: this.job.now, begun: this.job.begun || tally.begun > 0 })
   }
 
-  /** So many blocked tasks of it were passed over. */
+  /** Adds the number of blocked tasks that were passed over. */
   addSkipped(stage: StageRow, tasks: number): void {
     this.#add(stage, { total: 0, good: tasks, bad: 0, partial: 0, skipped: tasks, begun: 0, blocked: -tasks })
   }

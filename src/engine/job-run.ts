@@ -20,7 +20,7 @@ import { planUndoing } from './undo.ts'
 
 /** A condition takes as much of a transaction as this number of tasks. */
 const roomPerLook = 4
-/** Tasks of a stage that are called off or passed over take at least as much of a transaction as this number of tasks. */
+/** The least that calling off or passing over the tasks of one stage costs, in tasks. */
 const roomPerBatch = 4
 
 /** The first of these stages, as many as have fewer tasks together than there is room for. */
@@ -54,7 +54,7 @@ export class JobRun {
   async toTheEnd(): Promise<number> {
     const book = this.#book
     for (const stage of book.stages) {
-      // An errand is taken up where it was left: the kernel asks for it again. A revival it does not know of.
+      // An errand is taken up where it was left: the kernel asks for it again. It does not know of revivals, so they are done here.
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
@@ -101,6 +101,8 @@ export class JobRun {
   }
 
   async #look(stage: StageRow): Promise<void> {
+    // It would be left to a turn, so it takes no room from what can be done now.
+    if (this.#allowance.room === 0) return this.#book.postpone(stage)
     if (this.#room < roomPerLook) return this.#book.putOff(stage)
     this.#room -= roomPerLook
     await lookAt(this.#tx, this.#book, stage, this.#allowance)
@@ -188,7 +190,7 @@ export class JobRun {
     return { last: passed.get(stages[0]!.id)?.last ?? null, seen }
   }
 
-  /** Of a stage that has few tasks none need be read: they are released with what is written at the end. */
+  /** The tasks of a stage that has few are released by the final write, without being read. */
   async #release(stage: StageRow, limit: number): Promise<Batch> {
     const { id: stageId, errandAt: after, total, unfanned } = stage
     const tasks = total - unfanned

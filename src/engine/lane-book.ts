@@ -61,8 +61,8 @@ export class LaneBook {
   }
 
   /**
-   * A lane is open while its stage is, and its job is neither paused nor stopping; what undoes runs while it does. From
-   * when an end is decided nothing more is given out.
+   * A lane is open while its stage is, and its job is neither paused nor stopping. The lanes of undo stages are open while
+   * the job compensates. Once an end is decided, no more tasks are handed out.
    */
   #shouldOpen({ state, kind, endsAs }: StageRow): boolean {
     const job = this.#job

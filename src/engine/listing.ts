@@ -43,7 +43,7 @@ import { workOff } from './work-off.ts'
 const datumsPerBatch = 1000
 /** A place that cannot be reached is asked so often before the stage fails. */
 const mostTries = 6
-/** So many processes may die over the inputs of a stage. The next one would, too. */
+/** After this many processes have died while they listed the inputs of a stage, it fails. */
 const mostDeaths = 3
 const stillListingSeconds = 15
 

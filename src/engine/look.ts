@@ -35,20 +35,23 @@ export async function lookAt(tx: Sql, book: JobBook, stage: StageRow, allowance:
   const { conditionSteps } = book.job
   const most = Math.min(mostSteps, Math.max(0, stepsPerJob - conditionSteps))
   const meter = new Meter(Math.min(room, most))
+  let isPostponed = false
   try {
     book.setStage(stage, opened(stage, scope, meter))
   } catch (error) {
     const isOut = (error as Error).cause instanceof OutOfSteps
-    if (isOut && room < most) return book.postpone(stage)
+    isPostponed = isOut && room < most
+    if (isPostponed) return book.postpone(stage)
     fail(book, stage, isOut && most < mostSteps ? outOfBudget : (error as Error).message)
   } finally {
     const steps = meter.total - Math.max(0, meter.left)
     allowance.spend(steps)
-    if (steps > uncountedSteps) book.setJob({ conditionSteps: conditionSteps + Math.round(steps) })
+    // An attempt that is made again in a turn is counted then.
+    if (steps > uncountedSteps && !isPostponed) book.setJob({ conditionSteps: conditionSteps + Math.round(steps) })
   }
 }
 
-const outOfBudget = `all conditions of a job may take ${stepsPerJob.toLocaleString('en')} steps, and these are used up`
+const outOfBudget = `the conditions of this job have used up their budget of ${stepsPerJob.toLocaleString('en')} steps`
 
 function fail(book: JobBook, stage: StageRow, message: string): void {
   book.setStage(stage, { opening: 'error', error: { message } })
@@ -85,7 +88,19 @@ async function visible(tx: Sql, book: JobBook, { plan }: StageRow): Promise<{ sc
       return [stage.name, seenStage(stage, output)]
     }),
   )
-  return { scope: { input: await inputOf(tx, book.job.id), stages }, bytes }
+  const { input, bytes: inputBytes } = await inputFor(tx, book, texts)
+  return { scope: { input, stages }, bytes: bytes + inputBytes }
+}
+
+const inputs = new WeakMap<JobBook, unknown>()
+
+/** The job's input, which may be large: it is read once in a transaction, and only if an expression names it. */
+async function inputFor(tx: Sql, book: JobBook, texts: readonly string[]): Promise<{ input: unknown; bytes: number }> {
+  if (!texts.some(text => /\binput\b/.test(text))) return { input: null, bytes: 0 }
+  if (inputs.has(book)) return { input: inputs.get(book), bytes: 0 }
+  const read = await inputOf(tx, book.job.id)
+  inputs.set(book, read.input)
+  return read
 }
 
 function outputOf({ id, plan }: StageRow, outputs: Readonly<Record<string, unknown[]>>): unknown {

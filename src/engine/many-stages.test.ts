@@ -109,3 +109,18 @@ test('a job whose stages need each other more than 200,000 times in all is refus
     error instanceof Problem && /at most 200000 needs in all/.test(JSON.stringify(error.details))
   await assert.rejects(engine.submit({ name: 'dense', stages }), why)
 })
+
+test('whoever ends a stage that many others need opens all of them in work that grows with their number', async t => {
+  const run = await fresh(t)
+  const others = Array.from({ length: 5000 }, (_, index) => ({ name: `s${index}`, task: 't', needs: ['first'] }))
+  const { id } = await run.engine.submit({ name: 'fan-out', stages: [{ name: 'first', task: 'first' }, ...others] })
+  const { claimed } = await run.sync({ queues: ['first'], claim: 1 })
+  const before = process.cpuUsage()
+  await run.sync({ settled: claimed.map(task => ({ id: task.id, epoch: task.epoch, outcome: 'succeeded' as const })) })
+  const { user, system } = process.cpuUsage(before)
+  const seconds = (user + system) / 1e6
+  t.diagnostic(`${seconds.toFixed(1)} s of processor time`)
+  assert.ok(seconds < 8, `${seconds} s of processor time`)
+  const { stages } = await run.engine.job(id)
+  assert.equal(stages.filter(({ state }) => state === 'pending').length, 5000)
+})

@@ -1,6 +1,7 @@
 /**
- * A statement takes a task once, so a sync that names one a thousand times would take a thousand statements. What it says
- * of one lease is one report, and of one task it names few leases: a worker that lost it and claimed it again names two.
+ * A statement takes a task once, so a sync that names one a thousand times would take a thousand statements. So
+ * reports about the same lease are merged, and a sync names few leases of one task: a worker that lost a task and claimed
+ * it again names two.
  */
 import { Problem } from '../kernel/problem.ts'
 import { type HeldTask, leaseOf } from '../protocol/sync.ts'
@@ -22,7 +23,7 @@ export function oncePer<Item>(
   return [...kept.values()]
 }
 
-/** Refuses a task's lease beyond those that one sync may name. Keeps count: one of it for each kind of report. */
+/** Refuses a task's lease beyond those that one sync may name. Make one for each kind of report. */
 export function countingLeases(): (item: HeldTask) => void {
   const leases = new Map<string, Set<string>>()
   return item => {

@@ -19,7 +19,7 @@ export interface Outline extends NeedsOfJob {
 
 /** A shorter job is as quickly read whole. */
 const longFrom = 8
-/** A stage that needs no more than this has all of them read. */
+/** Up to this many needs of a stage, all are read. */
 const fewNeeds = 20
 /** Stages of all jobs together. */
 const mostKept = 100_000

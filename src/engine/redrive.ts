@@ -30,6 +30,7 @@ import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
 import { logCorrelated } from './correlated.ts'
 import { finishErrands } from './drive.ts'
+import { checkCommandFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { keepFuller, once } from './once.ts'
 import { again, isWorthRepeating } from './split.ts'
@@ -59,7 +60,7 @@ export async function redrive(
   const sql = context.within(call.tx)
   const take = async (inner: Sql): Promise<Taken> => {
     const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
-    if (payload !== null) await checkAgainstTypes(inner, chosen, request.payload)
+    if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
     await insertRedrive(inner, { id, actor: call.actor ?? 'operator', reason, rate, payload, ids: chosen })
@@ -74,10 +75,11 @@ export async function redrive(
   return sql.isTransaction ? sql.begin(ask) : ask(sql)
 }
 
-/** Another payload must fit what the workers of these letters have said that they take. */
-async function checkAgainstTypes(sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
+/** Another payload must fit what the workers of these letters have said that they take, and name only files that it may. */
+async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
   const meter = payloadMeter()
   for (const { type, payloadSchema } of await typesOf(sql, ids)) {
+    checkCommandFiles(context, type, payload, 'payload')
     const issues = payloadSchema === null ? [] : faultsIn(payloadSchema, payload, meter)
     if (issues.length > 0) throw new Problem('PAYLOAD_REFUSED', { at: 'payload', type, issues })
   }

@@ -98,7 +98,7 @@ export interface NeedsOfJob {
 }
 
 /**
- * Whether the next act of a job, as these of its stages say it, is what all of them would say. The job was at rest, and since then only the
+ * Whether these stages are enough to tell the next act of their job. The job was at rest, and since then only the
  * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
  * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
  */

@@ -1,5 +1,5 @@
 /**
- * Finds the acts of a job one after another, while whoever asks does them. After an act only the stages that it may
+ * Finds the acts of a job one by one. The caller does each before it asks for the next. After an act only the stages that it may
  * have given something to do are looked at again, so a job of 10,000 stages takes about as many looks and not the
  * square of that.
  */
@@ -89,7 +89,7 @@ export class Agenda {
     }
   }
 
-  /** Of the stages that need it, those are looked at that wait for no other; `any` may be met by one alone. */
+  /** Looks again at the stages that need it and have no other open need. One with join `any` is always looked at again. */
   #hasNowEnded(place: number): void {
     this.#hasEnded[place] = true
     for (const user of this.#users[place]!) {

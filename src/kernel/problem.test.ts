@@ -23,6 +23,7 @@ test('what repeating cannot mend is the caller’s fault; what it can, the store
     'STORE_REFUSED',
     'SUBMIT_CUT_OFF',
     'STREAMS_FULL',
+    'SPECS_WAIT',
     'SERVER_CLOSING',
     'SERVER_BLOCKED',
     'SERVER_UNREACHABLE',

@@ -256,6 +256,7 @@ const passing: readonly ProblemCode[] = [
   'SERVER_UNREACHABLE',
   'SERVER_CLOSING',
   'SERVER_BLOCKED',
+  'SPECS_WAIT',
   'STREAMS_FULL',
   'SUBMIT_CUT_OFF',
   'KUBERNETES_UNREACHABLE',

@@ -56,7 +56,7 @@ const report: Codes = ['LEASE_LOST', 'TASK_BUSY', 'MOVE_REFUSED', 'PAYLOAD_TOO_L
 const move: Codes = ['MOVE_REFUSED']
 
 const found: Partial<Readonly<Record<Operation, Codes>>> = {
-  submit: ['PIPELINE_UNKNOWN', 'SUBMIT_CUT_OFF', 'ID_TAKEN', 'JOB_NOT_FOUND', ...newStages, ...files],
+  submit: ['PIPELINE_UNKNOWN', 'SUBMIT_CUT_OFF', 'SPECS_WAIT', 'ID_TAKEN', 'JOB_NOT_FOUND', ...newStages, ...files],
   patchJob: metadata,
   deleteJob: move,
   startJob: move,
@@ -82,7 +82,7 @@ const found: Partial<Readonly<Record<Operation, Codes>>> = {
   retry: nextRound,
   deadLetter: ['MOVE_REFUSED', 'LEASE_LOST'],
   deleteTask: ['MOVE_REFUSED', 'TASK_OF_JOB'],
-  redrive: ['TASK_NOT_FOUND', 'PAYLOAD_REFUSED', 'PAYLOAD_TOO_LARGE'],
+  redrive: ['TASK_NOT_FOUND', 'PAYLOAD_REFUSED', 'PAYLOAD_TOO_LARGE', ...files],
   start: report,
   heartbeat: report,
   succeed: [...report, 'FILES_UNFINISHED', 'SPAWN_REFUSED', 'ARTIFACT_CONFLICT', 'ARTIFACT_CONTESTED'],

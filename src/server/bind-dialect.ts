@@ -7,7 +7,7 @@ import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
 import { type Asker, admit, demand, refusePages } from './admit.ts'
 import { engineFor } from './askers-engine.ts'
-import { callOf, type Served } from './bind.ts'
+import { admitAgain, callOf, type Served } from './bind.ts'
 import { demandKeyStill } from './calls.ts'
 import { missing } from './not-found.ts'
 import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
@@ -71,6 +71,7 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
       demand(request.asker, route.needs)
       if (route.also !== undefined) demand(request.asker, route.also)
     },
+    preHandler: admitAgain(door, dialect),
     handler: (request, reply) =>
       calls.answer(reply, request.asker?.holder ?? '', async signal => {
         const { params, query, body } = request as Came
@@ -79,10 +80,16 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
         const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
         const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said })
         demandKeyStill(signal)
-        if (answer.stream !== undefined) reply.raw.once('close', streams.open(asker))
+        if (answer.stream !== undefined) closeWith(reply, streams.open(asker))
         return send(reply, answer)
       }),
   })
+}
+
+/** Calls `close` when the client has gone, also if it went before. */
+function closeWith({ raw }: FastifyReply, close: () => void): void {
+  if (raw.destroyed) close()
+  else raw.once('close', close)
 }
 
 /** Asks for what needs no key. */

@@ -5,7 +5,7 @@ import type { Pawl } from '../engine/engine.ts'
 import { traceparent } from '../kernel/fields.ts'
 import { bulkOperations, type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks.ts'
-import { type Asker, admit, type Door, demand } from './admit.ts'
+import { type Asker, admit, type Door, demand, type KeyShown } from './admit.ts'
 import { type Calls, demandKeyStill } from './calls.ts'
 import { streamEvents } from './event-stream.ts'
 import { demandQueuesOf } from './queues-of.ts'
@@ -49,6 +49,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
       request.asker = await admit(door, request)
       demand(request.asker, route.needs)
     },
+    preHandler: admitAgain(door),
     handler: (request, reply) =>
       calls.answer(reply, request.asker!.holder, async signal => {
         const asker = request.asker!
@@ -69,6 +70,17 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)
       }),
   })
+}
+
+/** A body that takes longer than this to arrive may come after its key was revoked. */
+const slowBodyMs = 1000
+
+/** Looks at the key again if the request took long to arrive: nobody is to keep one open for later. */
+export function admitAgain(door: Door, dialect?: KeyShown) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const isKeyed = request.asker !== null && request.asker.holder !== ''
+    if (isKeyed && reply.elapsedTime > slowBodyMs) await admit(door, request, dialect)
+  }
 }
 
 /** Who asks, and the key under which the request may be repeated: both from headers, so that no body can forge them. */

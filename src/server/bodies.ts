@@ -19,9 +19,7 @@ export function readBodies(app: FastifyInstance, { maxBodyBytes, maxYamlBytes }:
     if (packed !== 'identity' || /charset=(?!"?utf-8"?\s*(;|$))/i.test(type)) throw new Problem('BODY_TYPE')
   })
   app.addHook('preParsing', async ({ headers }, _reply, body) =>
-    isJson(headers['content-type']) && !(Number(headers['content-length']) <= smallBytes)
-      ? body.pipe(bounded(body))
-      : body,
+    isJson(headers['content-type']) ? body.pipe(bounded(body)) : body,
   )
   const json = { parseAs: 'buffer', bodyLimit: maxBodyBytes } as const
   app.addContentTypeParser('application/json', json, async (_request: unknown, body: Buffer) => parse(textOf(body)))
@@ -31,9 +29,6 @@ export function readBodies(app: FastifyInstance, { maxBodyBytes, maxYamlBytes }:
 }
 
 const isJson = (type = '') => /^application\/json\b/i.test(type)
-
-/** A body that is no larger needs no bounds, whatever it holds. */
-const smallBytes = 65_536
 
 /** Checks JSON while it arrives. Bytes are counted as they came: those that are overwritten stay as many. */
 function bounded(source: NodeJS.ReadableStream): Transform {

@@ -34,7 +34,7 @@ export interface ServerOptions {
   readonly blockedSeconds?: number
   /** How many streams of events may be open at once. Default 500. */
   readonly maxStreams?: number
-  /** How many of them those with one key may have open. Default 100. */
+  /** How many streams of events clients with one key may have open. Default 100. */
   readonly maxStreamsPerKey?: number
   readonly log?: Log
 }

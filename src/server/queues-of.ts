@@ -30,10 +30,20 @@ const ofStage: Look = (engine, [id]) =>
     },
   )
 
+const queuesOfJob = async (engine: Pawl, id: string) =>
+  (await engine.job(id)).stages.flatMap(({ queue }) => queue ?? [])
+
+/** Whether a key for these queues is for one of those. */
+const isAmong = (allowed: readonly string[], queues: readonly string[]) =>
+  queues.some(queue => allowed.includes(keyedQueueOf(queue)))
+
 const queuesOf: Partial<Record<Operation, Look>> = {
-  async addStages(_, [, stages]) {
+  async addStages(engine, [id, stages], allowed) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
-    return queuesSaid(stages as StageSpec[])
+    const added = queuesSaid(stages as StageSpec[])
+    // A stage that fails can fail its job, so the job must be one of the key's, unless it has no stages yet.
+    const queues = await queuesOfJob(engine, id as string)
+    return queues.length === 0 || isAmong(allowed, queues) ? added : [...added, ...queues]
   },
   addTasks: ofStage,
   sealStage: ofStage,
@@ -60,8 +70,7 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   /** A worker reads the files of earlier stages of its job, so one stage of the job in its queues is enough. */
   async stageFiles(engine, [id], allowed) {
     const { jobId, queue } = await engine.stage(id as string)
-    const queues = (await engine.job(jobId)).stages.flatMap(stage => stage.queue ?? [])
-    return queues.some(each => allowed.includes(keyedQueueOf(each))) ? [] : [queue]
+    return isAmong(allowed, await queuesOfJob(engine, jobId)) ? [] : [queue]
   },
   start: ofTask,
   heartbeat: ofTask,

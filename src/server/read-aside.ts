@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Problem } from '../kernel/problem.ts'
 import { type Fault, specInvalid } from '../spec/faults.ts'
 
 /** A text of this length takes some milliseconds to read, which is less than a thread takes to start. */
@@ -10,7 +11,11 @@ const mostMegabytes = 512
 
 type Read = { readonly value: unknown } | { readonly faults: Fault[] }
 
+/** Texts that wait for others to be read. More are refused, for they would wait for minutes. */
+const mostWaiting = 20
+
 let latest: Promise<unknown> = Promise.resolve()
+let waiting = 0
 
 /**
  * The spec in a text. YAML of a megabyte takes a second or more to read, so a thread reads it while this one answers
@@ -18,7 +23,13 @@ let latest: Promise<unknown> = Promise.resolve()
  */
 export function readAside(text: string): Promise<unknown> {
   if (text.length <= shortText) return Promise.resolve(text)
-  const reading = latest.then(() => readInThread(text))
+  if (waiting >= mostWaiting) return Promise.reject(new Problem('SPECS_WAIT'))
+  waiting += 1
+  const reading = latest
+    .then(() => readInThread(text))
+    .finally(() => {
+      waiting -= 1
+    })
   latest = reading.catch(() => {})
   return reading
 }

@@ -11,7 +11,7 @@ export interface StreamLimits {
 }
 
 export interface Streams {
-  /** Takes a place for a stream. The answer gives it back. */
+  /** Reserves a place for a stream. Call what it returns to give the place back. */
   open(asker: Pick<Asker, 'holder'>): () => void
 }
 

@@ -37,7 +37,7 @@ test('a blocked event loop is logged with what blocked it, counted, and told by 
   assert.match(metrics, /^pawl_event_loop_blocked_seconds_count [1-9]/m)
 })
 
-test('an event loop that turns is not told of', async t => {
+test('an event loop that turns is not reported', async t => {
   const logged: string[] = []
   const { request } = await served(t, {
     engine: { log: word => logged.push(word) },

@@ -11,14 +11,17 @@ export const mostLevels = 150
 /** A list or an object takes some 100 bytes. */
 export const mostContainers = 2_000_000
 export const mostValues = 10_000_000
+/** Names take far longer than other values, above all many different ones in one object. */
+export const mostMembers = 1_000_000
 
-const [quote, backslash, comma, zero, space] = [0x22, 0x5c, 0x2c, 0x30, 0x20]
+const [quote, backslash, comma, colon, zero, space] = [0x22, 0x5c, 0x2c, 0x3a, 0x30, 0x20]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 export class JsonBounds {
   #levels = 0
   #containers = 0
   #values = 1
+  #members = 0
   #isInText = false
   #isEscaped = false
 
@@ -39,9 +42,11 @@ export class JsonBounds {
         else if (!isBelow) this.#containers += 1
       } else if (byte === closeList || byte === closeObject) this.#levels -= 1
       else if (byte === comma && !isBelow) this.#values += 1
+      else if (byte === colon && !isBelow) this.#members += 1
     }
     if (this.#containers > mostContainers)
       return `it holds more than ${mostContainers.toLocaleString('en')} lists and objects`
+    if (this.#members > mostMembers) return `its objects have more than ${mostMembers.toLocaleString('en')} members`
     const values = this.#values + this.#containers
     return values > mostValues ? `it holds more than ${mostValues.toLocaleString('en')} values` : undefined
   }

@@ -114,7 +114,7 @@ export async function noteUploads(
                 where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
                   and state = 'registered' offset 0) as placed
        where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
-         and a.id = any(array[placed.id]) and a.state = 'registered'
+         and a.id = any(array[placed.id]) and a.state || '' = 'registered'
       returning a.id, a.seq, a.uri
     ), noted as (
       insert into pawl.change (entity, ids, seqs)

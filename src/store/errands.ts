@@ -23,7 +23,7 @@ export async function endOfBatch(
   return last?.id ?? null
 }
 
-/** A stage, and the task behind which what is done to its tasks goes on. */
+/** A stage, and the task after which its next batch begins. */
 export interface StageFrom {
   readonly id: string
   readonly errandAt: string | null

@@ -65,9 +65,10 @@ export function lockFreeJobs(sql: Sql, ids: readonly string[]): Promise<JobRow[]
 }
 
 /** What was given to the whole job: it can be large, and only conditions look at it. */
-export async function inputOf(sql: Sql, jobId: string): Promise<unknown> {
-  const [row] = await sql<{ input: unknown }>`select input from pawl.job where id = ${jobId}::uuid`
-  return row!.input
+export async function inputOf(sql: Sql, jobId: string): Promise<{ input: unknown; bytes: number }> {
+  const [row] = await sql<{ input: unknown; bytes: number }>`
+    select input, coalesce(octet_length(input::text), 0) as bytes from pawl.job where id = ${jobId}::uuid`
+  return row!
 }
 
 const stageColumns = literal(`

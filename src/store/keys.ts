@@ -59,7 +59,7 @@ export async function findKey(sql: Sql, hash: string): Promise<KeyRow | undefine
   return row
 }
 
-/** Those of these keys that may not be used any more. */
+/** The keys among these that were revoked. */
 export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select id from unnest(${ids}::uuid[]) as asked (id)

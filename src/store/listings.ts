@@ -14,7 +14,7 @@ export interface Listing {
   readonly jobId: string
   /** How often it was taken since it last got on, this time included. */
   readonly tries: number
-  /** What went wrong the last time; null: whoever had it did not come to tell. */
+  /** What went wrong the last time; null: the process that had it ended without telling. */
   readonly error: string | null
 }
 
@@ -35,7 +35,7 @@ export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Whoever has it is still at it. */
+/** Extends the time for which nobody else takes it. */
 export async function stillListing(sql: Sql, stageId: string): Promise<void> {
   await sql`update pawl.listing set at = pawl.clock() + interval '1 minute' where stage_id = ${stageId}::uuid`
 }

@@ -79,8 +79,8 @@ test('a file that holds no key, or cannot be deleted, stops the worker before it
   for (const [words, why] of [
     [['--key-file', fileWith(pawl, '\n')], /it holds no key/],
     [['--key-file', join(pawl.folder, 'nowhere')], /ENOENT/],
-    [['--delete-key-file'], /--delete-key-file wants --key-file/],
-    [['--key-file', '-', '--delete-key-file'], /--delete-key-file wants --key-file/],
+    [['--delete-key-file'], /--delete-key-file needs --key-file/],
+    [['--key-file', '-', '--delete-key-file'], /--delete-key-file needs --key-file/],
   ] as const) {
     const { code, err } = await start(...words)
     assert.notEqual(code, 0)

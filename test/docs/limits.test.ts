@@ -11,7 +11,7 @@ import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
 import { longestCondition, longestConditions, mostSteps } from '../../src/spec/conditions.ts'
 import { mostStages } from '../../src/spec/fields.ts'
 import { mostNeeds } from '../../src/spec/graph.ts'
-import { mostContainers, mostValues } from '../../src/spec/json-bounds.ts'
+import { mostContainers, mostMembers, mostValues } from '../../src/spec/json-bounds.ts'
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
 import { longestYaml } from '../../src/spec/yaml-limits.ts'
 
@@ -22,7 +22,7 @@ const rows = page.split('\n').filter(line => line.startsWith('| '))
 const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'JSON body': [`${defaultBodyBytes / 2 ** 20} MiB`],
   'YAML body': [`${longestYaml / 2 ** 20} MiB`],
-  'lists and objects in a JSON body': [mostContainers, mostValues],
+  'lists and objects in a JSON body': [mostContainers, mostMembers, mostValues],
   'payload or output': ['1 MiB'],
   'tasks in one call': [maxTasksPerCall],
   'tasks in one claim': [maxClaim],

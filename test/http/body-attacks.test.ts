@@ -126,3 +126,19 @@ test('a request about one thing has a smaller limit than one about many', limits
   const many = Array.from({ length: 10 }, () => ({ type: 'a', payload: 'x'.repeat(1_000_000) }))
   assert.equal((await run.request('/v1/tasks', { method: 'POST', json: many })).status, 201)
 })
+
+test('a small body that is nested very deep is refused with a problem', limits, async t => {
+  const run = await served(t)
+  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+  const body = `{"name":"j","stages":[{"name":"a","task":"x","inputs":${deep}}]}`
+  const [status, code] = await attack(run, '/v1/jobs', json, body)
+  assert.deepEqual([status, code], [422, 'SPEC_INVALID'])
+})
+
+test('an object of millions of different names is refused before it is parsed', limits, async t => {
+  const run = await served(t)
+  const names = Array.from({ length: 1_100_000 }, (_, index) => `"${index.toString(36)}":1`)
+  const [status, code, details] = await attack(run, '/v1/tasks', json, `{"type":"a","payload":{${names.join()}}}`)
+  assert.deepEqual([status, code], [413, 'BODY_TOO_LARGE'])
+  assert.match(details, /1,000,000 members/)
+})

@@ -84,7 +84,8 @@ async function someKeys(engine: Pawl): Promise<string[]> {
     if (role === 'producer' || role === 'worker')
       made.push((await engine.createKey({ name: `${role}-b`, role, queues: ['b'] })).secret)
   }
-  return made
+  const both = await engine.createKey({ name: 'both', roles: ['producer', 'worker'] })
+  return [...made, both.secret]
 }
 
 /** Something of every kind, for the requests to be about. */

@@ -94,3 +94,19 @@ test('a key for other queues queues, claims, reports and teaches nothing here, a
     assert.notEqual(await code(send(these)), 'KEY_REFUSED', operation)
   }
 })
+
+test('a producer cannot add stages of its own queues to a job of others', async t => {
+  const { engine, server } = await served(t, {
+    server: { keysOnly: true },
+    before: engine => engine.createKey({ name: 'first', role: 'admin' }),
+  })
+  const { jobId } = await openStage(engine)
+  const { secret } = await engine.createKey({ name: 'mine', role: 'producer', queues: ['mine'] })
+  const client = connect({ server: server.url, key: secret, patienceSeconds: 0 })
+  const stages = [{ name: 'more', task: 'mine' }]
+  await assert.rejects(client.addStages(jobId, stages), { code: 'KEY_REFUSED' })
+  const own = await engine.submit({ name: 'j', open: true, stages: [{ name: 's', task: 'mine' }] })
+  await client.addStages(own.id, stages)
+  const empty = await engine.submit({ name: 'j', open: true })
+  await client.addStages(empty.id, stages)
+})

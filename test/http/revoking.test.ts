@@ -1,7 +1,10 @@
 /** A key that is revoked ends what its holder follows or waits for, on every server of the store. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import { startServer } from '../../src/server/server.ts'
@@ -99,4 +102,31 @@ test('who revokes its own key is told that it is done', async t => {
   const revoke = await run.request(`/v1/keys/${id}/revoke`, { method: 'POST', headers, json: {} })
   assert.equal(revoke.status, 200)
   assert.equal((await run.request('/v1/jobs', { headers })).status, 401)
+})
+
+test('a request whose body comes after its key was revoked is refused', async t => {
+  const { engine, server } = await served(t, {
+    server: { keysOnly: true },
+    before: engine => engine.createKey({ name: 'first', role: 'admin' }),
+  })
+  const { id, secret } = await engine.createKey({ name: 'second', role: 'admin' })
+  const body = JSON.stringify({ name: 'third', role: 'admin' })
+  const headers = {
+    authorization: `Bearer ${secret}`,
+    'content-type': 'application/json',
+    'content-length': body.length,
+  }
+  const asked = request(`${server.url}/v1/keys`, { method: 'POST', headers })
+  const answered = once(asked, 'response')
+  asked.flushHeaders()
+  await sleep(1500)
+  await engine.revokeKey(id)
+  asked.end(body)
+  const [response] = (await answered) as [IncomingMessage]
+  response.resume()
+  assert.equal(response.statusCode, 401)
+  assert.equal(
+    (await engine.keys()).some(({ name }) => name === 'third'),
+    false,
+  )
 })

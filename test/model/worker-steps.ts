@@ -106,16 +106,24 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
   const { engine, model } = world
   const worker = workers[command.worker]!
   const lease = <P extends Pick>({ n, fitting, ...said }: P) => ({ ...said, ...pickLease(model, { n, fitting }) })
-  const settled = command.settles.map(lease)
-  const started = command.starts.map(lease)
+  const saidSettled = command.settles.map(lease)
+  const saidStarted = command.starts.map(lease)
   // A beat passes over a row that is locked, and a settle locks the row even of a lease that was lost.
-  const beats = command.beats
+  const saidBeats = command.beats
     .map(lease)
-    .filter(({ id, epoch }) => settled.every(item => item.id !== id || item.epoch === epoch))
+    .filter(({ id, epoch }) => saidSettled.every(item => item.id !== id || item.epoch === epoch))
   const answer = await engine.sync({
-    ...{ worker, started, beats: beats.map(withoutUndefined) },
-    settled: settled.map(({ report, ...said }) => ({ ...said, ...report })),
+    ...{ worker, started: saidStarted, beats: saidBeats.map(withoutUndefined) },
+    settled: saidSettled.map(({ report, ...said }) => ({ ...said, ...report })),
   })
+  // What is said of a lease twice counts once. Of two beats, each value is that of the later one that has it.
+  const settled = merged(saidSettled, ({ id, epoch, report }) => `${id} ${epoch} ${report.outcome}`)
+  const started = merged(saidStarted, ({ id, epoch }) => `${id} ${epoch}`)
+  const beats = merged(
+    saidBeats,
+    ({ id, epoch }) => `${id} ${epoch}`,
+    (first, later) => ({ ...first, ...withoutUndefined(later) }),
+  )
   // A settle says that it started, too, and needs no beat; the rest is told in the order in which it was said.
   const refused: Lease[] = []
   const notSettled = (item: Lease) => !settled.some(same(item))
@@ -169,6 +177,15 @@ function beatOne(model: Model, item: Lease & { progress: unknown; checkpoint: un
   task.checkpoint = item.checkpoint ?? task.checkpoint
   model.beats += 1
   return true
+}
+
+function merged<Item>(items: readonly Item[], keyOf: (item: Item) => string, merge = (first: Item, _: Item) => first) {
+  const kept = new Map<string, Item>()
+  for (const item of items) {
+    const first = kept.get(keyOf(item))
+    kept.set(keyOf(item), first === undefined ? item : merge(first, item))
+  }
+  return [...kept.values()]
 }
 
 function withoutUndefined<T extends object>(item: T): { [K in keyof T]: Exclude<T[K], undefined> } {

@@ -39,7 +39,7 @@ export function Job({ id }: { id: string }) {
       <Head job={job} />
       <Why job={job} />
       <Boundary>
-        <Paper withBorder h={graphHeight(job.stages)} aria-label="The stages of the job">
+        <Paper withBorder h={graphHeight(job.stages)} role="group" aria-label="The stages of the job">
           <Suspense>
             <Graph job={job} />
           </Suspense>

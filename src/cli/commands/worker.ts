@@ -65,6 +65,7 @@ environment and the arguments of the process, where those programs could read th
     'data',
     'schema',
     ...storeSettings,
+    'maxPayloadBytes',
     'fileRoots',
     's3Buckets',
     'log',
@@ -171,7 +172,8 @@ async function open(settled: Settled, key: string | undefined, log: ReturnType<t
   }
   const { pawl } = await import('../../engine/engine.ts')
   const { startBabysitter } = await import('../../babysitter/babysitter.ts')
-  const engine = await pawl({ ...storeOf(settled), log })
+  const { maxPayloadBytes } = settled.values
+  const engine = await pawl({ ...storeOf(settled), maxPayloadBytes, log })
   // There may be no server that looks after the store.
   const babysitter = startBabysitter(engine)
   const close = async () => {

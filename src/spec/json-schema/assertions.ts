@@ -71,7 +71,17 @@ function typeOf(value: unknown): string {
 
 const longestShown = 200
 
+/** A constant may be large, and may be told for each of many values. */
+const texts = new WeakMap<object, string>()
+
 function shown(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return shortened(value)
+  const text = texts.get(value) ?? shortened(value)
+  texts.set(value, text)
+  return text
+}
+
+function shortened(value: unknown): string {
   const text = JSON.stringify(value)
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text
 }

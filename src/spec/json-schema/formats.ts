@@ -84,7 +84,11 @@ function isIPv6(text: string): boolean {
   return more.length === 0 && isLastRight && areRight && (end === undefined ? length === 8 : length < 8)
 }
 
+/** A longer one could take seconds to parse. */
+const longestRegex = 1000
+
 function isRegex(text: string): boolean {
+  if (text.length > longestRegex) return false
   try {
     new RegExp(text, 'u')
     return true

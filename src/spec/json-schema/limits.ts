@@ -15,6 +15,11 @@ const isNumber = (value: unknown) => typeof value === 'number'
 const isText = (value: unknown) => typeof value === 'string'
 const isType = (value: unknown) => types.includes(value as string)
 
+const isTypes = (value: unknown) => {
+  const all = [value].flat()
+  return all.every(isType) && new Set(all).size === all.length
+}
+
 type Form = [isRight: (value: unknown) => boolean, must: string]
 const count: Form = [isCount, 'be a whole number, 0 or more']
 const number: Form = [isNumber, 'be a number']
@@ -22,7 +27,7 @@ const text: Form = [isText, 'be a text']
 
 const keywordForms: Record<string, Form> = {
   $ref: text,
-  type: [value => [value].flat().every(isType), `be one of ${types.join(', ')}, or a list of them`],
+  type: [isTypes, `be one of ${types.join(', ')}, or a list of them without duplicates`],
   enum: [Array.isArray, 'be a list'],
   minimum: number,
   maximum: number,

@@ -13,6 +13,9 @@ const forObjects =
   (run, schema, value, ...rest) =>
     !isObject(value) || keyword(run, schema, value, ...rest)
 
+/** To find a compiled pattern takes as long as some steps, also if there is nothing to match. */
+const perPattern = 5
+
 type Rest = [evaluated: Evaluated | undefined, apply: Apply]
 function within(run: Run, name: string, check: () => boolean): boolean {
   run.path.push(name)
@@ -23,7 +26,9 @@ function within(run: Run, name: string, check: () => boolean): boolean {
 
 /** Properties that neither `properties` nor `patternProperties` of the same schema is for. */
 function additionalNames(run: Run, { properties, patternProperties }: SchemaObject, value: Values): string[] {
-  const patterns = Object.keys(patternProperties ?? {}).map(pattern => matcherOf(run, pattern))
+  const names = Object.keys(patternProperties ?? {})
+  run.meter.spend(names.length * perPattern)
+  const patterns = names.map(pattern => matcherOf(run, pattern))
   return Object.keys(value).filter(name => {
     run.meter.spend(1)
     return !Object.hasOwn((properties as Schemas) ?? {}, name) && !patterns.some(matches => matches(name))
@@ -64,6 +69,7 @@ export const objectKeywords: Record<string, Keyword> = {
   patternProperties: forObjects((run, { patternProperties }, value, evaluated, apply) => {
     let isValid = true
     for (const [pattern, schema] of Object.entries(patternProperties as Schemas)) {
+      run.meter.spend(perPattern)
       const matches = matcherOf(run, pattern)
       for (const name of Object.keys(value)) {
         if (!matches(name)) continue

@@ -50,8 +50,17 @@ export function formFault(keyword: string, value: unknown): string | undefined {
   return forms.list.has(keyword) ? 'be a list of schemas' : undefined
 }
 
+const references = new WeakMap<SchemaObject, Map<string, Schema | undefined>>()
+
 /** The schema that a `$ref` names: `#`, or a JSON Pointer behind it. Undefined: there is none. */
 export function referredTo(root: SchemaObject, ref: string): Schema | undefined {
+  const known = references.get(root) ?? new Map<string, Schema | undefined>()
+  references.set(root, known)
+  if (!known.has(ref)) known.set(ref, findReferred(root, ref))
+  return known.get(ref)
+}
+
+function findReferred(root: SchemaObject, ref: string): Schema | undefined {
   if (!/^#(\/|$)/.test(ref)) return undefined
   let found: unknown = root
   for (const key of ref.split('/').slice(1)) {
