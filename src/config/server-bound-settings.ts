@@ -1,4 +1,4 @@
-/** What bounds the requests of strangers and the connections they come on. */
+/** Settings that bound the requests of strangers, and the connections they come on. */
 import {
   blockBound,
   bodyBytes,

@@ -1,7 +1,7 @@
 /** Most names that are kept of what has ended, if nobody takes them. */
 const mostKept = 100
 
-/** What this process does at the moment, by name: requests and chores. It tells what may have blocked the event loop. */
+/** The names of the requests and chores that are under way. They tell what may have blocked the event loop. */
 export class Activities {
   readonly #underWay = new Map<symbol, string>()
   #ended: string[] = []

@@ -10,13 +10,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { mostSteps } from '../spec/conditions.ts'
 
-/** What all conditions of a job may take in one round. */
+/** Steps that all conditions of a job may take in one round. */
 export const stepsPerJob = 30_000_000
-/** What conditions may take in a transaction that is not a turn: some 10 milliseconds. */
+/** Steps that conditions may take in a transaction that is not a turn: about 10 milliseconds. */
 const stepsAtOnce = 100_000
 /** The same while no more jobs can wait for a turn: enough for most conditions. */
 const stepsWhileFull = 5000
-/** What turns may take: a fifth of the time of one processor, roughly. */
+/** Steps that turns may take: roughly a fifth of the time of one processor. */
 export const stepsPerSecond = 2_000_000
 /** Most jobs that wait for a turn in this process. More are left to the babysitter. */
 const mostWaiting = 1000

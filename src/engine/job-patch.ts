@@ -1,4 +1,4 @@
-/** What may be changed of a job and of a stage while it is locked. */
+/** The changes that can be made to a job and to a stage while the job is locked. */
 import type { JobRow, StageRow } from '../store/jobs.ts'
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }

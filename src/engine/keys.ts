@@ -49,7 +49,7 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
   return (await listKeys(sql)).map(toView)
 }
 
-/** It is refused from now on, by every server on this store; what they answer it with just now ends. */
+/** Every server on this store refuses the key from now on, and ends the requests that it has open. */
 export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')

@@ -15,7 +15,7 @@ import { type Allowance, stepsPerJob } from './condition-budget.ts'
 import type { JobBook } from './job-book.ts'
 import type { StagePatch } from './job-patch.ts'
 
-/** What all outputs that the conditions of one stage look at may have together. They are in memory at once. */
+/** The outputs that the conditions of one stage look at may have this size together. They are in memory at once. */
 const mostBytesSeen = 16 * 2 ** 20
 /** Reading and parsing this many bytes takes about as long as a step. */
 const bytesPerStep = 16
@@ -57,7 +57,7 @@ function fail(book: JobBook, stage: StageRow, message: string): void {
   book.setStage(stage, { opening: 'error', error: { message } })
 }
 
-/** What comes out of a stage's condition and list. */
+/** Evaluates a stage's condition and list. */
 function opened({ plan, total }: StageRow, scope: Scope, meter: Meter): StagePatch {
   const { when, forEach, gives = null } = plan
   if (when !== null && !evaluateWhen(when, scope, meter)) return { opening: 'no' }
@@ -68,7 +68,7 @@ function opened({ plan, total }: StageRow, scope: Scope, meter: Meter): StagePat
 }
 
 /**
- * What a condition can see: the job's input, and of the stages that it names their states, outputs and approvals.
+ * Reads all that a condition can see: the job's input, and the states, outputs and approvals of the stages it names.
  * Undefined: the outputs are too large to be read.
  */
 async function visible(tx: Sql, book: JobBook, { plan }: StageRow): Promise<{ scope?: Scope; bytes: number }> {

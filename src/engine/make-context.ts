@@ -1,4 +1,4 @@
-/** What the use cases share, made from the options of an engine and its open store. */
+/** Makes the context that the use cases share from the options of an engine and its open store. */
 
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'

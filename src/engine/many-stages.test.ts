@@ -51,7 +51,7 @@ test('a branch of many stages that is not taken costs one statement for each of 
   assert.deepEqual([progress.skipped, progress.total], [size, size])
 })
 
-test('whoever ends one of many stages that another needs does not read all the others', async t => {
+test('ending one of many stages that another needs does not read all the others', async t => {
   const run = await fresh(t)
   const { id } = await run.engine.submit({ name: 'fan-in', stages: fanIn(40) })
   const read: number[] = []
@@ -110,7 +110,7 @@ test('a job whose stages need each other more than 200,000 times in all is refus
   await assert.rejects(engine.submit({ name: 'dense', stages }), why)
 })
 
-test('whoever ends a stage that many others need opens all of them in work that grows with their number', async t => {
+test('ending a stage that many others need opens all of them in work that grows with their number', async t => {
   const run = await fresh(t)
   const others = Array.from({ length: 5000 }, (_, index) => ({ name: `s${index}`, task: 't', needs: ['first'] }))
   const { id } = await run.engine.submit({ name: 'fan-out', stages: [{ name: 'first', task: 'first' }, ...others] })

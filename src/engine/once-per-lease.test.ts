@@ -36,7 +36,7 @@ for (const kind of ['beats', 'started', 'settled'] as const) {
   })
 }
 
-test('of several beats of a task in one sync, each part that a later one leaves out is kept from an earlier one', async t => {
+test('several beats of a task in one sync are merged, and a later value wins', async t => {
   const run = await fresh(t)
   const { id, epoch } = await taskIn(run, 'running')
   const beats = [

@@ -11,8 +11,8 @@ export interface Outline extends NeedsOfJob {
   /** The last stage that it knows of. */
   readonly lastId: string
   /**
-   * These stages, those that need one of them, and all that those need. Of one that needs many and that waited for one
-   * of them when the job was last read whole, only that need: while it is open, the others need not be read.
+   * These stages, those that need one of them, and all that those need. Of a stage with many needs, only
+   * the one that it was last waiting for: while that is open, the others do not matter.
    */
   near(stageIds: readonly string[]): string[]
 }

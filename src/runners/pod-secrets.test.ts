@@ -30,7 +30,7 @@ test('a secret cannot take the place of what the worker itself needs', () => {
   }
 })
 
-test('secrets are seen as files in the folders that the stage says, and one may be missing that need not be there', () => {
+test('secrets are mounted in the folders that the stage names, and optional ones may be missing', () => {
   const secrets = { TOKEN: { secret: 'bucket', key: 'token', optional: true } }
   const runner = { ...stage.runner, secretFolders: { '/ssl': 'certs', '/etc/keys': 'keys' } }
   const job = manifestOf({ ...stage, run: { ...run, secrets }, runner }, settings)

@@ -39,7 +39,7 @@ function bounded(source: NodeJS.ReadableStream): Transform {
       done(fault === undefined ? null : new Problem('BODY_TOO_LARGE', { why: fault }), chunk)
     },
   })
-  // What a client that breaks off has sent is not waited for, and the rest of what is refused is not kept.
+  // Stops if the client breaks off, and throws the rest of a body away that is refused.
   source.on('error', error => checked.destroy(error))
   checked.on('error', () => source.resume())
   return checked

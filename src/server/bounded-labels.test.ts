@@ -8,7 +8,7 @@ import { makeMetrics } from './metrics.ts'
 
 const weigh = (weights: Record<string, number>) => Object.entries(weights).map(([name, weight]) => ({ name, weight }))
 
-test('what is told by name stays so while it has something, however much others have', () => {
+test('a queue keeps its own label while it has tasks, however many others have', () => {
   const choose = choosingNames(2)
   assert.deepEqual([...choose(weigh({ a: 1, b: 2, c: 0 }))].sort(), ['a', 'b'])
   assert.deepEqual([...choose(weigh({ a: 1, b: 2, c: 50, d: 60 }))].sort(), ['a', 'b'])

@@ -15,8 +15,8 @@ export interface Weighed {
 }
 
 /**
- * Chooses which are told by name. Whoever has a place keeps it, so that no series comes and goes with the load: it is
- * lost only if the name is gone, or if it has nothing while another has and waits for a place.
+ * Chooses which names get a series of their own. A name keeps its series, so that none comes and goes with the load. It
+ * loses it only if it is gone, or if it is empty and a name that is not needs the place.
  */
 export function choosingNames(most = mostNamed): (all: readonly Weighed[]) => ReadonlySet<string> {
   let named = new Set<string>()

@@ -3,8 +3,8 @@ import { Problem } from '../kernel/problem.ts'
 const once = ['host', 'authorization']
 
 /**
- * Of two headers of these names Node takes the first, and a proxy in front may take the last: it would have let in a request
- * for another host, or of another key, than the one that is answered. `rawHeaders`: names and values in turn.
+ * Node uses the first of two headers of the same name; a proxy in front may use the last. The proxy would then have approved
+ * another host or key than the one that is answered. `rawHeaders` has names and values in turn.
  */
 export function refuseDoubled(rawHeaders: readonly string[]): void {
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase())

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { Pawl } from '../engine/engine.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks.ts'
 
-/** A client that reads slowly has one page held for it here: these, and as many again as text. */
+/** Events that are kept in memory for each slow client: one page, as objects and as text. */
 const eventsPerPage = 50
 const chunkSize = 16_384
 /** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */

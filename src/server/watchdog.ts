@@ -15,7 +15,7 @@ export const beatsPerBound = 10
 const unreadySeconds = 10
 const mostNamed = 10
 
-/** What the thread tells when a block is over. */
+/** The thread's message when a block is over. */
 export interface Block {
   readonly seconds: number
   /** The functions that ran when it was noticed, the innermost first. */

@@ -15,7 +15,7 @@ async function rowsRead({ schema }: Fresh, tx: Sql): Promise<number> {
   return row!.rows
 }
 
-test('to note that a file of many was uploaded, that file is read and not all of them', async t => {
+test('recording one upload reads one file, not all files of the attempt', async t => {
   const run = await fresh(t)
   const { id, epoch } = await taskIn(run, 'running')
   // Statistics of an empty table are the worst that the planner can have.

@@ -25,8 +25,8 @@ export async function insertJob(sql: Sql, { id, plan, clonedFrom }: NewJob, acto
 }
 
 /**
- * A submission that is written in batches says with each that it goes on, or the babysitter would take it for one that was
- * cut off. Returns whether it is still there: one that said nothing for too long is not.
+ * Marks a submission that is written in batches as still going on, so that the babysitter does not remove it. Returns
+ * false if it was removed already.
  */
 export async function keepSubmission(sql: Sql, jobId: string): Promise<boolean> {
   const rows = await sql`
@@ -56,7 +56,7 @@ interface JobOfStages {
   readonly plan: Pick<JobPlan, 'softDeadlineSeconds' | 'hardDeadlineSeconds'>
 }
 
-/** What is joined inside a statement takes the square of this, for our statements join by nested loops (plans.ts). */
+/** Our statements join by nested loops (plans.ts), so their cost grows with the square of this. */
 export const stagesPerStatement = 250
 
 /**

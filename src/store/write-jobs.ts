@@ -67,7 +67,7 @@ export async function writeJobs(sql: Sql, writing: Writing): Promise<Written> {
   return written
 }
 
-/** Many stages are written in several statements. The lanes come with the first: whoever locks tasks has lanes before. */
+/** Many stages are written in several statements. Lanes go into the first: locks are taken in the order lanes, tasks. */
 async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
   const { stages, releases } = writing
   if (stages.length <= stagesPerStatement) return writeFirstSteps(sql, writing)

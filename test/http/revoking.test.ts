@@ -95,7 +95,7 @@ test('where no notification comes through, a server finds by itself that a key w
   await ends(open)
 })
 
-test('who revokes its own key is told that it is done', async t => {
+test('revoking your own key is answered as done', async t => {
   const run = await twoServers(t)
   const { id, secret } = await run.engine.createKey({ name: 'me', role: 'admin' })
   const headers = { authorization: `Bearer ${secret}` }
