@@ -19,6 +19,15 @@ export function queuesSaid(stages: readonly unknown[]): unknown[] {
   ])
 }
 
+/**
+ * A stage that fails can fail its job. So whoever adds one must have a key for the queue of a stage that is there, unless
+ * there is none yet.
+ */
+export function demandJob(allowed: readonly string[] | null, queues: readonly string[]): void {
+  if (allowed === null || queues.length === 0) return
+  if (!queues.some(queue => allowed.includes(keyedQueueOf(queue)))) demandQueues(allowed, queues)
+}
+
 /** `named` may be anything yet; what is no name of a queue is refused elsewhere. null: every queue is allowed. */
 export function demandQueues(allowed: readonly string[] | null, named: readonly unknown[]): void {
   if (allowed === null) return

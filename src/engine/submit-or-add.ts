@@ -1,6 +1,7 @@
 /** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
 import { isObject } from '../kernel/check.ts'
 import { isId } from '../kernel/fields.ts'
+import { queueOfStage } from '../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { callFields } from '../protocol/fields.ts'
 import type { JobView } from '../protocol/jobs.ts'
@@ -8,11 +9,13 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { readYaml } from '../spec/read-yaml.ts'
 import { getJob } from '../store/job-read.ts'
+import { readStages } from '../store/jobs.ts'
+import type { Sql } from '../store/sql.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { addStagesOf } from './job-control.ts'
 import { keyFirst } from './key-first.ts'
-import { demandQueues, queuesSaid } from './queues.ts'
+import { demandJob, demandQueues, queuesSaid } from './queues.ts'
 import { type SubmitCall, submitJob } from './submit.ts'
 
 /** Submits a job, or adds its stages to the one that has its id, if it says so. */
@@ -31,7 +34,7 @@ export async function submitOrAdd(
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
   // Which of the two it is may be another when it is sent again.
-  return keyFirst(context, call, ['submit', spec], rest => findOrMake(context, job, rest))
+  return keyFirst(context, call, ['submit', spec], rest => findOrMake(context, job, rest, queues))
 }
 
 function valueIn(text: string): unknown {
@@ -45,9 +48,15 @@ const tries = 5
  * Of many who submit the same id at once one makes the job: the primary key decides, and the others wait for it and add
  * to it. A job that goes in between is made anew, if its id is not used up.
  */
-async function findOrMake(context: Context, job: JobSpec & { id: string }, call: SubmitCall): Promise<JobView> {
+async function findOrMake(
+  context: Context,
+  job: JobSpec & { id: string },
+  call: SubmitCall,
+  queues: readonly string[] | null,
+): Promise<JobView> {
   for (let tried = 1; ; tried++) {
     const isThere = (await getJob(context.within(call.tx), job.id)) !== undefined
+    if (isThere && queues !== null) demandJob(queues, await queuesOfJob(context.within(call.tx), job.id))
     const changed: ProblemCode = isThere ? 'JOB_NOT_FOUND' : 'ID_TAKEN'
     try {
       return await (isThere ? addStagesOf(context, job, call) : submitJob(context, job, call))
@@ -55,4 +64,9 @@ async function findOrMake(context: Context, job: JobSpec & { id: string }, call:
       if (tried === tries || !(error instanceof Problem) || error.code !== changed) throw error
     }
   }
+}
+
+async function queuesOfJob(sql: Sql, jobId: string): Promise<string[]> {
+  const stages = await readStages(sql, jobId)
+  return stages.map(queueOfStage)
 }

@@ -3,7 +3,7 @@
  * be anything yet; what is no name of a queue the engine refuses.
  */
 import type { Pawl } from '../engine/engine.ts'
-import { demandQueues, queuesSaid } from '../engine/queues.ts'
+import { demandJob, demandQueues, queuesSaid } from '../engine/queues.ts'
 import { keyedQueueOf } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
@@ -40,10 +40,9 @@ const isAmong = (allowed: readonly string[], queues: readonly string[]) =>
 const queuesOf: Partial<Record<Operation, Look>> = {
   async addStages(engine, [id, stages], allowed) {
     // Only the engine knows the stages that these may need; it refuses what is no stage at all.
-    const added = queuesSaid(stages as StageSpec[])
-    // A stage that fails can fail its job, so the job must be one of the key's, unless it has no stages yet.
-    const queues = await queuesOfJob(engine, id as string)
-    return queues.length === 0 || isAmong(allowed, queues) ? added : [...added, ...queues]
+    demandQueues(allowed, queuesSaid(stages as StageSpec[]))
+    demandJob(allowed, await queuesOfJob(engine, id as string))
+    return []
   },
   addTasks: ofStage,
   sealStage: ofStage,

@@ -67,7 +67,11 @@ test('a producer whose key is for one queue has its first answer again after the
 
 test('a producer whose key is for one queue adds to the job of an id what is for that queue, and nothing else', async t => {
   const { mine, engine } = await narrow(t, 'producer')
-  const { id } = await engine.submit({ name: 'dag', open: 'untilDone', stages: [{ name: 'a', task: 'other' }] })
+  const stages = [
+    { name: 'a', task: 'other' },
+    { name: 'own', task: 'mine' },
+  ]
+  const { id } = await engine.submit({ name: 'dag', open: 'untilDone', stages })
   const dag = { id, ifThere: 'add', name: 'dag', open: 'untilDone' } as const
   const stage = { name: 'b', task: 'mine', needs: ['a'] }
   const bad = [{ task: 'other' }, { queue: 'other' }, { compensate: { task: 'other' } }]
@@ -76,7 +80,9 @@ test('a producer whose key is for one queue adds to the job of an id what is for
   }
   const command = { name: 'b', run: { command: ['true'] }, needs: ['a'] }
   await assert.rejects(mine.submit({ ...dag, stages: [command] }), refused('command'))
-  assert.equal((await mine.submit({ ...dag, stages: [stage] })).stages.length, 2)
+  assert.equal((await mine.submit({ ...dag, stages: [stage] })).stages.length, 3)
+  const foreign = await engine.submit({ name: 'dag', open: 'untilDone', stages: [{ name: 'a', task: 'other' }] })
+  await assert.rejects(mine.submit({ ...dag, id: foreign.id, stages: [stage] }), refused('other'))
 })
 
 test('a worker whose key is for one queue claims from no other, and reports on no task of another', async t => {
