@@ -71,7 +71,7 @@ export interface AskersEngine
   succeed(id: string, epoch: number | null, said?: Parameters<Pawl['succeed']>[2]): Promise<TaskView>
   fail(id: string, epoch: number | null, said?: Parameters<Pawl['fail']>[2]): Promise<TaskView>
   release(id: string, epoch: number | null, said?: Parameters<Pawl['release']>[2]): Promise<TaskView>
-  /** What a worker says of tasks that the asker's key has claimed. */
+  /** Takes a worker's reports on tasks that the asker's key has claimed. */
   report(worker: string, said: Pick<SyncRequest, 'started' | 'beats' | 'settled'>): Promise<SyncAnswer>
   /** Cancels a task in the name of the lease that the asker's key has. */
   cancelHeld(held: HeldTask, call: NonNullable<Parameters<Pawl['cancel']>[1]>): Promise<unknown>
@@ -79,7 +79,7 @@ export interface AskersEngine
   deadLetterHeld(held: HeldTask, call: Parameters<Pawl['deadLetter']>[1]): Promise<unknown>
   /** Whether jobs can be submitted by this name. */
   hasPipeline(name: string): boolean
-  /** What this process counts about itself. */
+  /** The figures that this process counts about itself. */
   figures(): Figures
 }
 

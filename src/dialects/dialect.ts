@@ -32,11 +32,11 @@ export interface DialectRoute {
   /** Under the dialect's own root, `{id}` for what varies. */
   readonly path: string
   /**
-   * What the asker's key must allow: one of these is enough. null: anyone may ask. It is asked for before the body is
+   * The permission that the asker's key must have; of several, one is enough. null: anyone may ask. It is asked for before the body is
    * read; what the request then does is checked by the engine that it is given.
    */
   readonly needs: Permission | readonly Permission[] | null
-  /** What the key must allow besides. */
+  /** A further permission that the key must have. */
   readonly also?: Permission
   readonly says: string
   /** The parameters of the query, for documentation. All of them are optional texts. */
@@ -103,7 +103,7 @@ export interface Fault {
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** What a route needs, for people. */
+/** Describes the permissions that a route needs, for people. */
 export function neededFor({ needs, also }: Pick<DialectRoute, 'needs' | 'also'>): string {
   if (needs === null) return 'no key'
   return [[needs].flat().join(' or '), ...(also === undefined ? [] : [also])].join(' and ')

@@ -57,7 +57,7 @@ export interface PawlOptions {
   readonly fileRoots?: readonly string[]
   /** Buckets of S3 that jobs may name; `*`: all. Default: all, and none where `fileRoots` is given. */
   readonly s3Buckets?: readonly string[]
-  /** What stages may ask for in their Kubernetes pods, checked when a job is submitted. Default: anything. */
+  /** Limits the pods that stages may ask for in Kubernetes. It is checked when a job is submitted. Default: no limits. */
   readonly podRules?: PodRules
   /** Specs by name, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
   readonly pipelines?: Readonly<Record<string, JobSpec | string>>

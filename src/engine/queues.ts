@@ -24,8 +24,13 @@ export function queuesSaid(stages: readonly unknown[]): unknown[] {
  * there is none yet.
  */
 export function demandJob(allowed: readonly string[] | null, queues: readonly string[]): void {
-  if (allowed === null || queues.length === 0) return
-  if (!queues.some(queue => allowed.includes(keyedQueueOf(queue)))) demandQueues(allowed, queues)
+  if (allowed === null || queues.length === 0 || isForOne(allowed, queues)) return
+  demandQueues(allowed, queues)
+}
+
+/** Whether a key for the first queues is for one of the second. */
+export function isForOne(allowed: readonly string[], queues: readonly string[]): boolean {
+  return queues.some(queue => allowed.includes(keyedQueueOf(queue)))
 }
 
 /** `named` may be anything yet; what is no name of a queue is refused elsewhere. null: every queue is allowed. */

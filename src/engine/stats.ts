@@ -49,7 +49,7 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
   }
 }
 
-/** Those with the most tasks, by name. */
+/** The queues with the most tasks, sorted by name. */
 function deepest(queues: readonly QueueRow[], most: number): readonly QueueRow[] {
   if (queues.length <= most) return queues
   const tasks = ({ due, held, scheduled, paused }: QueueRow) => due + held + scheduled + paused

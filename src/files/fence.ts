@@ -75,7 +75,7 @@ function ignoring(code: string) {
   }
 }
 
-/** What was made in a folder survives a crash only when the folder was written to the disk. */
+/** A new file survives a crash only if its folder was written to the disk, too. */
 export async function flush(folder: string): Promise<void> {
   const handle = await open(folder)
   await handle.sync().finally(() => handle.close())

@@ -120,7 +120,7 @@ export function isEnough(job: JobFacts, stages: readonly StageFacts[], { neededB
 
 type ByName = ReadonlyMap<string, StageFacts>
 
-/** What a stage does next; undefined: nothing until something happens. `byName`: the stages that do work. */
+/** The next act of a stage; undefined: it waits for something to happen. `byName` has the stages that do work. */
 export function stageAct(
   job: JobFacts,
   stage: StageFacts,
@@ -214,7 +214,7 @@ function openAct(stage: StageFacts): Act | undefined {
 
 const mayEnd = (open: Openness, children: number) => open === 'sealed' || (open === 'untilDone' && children > 0)
 
-/** What the job itself does next, if none of its stages has anything to do. */
+/** The next act of the job itself, if none of its stages has anything to do. */
 export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
   const work = stages.filter(({ kind }) => kind === 'work')
   if (job.endsAs !== null) return endJobAct(job, work, stages, job.endsAs)

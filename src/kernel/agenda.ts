@@ -57,7 +57,7 @@ export class Agenda {
     return undefined
   }
 
-  /** What the job itself does next, when no stage has anything to do. */
+  /** The next act of the job itself, when no stage has anything to do. */
   nextOfJob(): Act | undefined {
     return isFinal(jobLifecycle, this.#job.state) ? undefined : jobAct(this.#job, this.#stages, this.#byName)
   }

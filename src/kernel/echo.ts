@@ -1,4 +1,4 @@
-/** What a problem says back of what it was sent: enough to find it, however much was sent. */
+/** Shortens what a problem quotes from a request: enough to find it, however much was sent. */
 
 const longest = 1000
 const deepest = 8

@@ -155,7 +155,7 @@ test('a long job that is read only in part does the same as one that is read who
           Object.assign(stage, counts, { begun: true })
           world.job.begun = true
           const reads = world.drive(world === whole ? whole.stages : inPart.near(stage))
-          // Whoever has read all of it knows what each stage waits for now.
+          // After reading the whole job, it is known which need each stage waits for.
           if (reads > 0) world.watch()
         }
         assert.deepEqual(inPart.stages, whole.stages)

@@ -1,4 +1,4 @@
-/** What can go wrong with stages that run in Kubernetes. */
+/** Problems with stages that run in Kubernetes. */
 export const kubernetesProblems = {
   KUBERNETES_CLIENT_MISSING: {
     status: 409,

@@ -8,7 +8,7 @@ export interface LocalPoolOptions {
   /** The program and its first arguments; the queue is appended, and how long it may take to end. */
   readonly command: readonly string[]
   readonly env?: NodeJS.ProcessEnv
-  /** What each finds first in its standard input, which then stays open. */
+  /** The first line of each worker's standard input, which then stays open. */
   readonly input?: string
   /** All of them together. */
   readonly most: number

@@ -23,7 +23,7 @@ export interface KubernetesSettings {
   readonly requestSeconds?: number
   /** How much is asked for at once in a list. Default 500. */
   readonly pageSize?: number
-  /** What stages may ask for in their pods. Default: nothing, no image either. */
+  /** Lists what stages may use in their pods. Default: nothing, not even an image. */
   readonly allow?: PodRules
 }
 

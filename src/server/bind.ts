@@ -64,7 +64,7 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
         // Where a spawn leads, and what a pipeline is, only the engine knows.
         if (operation === 'sync' || operation === 'succeed' || operation === 'submit') args.push(asker.queues)
         const answer = await call(...args)
-        // Those that wait may have waited until their key was revoked.
+        // The key may have been revoked while the request waited for work.
         if (operation === 'sync' || operation === 'claims') demandKeyStill(signal)
         const isSingle = operation === 'enqueueMany' && !Array.isArray(request.body)
         return reply.status(route.status).send(isSingle ? (answer as unknown[])[0] : answer)

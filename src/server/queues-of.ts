@@ -3,8 +3,7 @@
  * be anything yet; what is no name of a queue the engine refuses.
  */
 import type { Pawl } from '../engine/engine.ts'
-import { demandJob, demandQueues, queuesSaid } from '../engine/queues.ts'
-import { keyedQueueOf } from '../kernel/datum.ts'
+import { demandJob, demandQueues, isForOne, queuesSaid } from '../engine/queues.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
 import type { SyncRequest } from '../protocol/sync.ts'
@@ -32,10 +31,6 @@ const ofStage: Look = (engine, [id]) =>
 
 const queuesOfJob = async (engine: Pawl, id: string) =>
   (await engine.job(id)).stages.flatMap(({ queue }) => queue ?? [])
-
-/** Whether a key for these queues is for one of those. */
-const isAmong = (allowed: readonly string[], queues: readonly string[]) =>
-  queues.some(queue => allowed.includes(keyedQueueOf(queue)))
 
 const queuesOf: Partial<Record<Operation, Look>> = {
   async addStages(engine, [id, stages], allowed) {
@@ -69,7 +64,7 @@ const queuesOf: Partial<Record<Operation, Look>> = {
   /** A worker reads the files of earlier stages of its job, so one stage of the job in its queues is enough. */
   async stageFiles(engine, [id], allowed) {
     const { jobId, queue } = await engine.stage(id as string)
-    return isAmong(allowed, await queuesOfJob(engine, jobId)) ? [] : [queue]
+    return isForOne(allowed, await queuesOfJob(engine, jobId)) ? [] : [queue]
   },
   start: ofTask,
   heartbeat: ofTask,

@@ -218,7 +218,7 @@ test('inputs over which three processes have died fail their stage and are left 
   const { id } = await f.engine.submit({ name: 'deadly', stages: [stage] })
   const { id: other } = await f.engine.submit({ name: 'harmless', stages: [stage] })
   for (let death = 0; death < 3; death++) {
-    // Whoever takes it says nothing more. The other one goes well in between.
+    // The process that takes it dies. The other job is listed in between.
     assert.equal((await takeListing(f.sql))!.jobId, id)
     if (death === 0) await findInputs.run(f.engine.context)
     await f.advance(61)

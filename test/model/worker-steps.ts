@@ -116,7 +116,7 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
     ...{ worker, started: saidStarted, beats: saidBeats.map(withoutUndefined) },
     settled: saidSettled.map(({ report, ...said }) => ({ ...said, ...report })),
   })
-  // What is said of a lease twice counts once. Of two beats, each value is that of the later one that has it.
+  // Repeated reports about a lease count once. Two beats are merged, and a later value wins.
   const settled = merged(saidSettled, ({ id, epoch, report }) => `${id} ${epoch} ${report.outcome}`)
   const started = merged(saidStarted, ({ id, epoch }) => `${id} ${epoch}`)
   const beats = merged(
