@@ -28,7 +28,7 @@ interface Database {
   readonly cluster: Cluster
   urlAs(role: string): string
   administer(sql: string): Promise<unknown[]>
-  /** What the server has refused so far. */
+  /** What the server has refused since it has started. */
   refusals(): string[]
 }
 
@@ -46,12 +46,16 @@ async function databaseFor(t: TestContext): Promise<Database> {
     }
   }
   await administer('revoke all on database postgres from public; grant connect on database postgres to public')
+  const readLog = () => readFileSync(join(cluster.folder, 'postgres.log'), 'utf8')
+  // While it starts, the server refuses everybody, whatever their role.
+  const startUpLength = readLog().length
   return {
     cluster,
     administer,
     urlAs: role => cluster.url.replace('postgres@', `${role}@`),
     refusals: () =>
-      readFileSync(join(cluster.folder, 'postgres.log'), 'utf8')
+      readLog()
+        .slice(startUpLength)
         .split('\n')
         .filter(line => /(ERROR|FATAL|WARNING):/.test(line)),
   }
