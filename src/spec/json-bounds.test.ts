@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { seed } from '../../test/harness/dice.ts'
-import { JsonBounds, mostContainers, mostLevels, mostValues, parseBoundedJson } from './json-bounds.ts'
+import {
+  JsonBounds,
+  mostContainers,
+  mostLevels,
+  mostMembers,
+  mostSequences,
+  mostTexts,
+  mostValues,
+  parseBoundedJson,
+} from './json-bounds.ts'
 
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + Math.max(0, ...value.map(depthOf)) : 0)
@@ -33,12 +42,36 @@ test('what is nested too deep is cut off, and what is beside it stays', () => {
   assert.deepEqual([depthOf(a), b, c[0], c[2]], [mostLevels - 1, ']]', 1, 2])
 })
 
+const faultOf = (text: string) => new JsonBounds().take(Buffer.from(text))
+
 test('text that would become too many objects or values is refused', () => {
-  const faultOf = (text: string) => new JsonBounds().take(Buffer.from(text))
   const list = (item: string, times: number) => `[${`${item},`.repeat(times)}0]`
   assert.equal(faultOf(list('{}', mostContainers - 1)), undefined)
-  assert.match(faultOf(list('{}', mostContainers)) ?? '', /more than 2,000,000 lists and objects/)
-  assert.match(faultOf(list(nested(100), mostContainers / 100)) ?? '', /more than 2,000,000 lists and objects/)
+  assert.match(faultOf(list('{}', mostContainers)) ?? '', /more than 1,000,000 lists and objects/)
+  assert.match(faultOf(list(nested(100), mostContainers / 100)) ?? '', /more than 1,000,000 lists and objects/)
   assert.equal(faultOf(list('0', mostValues - 3)), undefined)
-  assert.match(faultOf(list('0', mostValues)) ?? '', /more than 10,000,000 values/)
+  assert.match(faultOf(list('0', mostValues)) ?? '', /more than 5,000,000 values/)
+})
+
+test('objects may have many members in all, but not in ever different sequences', () => {
+  const objects = (name: (object: number, member: number) => number) =>
+    `[${Array.from({ length: 40_000 }, (_, object) => {
+      const members = Array.from({ length: 24 }, (_, member) => `"k${name(object, member)}":1`)
+      return `{${members.join()}}`
+    }).join()}]`
+  assert.equal(faultOf(objects((_, member) => member)), undefined)
+  assert.equal(faultOf(objects((object, member) => (object % 1000) + member)), undefined)
+  const more = new RegExp(`more than ${mostSequences.toLocaleString('en')} different sequences`)
+  assert.match(faultOf(objects((object, member) => object * 24 + member)) ?? '', more)
+  assert.match(faultOf(objects((object, member) => (object * 24 + member * 7919) % 9973)) ?? '', more)
+  assert.match(faultOf(`[${'{"a":1},'.repeat(mostMembers)}{"a":1}]`) ?? '', /lists and objects/)
+})
+
+test('a list may hold many short texts, but not ever different ones', () => {
+  const list = (length: number, text: (n: number) => string) =>
+    JSON.stringify(Array.from({ length }, (_, n) => text(n)))
+  assert.equal(faultOf(list(mostTexts, n => n.toString(36))), undefined)
+  assert.equal(faultOf(list(4 * mostTexts, n => `${n % 1000}`)), undefined)
+  const more = /more than 400,000 different short texts/
+  assert.match(faultOf(list(2 * mostTexts, n => n.toString(36))) ?? '', more)
 })

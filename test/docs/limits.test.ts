@@ -11,7 +11,7 @@ import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
 import { longestCondition, longestConditions, mostSteps } from '../../src/spec/conditions.ts'
 import { mostStages } from '../../src/spec/fields.ts'
 import { mostNeeds } from '../../src/spec/graph.ts'
-import { mostContainers, mostMembers, mostValues } from '../../src/spec/json-bounds.ts'
+import { mostContainers, mostMembers, mostSequences, mostTexts, mostValues } from '../../src/spec/json-bounds.ts'
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
 import { longestYaml } from '../../src/spec/yaml-limits.ts'
 
@@ -23,6 +23,8 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'JSON body': [`${defaultBodyBytes / 2 ** 20} MiB`],
   'YAML body': [`${longestYaml / 2 ** 20} MiB`],
   'lists and objects in a JSON body': [mostContainers, mostMembers, mostValues],
+  'different sequences of names in a JSON body': [mostSequences],
+  'different texts of at most 10 characters in a JSON body': [mostTexts],
   'payload or output': ['1 MiB'],
   'tasks in one call': [maxTasksPerCall],
   'tasks in one claim': [maxClaim],
