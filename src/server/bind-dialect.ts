@@ -5,9 +5,9 @@ import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '
 import { openApiOf } from '../dialects/docs.ts'
 import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
-import { type Asker, admit, demand, refusePages } from './admit.ts'
+import { type Asker, demand, refusePages } from './admit.ts'
 import { engineFor } from './askers-engine.ts'
-import { admitAgain, callOf, type Served } from './bind.ts'
+import { admitAgain, callOf, letIn, type Served } from './bind.ts'
 import { demandKeyStill } from './calls.ts'
 import { missing } from './not-found.ts'
 import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
@@ -67,9 +67,9 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
     async onRequest(request) {
       if (route.needs === null) return
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
-      request.asker = await admit(door, request, dialect)
-      demand(request.asker, route.needs)
-      if (route.also !== undefined) demand(request.asker, route.also)
+      await letIn(door, request, dialect)
+      demand(request.asker!, route.needs)
+      if (route.also !== undefined) demand(request.asker!, route.also)
     },
     preHandler: admitAgain(door, dialect),
     handler: (request, reply) =>

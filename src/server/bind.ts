@@ -16,6 +16,8 @@ import type { Streams } from './streams.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     asker: Asker | null
+    /** The key was looked at before the whole body had arrived. */
+    isBodyLate: boolean
   }
 }
 
@@ -46,8 +48,8 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
     }),
     // Before the body is read: a stranger's is not worth it.
     async onRequest(request) {
-      request.asker = await admit(door, request)
-      demand(request.asker, route.needs)
+      await letIn(door, request)
+      demand(request.asker!, route.needs)
     },
     preHandler: admitAgain(door),
     handler: (request, reply) =>
@@ -72,14 +74,19 @@ export function bind(app: FastifyInstance, served: Served, operation: Operation)
   })
 }
 
-/** A body that takes longer than this to arrive may come after its key was revoked. */
-const slowBodyMs = 1000
+export async function letIn(door: Door, request: FastifyRequest, dialect?: KeyShown): Promise<void> {
+  request.asker = await admit(door, request, dialect)
+  request.isBodyLate = !request.raw.complete
+}
 
-/** Looks at the key again if the request took long to arrive: nobody is to keep one open for later. */
+/**
+ * Looks at the key again if the body had not arrived when the key was first looked at: nobody is to keep a request open
+ * until its key is revoked, and send the rest of it then.
+ */
 export function admitAgain(door: Door, dialect?: KeyShown) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return async (request: FastifyRequest): Promise<void> => {
     const isKeyed = request.asker !== null && request.asker.holder !== ''
-    if (isKeyed && reply.elapsedTime > slowBodyMs) await admit(door, request, dialect)
+    if (isKeyed && request.isBodyLate) await admit(door, request, dialect)
   }
 }
 

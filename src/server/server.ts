@@ -114,6 +114,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
   })
   readBodies(app, settings)
   app.decorateRequest('asker', null)
+  app.decorateRequest('isBodyLate', false)
   app.addHook('onRequest', async ({ raw }) => {
     if (calls.isEnding()) throw new Problem('SERVER_CLOSING')
     refuseDoubled(raw.rawHeaders)

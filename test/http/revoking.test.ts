@@ -4,12 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import { startServer } from '../../src/server/server.ts'
 import { openEvents } from '../harness/event-source.ts'
-import { eventually } from '../harness/eventually.ts'
+import { eventually, latch } from '../harness/eventually.ts'
 import { type Served, served } from '../harness/served.ts'
 
 interface Fleet extends Served {
@@ -110,6 +109,13 @@ test('a request whose body comes after its key was revoked is refused', async t 
     before: engine => engine.createKey({ name: 'first', role: 'admin' }),
   })
   const { id, secret } = await engine.createKey({ name: 'second', role: 'admin' })
+  const admitted = latch()
+  const { keyOf } = engine
+  engine.keyOf = async shown => {
+    const key = await keyOf(shown)
+    admitted.open()
+    return key
+  }
   const body = JSON.stringify({ name: 'third', role: 'admin' })
   const headers = {
     authorization: `Bearer ${secret}`,
@@ -119,7 +125,7 @@ test('a request whose body comes after its key was revoked is refused', async t 
   const asked = request(`${server.url}/v1/keys`, { method: 'POST', headers })
   const answered = once(asked, 'response')
   asked.flushHeaders()
-  await sleep(1500)
+  await admitted.opened
   await engine.revokeKey(id)
   asked.end(body)
   const [response] = (await answered) as [IncomingMessage]
