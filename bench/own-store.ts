@@ -24,7 +24,7 @@ export async function closeOwnStores(): Promise<void> {
   for (const store of opened) await store.close()
 }
 
-export const workerSettings = { concurrency: 200, buffer: 1800, waitSeconds: 5 }
+const workerSettings = { concurrency: 200, buffer: 1800, waitSeconds: 5 }
 
 export async function openOwnStore(cluster: Cluster, name: string): Promise<OwnStore> {
   const url = await createDatabase(cluster, `own_${name.replaceAll('-', '_')}`)

@@ -2,7 +2,7 @@
 // anything is installed. Does only what is missing, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -25,16 +25,16 @@ if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
   writeFileSync(mark, lock)
 }
 
-if (newest(at('src')) > newest(at('dist')) || process.argv.includes('--build')) {
+const isBuild = process.argv.includes('--build')
+if (isBuild || newest(at('src')) > newest(at('dist'))) {
   say('Compiling …')
+  // What was compiled from a file that is gone must not be packed.
+  if (isBuild) rmSync(at('dist'), { recursive: true, force: true })
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
 }
 run(process.execPath, [at('scripts/make-empty-store.mjs')])
 // The page is made of the tables in src/ too.
-if (
-  Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard')) ||
-  process.argv.includes('--build')
-) {
+if (isBuild || Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard'))) {
   say('Building the dashboard …')
   const vite = [
     at('node_modules/vite/bin/vite.js'),

@@ -19,7 +19,7 @@ const codes: Readonly<Record<Style, number>> = { bold: 1, dim: 2, red: 31, green
 
 export const styled = (style: Style, text: string): Styled => ({ text, style })
 
-export function piecesOf(line: Line): readonly Piece[] {
+function piecesOf(line: Line): readonly Piece[] {
   return typeof line === 'string' || 'text' in line ? [line] : line
 }
 

@@ -6,7 +6,7 @@ import { eraseSecrets } from '../machine/erase-secrets.ts'
 const secretSettings = (Object.keys(settings) as SettingName[]).filter(name => (settings[name] as Setting).secret)
 
 /** The variables of the environment that hold a key or the address of a database. */
-export const secretVariables: readonly string[] = secretSettings.flatMap(name => (settings[name] as Setting).env ?? [])
+const secretVariables: readonly string[] = secretSettings.flatMap(name => (settings[name] as Setting).env ?? [])
 
 /** Removes the secrets from the environment and arguments that other programs see. False: this system does not allow it. */
 export function hideOwnSecrets({ values }: Settled): boolean {

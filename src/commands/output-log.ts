@@ -21,7 +21,7 @@ export interface OutputLog {
 }
 
 /** Together below what an attempt's log takes, so that it never drops the last lines. */
-export const outputLimits = {
+const outputLimits = {
   lineBytes: 2000,
   head: { lines: 800, bytes: 160_000 },
   tail: { lines: 100, bytes: 48_000 },

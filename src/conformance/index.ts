@@ -1,2 +1,2 @@
-export { type CheckReport, printCheck, printReport, type Report } from './report.ts'
-export { type ConformanceOptions, runConformance } from './run.ts'
+export { printCheck, printReport } from './report.ts'
+export { runConformance } from './run.ts'

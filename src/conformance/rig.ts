@@ -19,7 +19,7 @@ export interface TestPayload {
   readonly times?: number
 }
 
-export const testType = 'conformance'
+const testType = 'conformance'
 export const drainSeconds = 5
 
 /** A lease that a check can wait for. */

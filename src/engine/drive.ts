@@ -18,7 +18,7 @@ import { JobRun } from './job-run.ts'
 import { briefly, patiently, splitting } from './split.ts'
 
 /** Most tasks that one transaction touches. */
-export const errandSize = 1000
+const errandSize = 1000
 /** Most batches that a caller waits for; the rest is done after its answer. */
 const batchesAwaited = 20
 

@@ -217,7 +217,7 @@ export async function request(
 }
 
 /** The same, and what came of it. */
-export async function requestFor<T>(
+async function requestFor<T>(
   context: Context,
   id: string,
   call: ControlCall,

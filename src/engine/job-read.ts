@@ -153,7 +153,7 @@ function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
   }
 }
 
-export function toStageView(stage: StageReadRow): StageView {
+function toStageView(stage: StageReadRow): StageView {
   const { id, jobId, name, ordinal, kind, state, round, seq, queue, plan, open, endsAs, error, held, given } = stage
   const { gate } = plan
   return {

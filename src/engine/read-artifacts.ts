@@ -77,7 +77,7 @@ function foldersOf(uri: string): string[] {
   return ends.map(end => uri.slice(0, end))
 }
 
-export function toArtifactView(row: ArtifactRow): ArtifactView {
+function toArtifactView(row: ArtifactRow): ArtifactView {
   return {
     ...row,
     createdAt: row.createdAt.toISOString(),

@@ -1,4 +1,4 @@
-import { defineLifecycle, type MoveOf, type StateOf } from './lifecycle.ts'
+import { defineLifecycle, type StateOf } from './lifecycle.ts'
 
 export const artifactLifecycle = defineLifecycle({
   entity: 'artifact',
@@ -31,4 +31,3 @@ export const artifactLifecycle = defineLifecycle({
 })
 
 export type ArtifactState = StateOf<typeof artifactLifecycle>
-export type ArtifactMove = MoveOf<typeof artifactLifecycle>

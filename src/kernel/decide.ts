@@ -170,7 +170,7 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
 }
 
 /** Consecutive losses before a start that are charged as one loss. */
-export const lossesBeforeStart = 10
+const lossesBeforeStart = 10
 
 /**
  * A lease that ran out. A task that was running is charged. One that was lost before its start comes back careful, for

@@ -1,4 +1,4 @@
-import { defineLifecycle, type MoveOf, type StateOf } from './lifecycle.ts'
+import { defineLifecycle, type StateOf } from './lifecycle.ts'
 
 export const stageLifecycle = defineLifecycle({
   entity: 'stage',
@@ -72,4 +72,3 @@ export const stageLifecycle = defineLifecycle({
 })
 
 export type StageState = StateOf<typeof stageLifecycle>
-export type StageMove = MoveOf<typeof stageLifecycle>

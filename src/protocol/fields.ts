@@ -30,7 +30,7 @@ const flag = oneOf([true, false])
 const why = text(10_000)
 
 /** A list of at most so many; what its elements hold is checked by whoever can say which one is at fault. */
-export function listOf(items: Field, most: number): Field {
+function listOf(items: Field, most: number): Field {
   return field({ type: 'array', items: items.schema ?? {}, maxItems: most }, value =>
     Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
   )
@@ -128,7 +128,7 @@ const logs = field({ type: 'array', items: lineFields.schema!, maxItems: mostLin
     : `be a list of at most ${mostLines} lines`,
 )
 
-export const spawnedFields: Fields = { stage: name, type: name, payload: anything }
+const spawnedFields: Fields = { stage: name, type: name, payload: anything }
 
 export const settledFields: Fields = {
   ...held,
@@ -220,7 +220,7 @@ const onceFields = { idempotencyKey: name, holder: name, asked: anything }
 /** What goes with every request that changes something; over HTTP it is in headers, never in a body. */
 export const callFields: Fields = { tx: anything, actor: name, ...onceFields, traceparent }
 
-export const reasonFields: Fields = { reason: why }
+const reasonFields: Fields = { reason: why }
 const mode = oneOf(['soft', 'hard'])
 export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) }
 const deadLetterWords = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) }

@@ -48,7 +48,7 @@ export const usual = {
 } as const
 
 /** What names of namespaces, and labels, may be made of. */
-export const dnsLabel = field({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' }, value =>
+const dnsLabel = field({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' }, value =>
   typeof value === 'string' && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
     : 'be lower-case letters, digits and dashes, at most 63',

@@ -58,7 +58,7 @@ export function demand({ roles: held }: Pick<Asker, 'roles'>, permission: Permis
 }
 
 /** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */
-export function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
+function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const { host = '', origin } = headers
   const passedOn = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'].find(
     name => name in headers,

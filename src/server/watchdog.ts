@@ -10,7 +10,7 @@ import { observe } from '../engine/figures.ts'
 import { Problem } from '../kernel/problem.ts'
 
 /** How often the loop shows that it turns, within the bound. */
-export const beatsPerBound = 10
+const beatsPerBound = 10
 /** For this long after a block the server says that it is not ready. */
 const unreadySeconds = 10
 const mostNamed = 10

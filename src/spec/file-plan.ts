@@ -30,7 +30,7 @@ function runnerPlanOf(runner: StageSpec['runner']): RunnerPlan | null {
   return runner === 'local' ? { kind: 'local' } : { kind: 'kubernetes', ...runner.kubernetes }
 }
 
-export function inputPlanOf(spec: InputSpec): InputPlan {
+function inputPlanOf(spec: InputSpec): InputPlan {
   const { cross, union, ...folders } = spec as Partial<Record<'cross' | 'union', readonly InputSpec[]>>
   if (cross !== undefined) return one('cross', cross.map(inputPlanOf))
   if (union !== undefined) return one('union', union.map(inputPlanOf))

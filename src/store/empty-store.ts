@@ -15,7 +15,10 @@ const pglite = join(dirname(createRequire(import.meta.url).resolve('@electric-sq
 /** Compiled code lies in dist/store, tests run from elsewhere: both find what was built. */
 const places = ['..', '../../../dist']
 
-/** Its name says which PGlite it is for. */
+/**
+ * Its name says which PGlite it is for.
+ * @public scripts/make-empty-store.mjs imports it once it is compiled.
+ */
 export function emptyStoreName(): string {
   const { version } = JSON.parse(readFileSync(join(pglite, 'package.json'), 'utf8')) as { version: string }
   return `empty-store-${version}.tar.br`

@@ -61,7 +61,7 @@ export interface Told {
 }
 
 /** What is thrown where a request must not be refused. */
-export class Refusal extends Error {
+class Refusal extends Error {
   readonly status: number
   readonly code: string
 

@@ -36,9 +36,9 @@ export interface World extends Pick<FalconeriRig, 'engine' | 'spec'> {
 
 export type Table = Readonly<Record<string, readonly Recipe[]>>
 
-export const read = [['read']] as const
+const read = [['read']] as const
 export const produce = [['produce']] as const
-export const operate = [['operate']] as const
+const operate = [['operate']] as const
 export const work = [['work']] as const
 export const worksAndReads = [['work', 'read']] as const
 

@@ -15,7 +15,7 @@ export interface SmallDisk {
 }
 
 /** Undefined where this process may not mount anything. */
-export function smallDisk(megabytes: number): SmallDisk | undefined {
+function smallDisk(megabytes: number): SmallDisk | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined
   const folder = mkdtempSync(join(tmpdir(), 'pawl-small-disk-'))
   try {

@@ -28,7 +28,7 @@ export function kubeconfigFor(t: TestContext, url: string, shown = token): strin
 }
 
 /** What the stages of the tests ask for. */
-export const allow: PodRules = {
+const allow: PodRules = {
   images: ['*'],
   namespaces: ['pawl', 'other', 'nowhere', 'n1', 'n2'],
   secrets: ['mine'],

@@ -14,7 +14,7 @@ const requests = ['task.cancel_requested', 'task.payload_edited']
 const failed = ['reported_failed', 'timeout']
 
 /** Plays the events of one task, oldest first. Throws at the first that does not follow from those before it. */
-export function replay(events: readonly EventView[]) {
+function replay(events: readonly EventView[]) {
   const row = {
     ...{
       id: events[0]!.entityId,

@@ -29,6 +29,7 @@ const fullFolders = [
   'test/faults',
   'test/kubernetes',
   'test/model',
+  'test/package',
   'test/scale',
 ]
 

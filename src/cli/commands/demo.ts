@@ -55,7 +55,7 @@ const publish = defineTask({
 
 export const demoTasks: readonly Task[] = [write, count, bind, translate, publish]
 
-export const demoJob: JobSpec = {
+const demoJob: JobSpec = {
   name: 'demo',
   input: { topics },
   stages: [
