@@ -59,11 +59,12 @@ interface Workplace {
 async function workplace(t: TestContext): Promise<Workplace> {
   const path = mkdtempSync(join(tmpdir(), 'pawl-docs-'))
   mkdirSync(join(path, 'bin'))
-  mkdirSync(join(path, 'node_modules'))
+  mkdirSync(join(path, 'node_modules/.bin'), { recursive: true })
   writeFileSync(join(path, 'package.json'), '{"type": "module"}')
   writeFileSync(join(path, 'bin/pawl'), `#!/bin/sh\nexec "${process.execPath}" "${root}/dist/cli/main.js" "$@"\n`, {
     mode: 0o755,
   })
+  symlinkSync(join(path, 'bin/pawl'), join(path, 'node_modules/.bin/pawl'))
   symlinkSync(root, join(path, 'node_modules/pawl'))
   for (const name of ['zod', 'jiti']) symlinkSync(join(root, 'node_modules', name), join(path, 'node_modules', name))
   const port = await freePort()
@@ -82,7 +83,12 @@ async function run(t: TestContext, { path, env, server }: Workplace, { language,
   if (word === 'setup' || language === 'mermaid') return
   if (word === 'cluster') return shell(text, path, env, ['-n'])
   if (word === 'serve') {
-    const child = spawn('sh', ['-c', `exec ${text.trim()}`], { cwd: path, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('sh', ['-c', `exec ${text.trim()}`], {
+      cwd: path,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     t.after(() => end(child))
     return eventually(`${text.trim()} is ready`, () => isReady(child, text, server), 120).then(() => {})
   }
@@ -115,8 +121,9 @@ async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv, how = ['
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const over = once(child, 'exit')
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  // The whole group: npx runs the program as a child of its own.
+  process.kill(-child.pid!, 'SIGTERM')
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 20_000)
   await over
   clearTimeout(timer)
 }
