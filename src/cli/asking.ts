@@ -3,23 +3,27 @@ import { userInfo } from 'node:os'
 import type { CancelCall, ControlCall } from '../protocol/api.ts'
 
 export const pageFlags = {
-  limit: { kind: 'number', value: 'N', says: 'at most so many' },
-  cursor: { kind: 'text', value: 'CURSOR', says: 'go on where an earlier page ended' },
+  limit: { kind: 'number', value: 'N', summary: 'maximum number of results' },
+  cursor: { kind: 'text', value: 'CURSOR', summary: 'continue after an earlier page' },
 } as const
 
 export const callFlags = {
-  reason: { kind: 'text', value: 'TEXT', says: 'why, for the history' },
-  as: { kind: 'text', value: 'NAME', says: 'who does it, for the history; default: you' },
+  reason: { kind: 'text', value: 'TEXT', summary: 'the reason, recorded in the history' },
+  as: { kind: 'text', value: 'NAME', summary: 'who is doing this, recorded in the history; default: your user name' },
 } as const
 
 export const cancelFlags = {
   ...callFlags,
-  hard: { kind: 'switch', says: 'fence off work in hand at once, instead of letting it finish' },
+  hard: { kind: 'switch', summary: 'fence off running work immediately instead of letting it finish' },
 } as const
 
 /** Whoever lost the answer can ask again under the same key, and nothing is done twice. */
 export const onceFlag = {
-  'idempotency-key': { kind: 'text', value: 'KEY', says: 'typed again with the same key, it has no second effect' },
+  'idempotency-key': {
+    kind: 'text',
+    value: 'KEY',
+    summary: 'repeating the command with the same key has no second effect',
+  },
 } as const
 
 type Said<T> = { readonly [Name in keyof T]?: T[Name] | undefined }

@@ -10,7 +10,7 @@ import { inVocabulary, vocabularyFlag } from './vocabulary.ts'
 
 export interface Flag {
   readonly kind: 'text' | 'number' | 'switch' | 'json' | 'list'
-  readonly says: string
+  readonly summary: string
   /** What stands for its value in a line of help. */
   readonly value?: string
   readonly short?: string
@@ -57,7 +57,7 @@ export interface Ask<T extends Takes = Takes, F extends Flags = Flags> {
 
 export interface Command {
   readonly name: string
-  readonly says: string
+  readonly summary: string
   /** More than a line, for its own help. */
   readonly more?: string
   readonly takes: Takes
@@ -122,22 +122,26 @@ export function showingCommand<const T extends Takes = None, const F extends Fla
 /** Every flag that a command knows, those of its settings included, by the name that is typed. */
 export function flagsOf({ flags, settings: heeded }: Pick<Command, 'flags' | 'settings'>): Flags {
   const ofSettings = heeded.map(name => {
-    const { kind, value, says, env, default: usual }: Setting = settings[name]
+    const { kind, value, summary, env, default: usual }: Setting = settings[name]
     const more = [env, usual === undefined || usual === false ? undefined : `default ${usual}`]
       .filter(Boolean)
       .join('; ')
-    const flag = { kind: kind as Flag['kind'], says: more === '' ? says : `${says} (${more})`, ...(value && { value }) }
+    const flag = {
+      kind: kind as Flag['kind'],
+      summary: more === '' ? summary : `${summary} (${more})`,
+      ...(value && { value }),
+    }
     return [flagOf(name), flag] as const
   })
   return { ...flags, ...Object.fromEntries(ofSettings), ...everywhere }
 }
 
 const everywhere: Flags = {
-  json: { kind: 'switch', says: 'print JSON, one document' },
+  json: { kind: 'switch', summary: 'print one JSON document' },
   config: {
     kind: 'text',
     value: 'FILE',
-    says: 'the file of settings; default: pawl.config.ts, .js, .mjs or .json here',
+    summary: 'the settings file; default: pawl.config.ts, .js, .mjs or .json in this folder',
   },
-  help: { kind: 'switch', short: 'h', says: 'say what the command does' },
+  help: { kind: 'switch', short: 'h', summary: 'show help for the command' },
 }

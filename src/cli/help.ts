@@ -1,4 +1,4 @@
-/** What the CLI says of itself, read off the table of commands. */
+/** Help texts, generated from the table of commands. */
 
 import { nearest } from '../kernel/suggest.ts'
 import { type Command, flagsOf } from './command.ts'
@@ -9,21 +9,21 @@ const ends = `Exit codes: 0 good · 1 the job ended badly, or the request was re
 export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(command => usage(command).length))
   const wide = Math.min(width, 34)
-  const rows = commands.map(command => `  ${usage(command).padEnd(wide)}  ${command.says}`)
-  return `pawl: a durable job engine\n\n${rows.join('\n')}\n\npawl COMMAND --help says more. ${ends}\n`
+  const rows = commands.map(command => `  ${usage(command).padEnd(wide)}  ${command.summary}`)
+  return `pawl: a durable job engine\n\n${rows.join('\n')}\n\nRun 'pawl COMMAND --help' for details. ${ends}\n`
 }
 
 export function helpOf(command: Command): string {
-  const takes = Object.entries(command.takes).map(([name, says]) => [placeholder(name), says] as const)
-  const flags = Object.entries(flagsOf(command)).map(([name, { short, value, kind, says, words }]) => {
+  const takes = Object.entries(command.takes).map(([name, summary]) => [placeholder(name), summary] as const)
+  const flags = Object.entries(flagsOf(command)).map(([name, { short, value, kind, summary, words }]) => {
     const shown = `${short ? `-${short}, ` : ''}--${name}${kind === 'switch' ? '' : ` ${value ?? 'VALUE'}`}`
-    return [shown, words === undefined ? says : `${says}: ${words.join(', ')}`] as const
+    return [shown, words === undefined ? summary : `${summary}: ${words.join(', ')}`] as const
   })
   const width = Math.min(28, Math.max(...[...takes, ...flags].map(([left]) => left.length)))
   const rows = (list: readonly (readonly [string, string])[]) =>
-    list.map(([left, says]) => `  ${left.padEnd(width)}  ${says}`).join('\n')
+    list.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`).join('\n')
   return `${[
-    `pawl ${usage(command)} [flags]\n\n${command.says}`,
+    `pawl ${usage(command)} [flags]\n\n${command.summary}`,
     ...(command.more === undefined ? [] : [command.more]),
     ...(takes.length === 0 ? [] : [rows(takes)]),
     rows(flags),

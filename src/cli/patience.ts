@@ -22,7 +22,7 @@ export async function patiently<Found>(
       return await look()
     } catch (error) {
       if (!willPass(error)) throw error
-      if (pauseMs === firstPauseMs) screen.note(styled('yellow', 'The server does not answer; still trying …'))
+      if (pauseMs === firstPauseMs) screen.note(styled('yellow', 'The server does not answer. Retrying …'))
       await pause(pauseMs, signal)
     }
   }

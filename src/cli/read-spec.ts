@@ -16,7 +16,10 @@ pipeline spec of Falconeri or Pachyderm is taken as it is. file://./ in it means
 the command is typed if it comes from the standard input.`
 
 export const localFlag = {
-  local: { kind: 'switch', says: 'not in Kubernetes, whatever the spec says: by workers with --commands' },
+  local: {
+    kind: 'switch',
+    summary: 'run commands in workers started with --commands, even if the spec asks for Kubernetes',
+  },
 } as const
 
 export interface ReadJob {

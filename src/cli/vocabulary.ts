@@ -8,7 +8,7 @@ export const vocabularyFlag = {
   vocabulary: {
     kind: 'text',
     value: 'NAME',
-    says: 'show states and events in the words of another system',
+    summary: 'show states and events with the names that another system uses',
     words: dialectNames,
   },
 } as const

@@ -7,33 +7,33 @@ import { loadModule } from './load-module.ts'
 import { type Setting, type SettingName, settings } from './settings.ts'
 
 export interface ConfigFile {
-  /** As people call it. */
+  /** For messages. */
   readonly name: string
-  readonly says: Readonly<Partial<Record<SettingName, unknown>>>
+  readonly values: Readonly<Partial<Record<SettingName, unknown>>>
 }
 
 const names = ['ts', 'mts', 'js', 'mjs', 'json'].map(ending => `pawl.config.${ending}`)
 
-/** The file that is named, else the one in the folder; undefined: there is none. */
+/** Reads the named file or, without a name, the one in the folder. Returns undefined if there is none. */
 export async function readConfigFile(folder: string, named?: string): Promise<ConfigFile | undefined> {
   const path = named === undefined ? find(folder) : resolve(folder, named)
   if (path === undefined) return undefined
   if (!existsSync(path)) throw new Problem('FILE_INVALID', { file: path, why: 'there is no such file' })
   const name = named ?? basename(path)
-  const said = path.endsWith('.json') ? readJson(path) : await exported(path)
-  if (!isObject(said)) throw new Problem('FILE_INVALID', { file: name, why: 'it must say an object of settings' })
-  for (const [option, value] of Object.entries(said)) checkSetting(name, option, value)
-  return { name, says: seenFrom(dirname(path), said) }
+  const values = path.endsWith('.json') ? readJson(path) : await exported(path)
+  if (!isObject(values)) throw new Problem('FILE_INVALID', { file: name, why: 'it must contain an object of settings' })
+  for (const [option, value] of Object.entries(values)) checkSetting(name, option, value)
+  return { name, values: withAbsolutePaths(dirname(path), values) }
 }
 
-/** Paths in the file are meant from where it lies. */
-function seenFrom(folder: string, said: ConfigFile['says']): ConfigFile['says'] {
-  const whole = (value: unknown) => (typeof value === 'string' ? resolve(folder, value) : value)
-  const { data, pipelines } = said
-  const specs = Object.entries(pipelines ?? {}).map(([name, spec]) => [name, whole(spec)])
+/** Paths in the file are relative to its folder. */
+function withAbsolutePaths(folder: string, values: ConfigFile['values']): ConfigFile['values'] {
+  const absolute = (value: unknown) => (typeof value === 'string' ? resolve(folder, value) : value)
+  const { data, pipelines } = values
+  const specs = Object.entries(pipelines ?? {}).map(([name, spec]) => [name, absolute(spec)])
   return {
-    ...said,
-    ...(data !== undefined && { data: whole(data) }),
+    ...values,
+    ...(data !== undefined && { data: absolute(data) }),
     ...(pipelines !== undefined && { pipelines: Object.fromEntries(specs) }),
   }
 }
@@ -56,14 +56,14 @@ function readJson(path: string): unknown {
 
 async function exported(path: string): Promise<unknown> {
   const module = await loadModule(path)
-  const said = module.default ?? module.config
-  if (said === undefined) {
+  const values = module.default ?? module.config
+  if (values === undefined) {
     throw new Problem('FILE_INVALID', { file: path, why: 'it exports no config: `export default defineConfig({ … })`' })
   }
-  return said
+  return values
 }
 
-/** `from` says where it was said: a file, a variable, a flag. */
+/** Throws if a setting is unknown or its value is invalid. `from`: the file, environment variable or flag, for the message. */
 export function checkSetting(from: string, option: string, value: unknown): void {
   const setting: Setting | undefined = Object.hasOwn(settings, option) ? settings[option as SettingName] : undefined
   if (setting === undefined) {

@@ -60,7 +60,7 @@ function find(name: SettingName, { flags, env, file }: Given): { value: unknown;
     checkSetting(setting.env, name, value)
     return { value, source: { from: 'env', name: setting.env } }
   }
-  if (file?.says[name] !== undefined) return { value: file.says[name], source: { from: 'file', name: file.name } }
+  if (file?.values[name] !== undefined) return { value: file.values[name], source: { from: 'file', name: file.name } }
   return { value: setting.default, source: { from: 'default', name: '' } }
 }
 

@@ -20,7 +20,7 @@ export const serverBoundSettings = {
     value: 'BYTES',
     env: 'PAWL_MAX_BODY_BYTES',
     default: defaultBodyBytes,
-    says: 'the largest JSON body of a request',
+    summary: 'maximum size of a JSON request body',
   },
   maxYamlBytes: {
     check: yamlBytes,
@@ -28,7 +28,8 @@ export const serverBoundSettings = {
     value: 'BYTES',
     env: 'PAWL_MAX_YAML_BYTES',
     default: longestYaml,
-    says: 'the largest YAML body of a request; cannot be raised, because YAML takes far more work to read than JSON',
+    summary:
+      'maximum size of a YAML request body; cannot be raised, because parsing YAML takes far more work than JSON',
   },
   requestSeconds: {
     check: requestSeconds,
@@ -36,7 +37,7 @@ export const serverBoundSettings = {
     value: 'SECONDS',
     env: 'PAWL_REQUEST_SECONDS',
     default: defaultRequestSeconds,
-    says: 'how long a request may take to arrive, headers and body',
+    summary: 'how long a request may take to arrive, including its body',
   },
   keepAliveSeconds: {
     check: keepAliveSeconds,
@@ -44,7 +45,8 @@ export const serverBoundSettings = {
     value: 'SECONDS',
     env: 'PAWL_KEEP_ALIVE_SECONDS',
     default: defaultKeepAliveSeconds,
-    says: 'how long a connection may stay idle between two requests; longer than a load balancer in front keeps its own',
+    summary:
+      'how long a connection may stay idle between two requests; set it higher than the idle timeout of a load balancer in front',
   },
   maxStreams: {
     check: streamCount,
@@ -52,7 +54,7 @@ export const serverBoundSettings = {
     value: 'N',
     env: 'PAWL_MAX_STREAMS',
     default: defaultStreams.maxStreams,
-    says: 'how many streams of events may be open at once',
+    summary: 'maximum number of open event streams',
   },
   maxStreamsPerKey: {
     check: streamCount,
@@ -60,7 +62,7 @@ export const serverBoundSettings = {
     value: 'N',
     env: 'PAWL_MAX_STREAMS_PER_KEY',
     default: defaultStreams.maxStreamsPerKey,
-    says: 'how many streams of events clients with one key may have open',
+    summary: 'maximum number of open event streams per API key',
   },
   blockedSeconds: {
     check: blockBound,
@@ -68,7 +70,7 @@ export const serverBoundSettings = {
     value: 'SECONDS',
     env: 'PAWL_BLOCKED_SECONDS',
     default: 1,
-    says: 'log and count an event loop that is blocked for this long; 0: do not watch it',
+    summary: 'log and count an event loop that is blocked for this long; 0: never',
   },
 } as const
 

@@ -18,7 +18,7 @@ export interface Setting {
   /** The variable of the environment that says it. */
   readonly env?: string
   readonly default?: unknown
-  readonly says: string
+  readonly summary: string
   /** Never printed whole. */
   readonly secret?: true
 }
@@ -30,7 +30,7 @@ export const settings = {
     value: 'ADDRESS',
     env: 'HOST',
     default: '127.0.0.1',
-    says: 'where to listen; an address that others can reach needs keys',
+    summary: 'the address to listen on; an address that other machines can reach requires API keys',
   },
   port: {
     check: number({ from: 0, to: 65_535, whole: true }),
@@ -38,14 +38,14 @@ export const settings = {
     value: 'PORT',
     env: 'PORT',
     default: defaultPort,
-    says: 'where to listen; 0: any port that is free',
+    summary: 'the port to listen on; 0: any free port',
   },
   keysOnly: {
     check: oneOf([true, false]),
     kind: 'switch',
     env: 'PAWL_KEYS_ONLY',
     default: false,
-    says: 'ask for a key on this machine too, as behind a proxy',
+    summary: 'require an API key on a loopback address too, for example behind a proxy',
   },
   ...serverBoundSettings,
   maxPayloadBytes: {
@@ -54,35 +54,37 @@ export const settings = {
     value: 'BYTES',
     env: 'PAWL_MAX_PAYLOAD_BYTES',
     default: 1_048_576,
-    says: 'the largest payload or output of a task',
+    summary: 'the largest payload or output of a task',
   },
   fileRoots: {
     check: folders,
     kind: 'list',
     value: 'FOLDER',
     env: 'PAWL_FILE_ROOTS',
-    says: 'a folder whose files jobs may use, symbolic links included, may be repeated, or none; default: any, and none where keys are wanted',
+    summary:
+      'a folder whose files jobs may use, symbolic links resolved; may be repeated, or none; default: any folder, or none if API keys are required',
   },
   s3Buckets: {
     check: names,
     kind: 'list',
     value: 'BUCKET',
     env: 'PAWL_S3_BUCKETS',
-    says: 'a bucket that jobs may use, may be repeated, or * for all, or none; default: all, and none where file roots are set or keys are wanted',
+    summary:
+      'a bucket that jobs may use; may be repeated, or * for all, or none; default: all, or none if file roots are set or API keys are required',
   },
   dialects: {
     check: dialectsOrNone,
     kind: 'list',
     value: 'NAME',
     env: 'PAWL_DIALECTS',
-    says: `serve the API of another system under /dialects/, may be repeated: ${dialectNames.join(', ')}, all or none; default: none`,
+    summary: `serve the API of another system under /dialects/, may be repeated: ${dialectNames.join(', ')}, all or none; default: none`,
   },
   dialectAtRoot: {
     check: oneOf([true, false]),
     kind: 'switch',
     env: 'PAWL_DIALECT_AT_ROOT',
     default: false,
-    says: 'serve the one --dialect at /, and Pawl’s own routes under /pawl',
+    summary: 'serve the dialect at / and Pawl’s own API under /pawl; requires exactly one --dialect',
   },
   jobnikLeaseSeconds: {
     check: settingFields.leaseSeconds,
@@ -90,7 +92,7 @@ export const settings = {
     value: 'SECONDS',
     env: 'PAWL_JOBNIK_LEASE_SECONDS',
     default: silentLeaseSeconds,
-    says: 'how long a Jobnik worker may take for a task before another worker gets it',
+    summary: 'how long a Jobnik worker may keep a task before another worker gets it',
   },
   falconeriLeaseSeconds: {
     check: settingFields.leaseSeconds,
@@ -98,7 +100,7 @@ export const settings = {
     value: 'SECONDS',
     env: 'PAWL_FALCONERI_LEASE_SECONDS',
     default: silentLeaseSeconds,
-    says: 'how long a datum is left to a worker of Falconeri, which sends no heartbeats',
+    summary: 'how long a Falconeri worker, which sends no heartbeats, may keep a datum',
   },
   data: {
     check: text(2000),
@@ -106,14 +108,14 @@ export const settings = {
     value: 'FOLDER',
     env: 'PAWL_DATA',
     default: './pawl-data',
-    says: 'the folder of the embedded store',
+    summary: 'the folder of the embedded store',
   },
   database: {
     check: database,
     kind: 'text',
     value: 'URL',
     env: 'DATABASE_URL',
-    says: 'a PostgreSQL server, in place of the embedded store',
+    summary: 'the URL of a PostgreSQL database, instead of the embedded store',
     secret: true,
   },
   schema: {
@@ -122,7 +124,7 @@ export const settings = {
     value: 'NAME',
     env: 'PAWL_SCHEMA',
     default: 'pawl',
-    says: 'the schema that holds the tables',
+    summary: 'the database schema that contains the tables',
   },
   connections: {
     check: number({ from: 1, to: 100, whole: true }),
@@ -130,21 +132,22 @@ export const settings = {
     value: 'N',
     env: 'PAWL_CONNECTIONS',
     default: 4,
-    says: 'connections to the PostgreSQL server',
+    summary: 'maximum number of connections to PostgreSQL',
   },
   pooler: {
     check: oneOf(poolerModes),
     kind: 'text',
     value: 'MODE',
     env: 'PAWL_POOLER',
-    says: 'whether the database is a pooler such as PgBouncer: detect, transaction or none; default: detect',
+    summary: 'whether the database is a pooler such as PgBouncer: detect, transaction or none; default: detect',
   },
   listenDatabase: {
     check: database,
     kind: 'text',
     value: 'URL',
     env: 'PAWL_LISTEN_DATABASE',
-    says: 'behind a pooler, the PostgreSQL server itself, to hear of new work at once; default: polling',
+    summary:
+      'behind a pooler: the URL of the PostgreSQL server itself, used for notifications of new work; default: polling',
     secret: true,
   },
   statementSeconds: {
@@ -152,42 +155,42 @@ export const settings = {
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_STATEMENT_SECONDS',
-    says: 'how long a statement may take on the PostgreSQL server; default 10',
+    summary: 'how long a statement may take on PostgreSQL; default: 10',
   },
   lockSeconds: {
     check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_LOCK_SECONDS',
-    says: 'how long to wait for a row that another transaction holds; default 3',
+    summary: 'how long to wait for a row that another transaction has locked; default: 3',
   },
   idleSeconds: {
     check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_IDLE_SECONDS',
-    says: 'how long a transaction may stay open without a statement; default 10',
+    summary: 'how long a transaction may stay idle; default: 10',
   },
   connectionSeconds: {
     check: boundSeconds,
     kind: 'number',
     value: 'SECONDS',
     env: 'PAWL_CONNECTION_SECONDS',
-    says: 'how long to wait for a connection, default 10, or for a turn on the embedded store, default 60',
+    summary: 'how long to wait for a connection (default: 10) or for a turn on the embedded store (default: 60)',
   },
   server: {
     check: serverUrl,
     kind: 'text',
     value: 'URL',
     env: 'PAWL_SERVER',
-    says: 'the server to speak to',
+    summary: 'the URL of the server',
   },
   key: {
     check: text(500),
     kind: 'text',
     value: 'KEY',
     env: 'PAWL_KEY',
-    says: 'the key to show to the server',
+    summary: 'the API key',
     secret: true,
   },
   queues: {
@@ -195,7 +198,7 @@ export const settings = {
     kind: 'list',
     value: 'NAME',
     env: 'PAWL_QUEUES',
-    says: 'a queue to work on, may be repeated; default: the types of its tasks',
+    summary: 'a queue to claim from, may be repeated; default: the types of the handlers',
   },
   concurrency: {
     check: number({ from: 1, to: 10_000, whole: true }),
@@ -203,14 +206,14 @@ export const settings = {
     value: 'N',
     env: 'PAWL_CONCURRENCY',
     default: 10,
-    says: 'handlers that run at once',
+    summary: 'maximum number of handlers that run at the same time',
   },
   buffer: {
     check: number({ from: 0, to: 100_000, whole: true }),
     kind: 'number',
     value: 'N',
     env: 'PAWL_BUFFER',
-    says: 'tasks claimed ahead of need; default: as many as run at once, and none with --commands',
+    summary: 'tasks to claim in advance; default: the value of --concurrency, or 0 with --commands',
   },
   drainSeconds: {
     check: number({ from: 0, to: 86_400 }),
@@ -218,7 +221,7 @@ export const settings = {
     value: 'SECONDS',
     env: 'PAWL_DRAIN_SECONDS',
     default: 30,
-    says: 'how long a stop waits for running handlers',
+    summary: 'how long to wait for running handlers when stopping',
   },
   ...kubernetesSettings,
   log: {
@@ -226,7 +229,7 @@ export const settings = {
     kind: 'text',
     value: 'FORMAT',
     env: 'PAWL_LOG',
-    says: 'how the process logs: pretty or json; default: pretty on a terminal',
+    summary: 'the log format: pretty or json; default: pretty on a terminal, otherwise json',
   },
   logLevel: {
     check: oneOf(logLevels),
@@ -234,17 +237,17 @@ export const settings = {
     value: 'LEVEL',
     env: 'PAWL_LOG_LEVEL',
     default: 'warn',
-    says: 'the least that it logs: debug, info, warn or error',
+    summary: 'the lowest level to log: debug, info, warn or error',
   },
   taskTypes: {
     check: taskTypes,
     kind: 'object',
-    says: 'how tasks are leased, retried and kept, by their type',
+    summary: 'how tasks of each type are leased, retried and kept',
   },
   pipelines: {
     check: pipelines,
     kind: 'object',
-    says: 'specs, or files of them, that jobs may be submitted by the names of',
+    summary: 'job specs, or files with them, that can be submitted by name',
   },
 } as const satisfies Record<keyof PawlConfig, Setting>
 

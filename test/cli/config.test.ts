@@ -61,7 +61,7 @@ test(
 test('how long the store may take can be set by flag, environment and file, for both kinds of store', () => {
   const flags = { statementSeconds: 5 }
   const env = { PAWL_LOCK_SECONDS: '0.5', PAWL_CONNECTION_SECONDS: '20' }
-  const file = { name: 'pawl.config.json', says: { idleSeconds: 30 } }
+  const file = { name: 'pawl.config.json', values: { idleSeconds: 30 } }
   const bounds = { statementSeconds: 5, lockSeconds: 0.5, idleSeconds: 30, connectionSeconds: 20 }
   assert.deepEqual(storeOf(settle({ flags, env, file })).bounds, bounds)
   const onServer = { ...env, DATABASE_URL: 'postgres://localhost/a' }

@@ -113,8 +113,8 @@ test(
      export const aside = 1`,
     )
     const program = pawl.start(['worker', 'handlers.ts', '--concurrency', '3'])
-    const line = await program.said('what it works on', said => said.includes('works on'), 120)
-    assert.match(line, /works on greet, parse, slow, stop, 3 at once, through http:/)
+    const line = await program.said('what it works on', said => said.includes('claims from'), 120)
+    assert.match(line, /claims from greet, parse, slow, stop, at most 3 tasks at once, through http:/)
     const queue = async (type: string, payload: unknown = null) => (await engine.enqueue(type, payload)).id
     const [hello, letter, never] = [await queue('greet', { name: 'Ada' }), await queue('parse'), await queue('stop')]
     assert.equal((await ended(engine, hello, 90)).output, 'hello Ada')
@@ -123,7 +123,7 @@ test(
     const slow = await queue('slow')
     await eventually('it is at work', async () => (await engine.task(slow)).state === 'running', 90)
     program.signal('SIGTERM')
-    await program.said('that it drains', said => said === 'Ending: 1 in hand …')
+    await program.said('that it drains', said => said === 'Stopping. Tasks that are still running: 1 …')
     await writeFile(join(pawl.folder, 'go'), '')
     await program.ended
     assert.equal(program.process.exitCode, 0)

@@ -58,7 +58,7 @@ test('help is there for all of it and for every command', bounded, async t => {
   const wait = await pawl.run(['job', 'wait', '--help'])
   assert.equal(wait.code, 0)
   assert.match(wait.out, /^pawl job wait ID \[flags\]/)
-  assert.match(wait.out, /--strict {2,}a job that ended as partial/)
+  assert.match(wait.out, /--strict {2,}treat a job that ends as partial/)
   assert.equal((await pawl.run([])).code, 2)
 })
 

@@ -21,11 +21,11 @@ const escapes = /\u001b/
 /** Starts it on a free port; `url` is where it says that it serves. */
 async function up(pawl: Cli, args: readonly string[] = []): Promise<{ program: Program<string>; url: string }> {
   const program = pawl.start(['up', '--port', '0', ...args])
-  const line = await program.said('where it serves', said => said.startsWith('Pawl serves http'), 180)
+  const line = await program.said('where it serves', said => said.startsWith('Pawl is running at http'), 180)
   return { program, url: /http:\/\/[\d.:]+\d/.exec(line)![0] }
 }
 
-const isUp = (line: string) => line.startsWith('It serves until')
+const isUp = (line: string) => line.startsWith('Press Ctrl-C')
 
 async function jobsAt(pawl: Cli, server: string): Promise<readonly JobView[]> {
   const { code, err, json } = await pawl.run(['job', 'list', '--json', '--server', server])
@@ -50,9 +50,9 @@ test(
     assert.match(said, /review {2}waits for approval \(0 of 1\): Is it fit to print\?/)
     assert.match(said, /translate {2}skipped: condition false/)
     assert.match(said, /A retry: "clocks" failed once \(The pen ran dry/)
-    assert.match(said, /The demonstration succeeded/)
+    assert.match(said, /The demo job succeeded/)
     assert.doesNotMatch(said, escapes)
-    const [, link = ''] = /A demonstration job: (\S+)/.exec(said) ?? []
+    const [, link = ''] = /Demo job: (\S+)/.exec(said) ?? []
     assert.match(await (await fetch(link)).text(), /<title>Pawl<\/title>/)
 
     const [job] = await jobsAt(pawl, first.url)
@@ -67,7 +67,7 @@ test(
     second.program.signal('SIGTERM')
     await second.program.ended
     assert.equal(second.program.process.exitCode, 0)
-    assert.match(second.program.lines.join('\n'), /Ending/)
+    assert.match(second.program.lines.join('\n'), /Stopping/)
     await assert.rejects(connect({ server: second.url, patienceSeconds: 0 }).queues(), { code: 'SERVER_UNREACHABLE' })
   },
 )

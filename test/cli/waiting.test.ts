@@ -21,7 +21,7 @@ async function place(t: TestContext, run: Fresh) {
     pawl,
     async restart(program: Program<string>, meanwhile: () => Promise<unknown> = async () => {}) {
       await server.close()
-      await eventually('that it is away was seen', () => program.complaints().includes('still trying'), 120)
+      await eventually('that it is away was seen', () => program.complaints().includes('Retrying'), 120)
       await meanwhile()
       server = await startServer(run.engine, { port })
     },

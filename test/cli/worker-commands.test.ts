@@ -47,7 +47,7 @@ test('a worker with --commands needs no module: it fetches files, has secrets, a
   const store = ['--database', url!, '--schema', schema]
   const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
   const worker = pawl.start(['worker', ...options, ...store])
-  await worker.said('what it is', line => line.startsWith('node-1/pod-2 works on special, command'))
+  await worker.said('what it is', line => line.startsWith('Worker node-1/pod-2 claims from special, command'))
   assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
 
   const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`

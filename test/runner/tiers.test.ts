@@ -10,7 +10,7 @@ const root = findRoot(import.meta.dirname)
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 test('every promise in the README names its test in test/promises, which npm test runs', () => {
-  const [, table = ''] = /## What it promises\n\n(.*?)\n\n/s.exec(read('README.md')) ?? []
+  const [, table = ''] = /## What Pawl promises\n\n(.*?)\n\n/s.exec(read('README.md')) ?? []
   const rows = table.split('\n').slice(2)
   const named = rows.map(row => /\]\((test\/promises\/[\w-]+\.test\.ts)\)/.exec(row)?.[1])
   assert.ok(rows.length >= 6 && !named.includes(undefined), 'a row names no test')

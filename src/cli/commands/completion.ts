@@ -11,7 +11,7 @@ interface Row {
 export function completionFor(others: readonly Command[]): Command {
   const self = command({
     name: 'completion',
-    says: 'Print the completion script of a shell: bash, zsh or fish.',
+    summary: 'Print the completion script of a shell: bash, zsh or fish.',
     more: `bash: eval "$(pawl completion bash)"
 zsh:  eval "$(pawl completion zsh)"
 fish: pawl completion fish | source`,
@@ -109,11 +109,11 @@ function fish(commands: readonly Command[]): string {
     ({ after, words }) => `complete -c pawl -f -n ${quoted(`__pawl_is ${after}`)} -a ${quoted(words.join(' '))}`,
   )
   const flags = commands.flatMap(command =>
-    Object.entries(flagsOf(command)).map(([name, { kind, says, words, short }]) => {
+    Object.entries(flagsOf(command)).map(([name, { kind, summary, words, short }]) => {
       const takes = kind === 'switch' ? '' : ' -r'
       const values = words === undefined ? '' : ` -f -a ${quoted(words.join(' '))}`
       const letter = short === undefined ? '' : ` -s ${short}`
-      return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${takes}${values} -d ${quoted(says)}`
+      return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${takes}${values} -d ${quoted(summary)}`
     }),
   )
   return `set -g __pawl_commands ${commands.map(({ name }) => quoted(name)).join(' ')}

@@ -25,7 +25,7 @@ const flags = (Object.keys(settings) as SettingName[]).filter(name => settings[n
 
 export const config = command({
   name: 'config',
-  says: 'Print the settings, and where each came from.',
+  summary: 'Print the settings and where each value comes from.',
   more: 'A flag goes before the environment, that before pawl.config.*, that before the default.',
   settings: flags,
   async run({ settled }) {

@@ -4,12 +4,12 @@ import { refused } from '../parse.ts'
 
 export const conformance = command({
   name: 'conformance',
-  says: 'Drive a worker program through the worker protocol, and say which promises it keeps.',
+  summary: 'Test a worker program against the worker protocol.',
   more: `The program gets PAWL_SERVER, PAWL_KEY and PAWL_QUEUES, and works tasks of the type "conformance":
 docs/worker-protocol.md says how. Ends with 1 if it breaks a promise that is required.`,
   flags: {
-    worker: { kind: 'text', value: 'COMMAND', says: 'starts the worker, as typed in a shell' },
-    only: { kind: 'list', value: 'CHECK', says: 'only this check, may be repeated' },
+    worker: { kind: 'text', value: 'COMMAND', summary: 'the shell command that starts the worker' },
+    only: { kind: 'list', value: 'CHECK', summary: 'only this check, may be repeated' },
   },
   settings: [],
   async run({ flags, screen, json, untilTold }) {

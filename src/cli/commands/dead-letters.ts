@@ -20,15 +20,15 @@ const columns: readonly Column<TaskView>[] = [
 ]
 
 const filterFlags = {
-  type: { kind: 'text', value: 'TYPE', says: 'only of this type' },
-  queue: { kind: 'text', value: 'NAME', says: 'only of this queue' },
-  code: { kind: 'text', value: 'CODE', says: 'only with this reason', words: reasonCodes },
-  message: { kind: 'text', value: 'TEXT', says: 'only whose error says this, whatever the numbers in it' },
+  type: { kind: 'text', value: 'TYPE', summary: 'only this type' },
+  queue: { kind: 'text', value: 'NAME', summary: 'only this queue' },
+  code: { kind: 'text', value: 'CODE', summary: 'only with this reason code', words: reasonCodes },
+  message: { kind: 'text', value: 'TEXT', summary: 'only with this error message; numbers in it are ignored' },
 } as const
 
 const dlqList = showingCommand({
   name: 'dlq list',
-  says: 'List dead letters: tasks that were set aside for people.',
+  summary: 'List the dead-letter queue: tasks that need a person.',
   flags: { ...filterFlags, ...pageFlags },
   async run({ api, flags }) {
     const { type, queue, code, message, limit, cursor } = flags
@@ -40,15 +40,15 @@ const dlqList = showingCommand({
 
 const dlqRedrive = apiCommand({
   name: 'dlq redrive',
-  says: 'Give dead letters another round: one, those of a filter, or --all.',
+  summary: 'Redrive dead letters: one, those that match a filter, or --all.',
   takes: { 'id?': 'one of them, or the beginning or the end of its id' },
   flags: {
     ...filterFlags,
-    all: { kind: 'switch', says: 'all of them' },
-    'dry-run': { kind: 'switch', says: 'say what would be done, and do nothing' },
-    rate: { kind: 'number', value: 'N', says: 'at most so many per second' },
-    payload: { kind: 'json', value: 'JSON', says: 'replaces the payload of every one of them' },
-    limit: { kind: 'number', value: 'N', says: 'at most so many, the oldest first; default: all' },
+    all: { kind: 'switch', summary: 'all dead letters' },
+    'dry-run': { kind: 'switch', summary: 'show what would be redriven, and change nothing' },
+    rate: { kind: 'number', value: 'N', summary: 'maximum number per second' },
+    payload: { kind: 'json', value: 'JSON', summary: 'replaces the payload of every redriven task' },
+    limit: { kind: 'number', value: 'N', summary: 'maximum number, oldest first; default: all' },
     ...callFlags,
   },
   async run({ api, args, flags }) {
@@ -76,7 +76,7 @@ const dlqRedrive = apiCommand({
 
 const dlqProgress = apiCommand({
   name: 'dlq progress',
-  says: 'Show how far a redrive has come.',
+  summary: 'Show the progress of a redrive.',
   takes: { id: 'the redrive, as dlq redrive named it' },
   async run({ api, args }) {
     const progress = await api.redriveProgress(args.id)

@@ -1,4 +1,4 @@
-/** The demonstration: a small job with a bit of everything, worked by this process. */
+/** The demo: a small job that shows a retry, a branch and a gate, run by this process. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'

@@ -15,13 +15,22 @@ const lookMs = 300
 
 export const eventsTail = showingCommand({
   name: 'events tail',
-  says: 'Show the latest events, and with -f those that come.',
+  summary: 'Show the latest events; with -f, follow new ones.',
   more: 'With --json and -f there is one document to a line.',
   flags: {
-    follow: { kind: 'switch', short: 'f', says: 'go on until it is told to end; a server that restarts is waited for' },
-    lines: { kind: 'number', short: 'n', value: 'N', says: `begin with so many of the latest; default ${usual}` },
-    type: { kind: 'list', value: 'TYPE', says: 'only of this type, as task.succeeded; may be repeated' },
-    job: { kind: 'text', value: 'ID', says: 'only of this job, its stages and its tasks' },
+    follow: {
+      kind: 'switch',
+      short: 'f',
+      summary: 'follow new events until interrupted; reconnects if the server restarts',
+    },
+    lines: {
+      kind: 'number',
+      short: 'n',
+      value: 'N',
+      summary: `start with this many of the latest events; default: ${usual}`,
+    },
+    type: { kind: 'list', value: 'TYPE', summary: 'only this type, such as task.succeeded; may be repeated' },
+    job: { kind: 'text', value: 'ID', summary: 'only this job, its stages and its tasks' },
   },
   async run({ api, flags, screen, json, untilTold }) {
     const jobId = flags.job === undefined ? undefined : await findJobId(api, flags.job)
@@ -62,7 +71,7 @@ async function follow(api: PawlApi, ask: FeedQuery, from: string, following: Fol
   const look = (cursor: string) =>
     api.events({ ...ask, cursor }).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== 'CURSOR_GONE') throw error
-      screen.note(styled('yellow', 'The store was restored or moved; going on from its end.'))
+      screen.note(styled('yellow', 'The store was restored or moved. Continuing with new events.'))
       return api.events({ ...ask, latest: 0 })
     })
   for (let cursor = from; ; ) {

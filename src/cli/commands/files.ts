@@ -14,13 +14,13 @@ const allStates = statesOf(artifactLifecycle)
 
 export const jobOutputs = showingCommand({
   name: 'job outputs',
-  says: 'List the files that a job has put out, all of them.',
+  summary: 'List all output files of a job.',
   more: `Without --state those of attempts that did not win are left out. With --uris only those that lie in their places
 are printed, one URI to a line and as they come, for scripts: pawl job outputs ID --uris | xargs …`,
   takes: { id: 'the job, or the beginning or the end of its id' },
   flags: {
-    state: { kind: 'list', value: 'STATE', says: 'only in this state, may be repeated', words: allStates },
-    uris: { kind: 'switch', says: 'print bare URIs' },
+    state: { kind: 'list', value: 'STATE', summary: 'only in this state, may be repeated', words: allStates },
+    uris: { kind: 'switch', summary: 'print only the URIs' },
   },
   async run({ api, args, flags, screen, json }) {
     const id = await findJobId(api, args.id)
@@ -51,7 +51,7 @@ async function* artifactsOf(api: PawlApi, jobId: string, state: readonly Artifac
 
 export const lineage = apiCommand({
   name: 'lineage',
-  says: 'Show which inputs made a file, and what was made of it.',
+  summary: 'Show which inputs a file was made from, and which files were made from it.',
   takes: { file: 'its URI, or its path on this machine' },
   async run({ api, args }) {
     const uri = args.file.includes('://') ? absoluteUri(args.file, folderUri('.')) : fileUri(args.file)

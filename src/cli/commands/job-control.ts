@@ -17,10 +17,10 @@ const jobLine = ({ name, id, state, endsAs }: JobView): Line => [
 const answer = (job: JobView) => ({ data: job, show: () => [jobLine(job)] })
 
 /** Moves that want nothing but a reason. */
-const plain = (word: string, says: string, move: 'startJob' | 'pauseJob' | 'resumeJob' | 'sealJob'): Command =>
+const plain = (word: string, summary: string, move: 'startJob' | 'pauseJob' | 'resumeJob' | 'sealJob'): Command =>
   showingCommand({
     name: `job ${word}`,
-    says,
+    summary,
     takes,
     flags: callFlags,
     run: async ({ api, args, flags }) => answer(await api[move](await findJobId(api, args.id), callOf(flags))),
@@ -28,7 +28,7 @@ const plain = (word: string, says: string, move: 'startJob' | 'pauseJob' | 'resu
 
 const jobCancel = showingCommand({
   name: 'job cancel',
-  says: 'Call a job off.',
+  summary: 'Cancel a job.',
   takes,
   flags: cancelFlags,
   run: async ({ api, args, flags }) => answer(await api.cancelJob(await findJobId(api, args.id), cancelOf(flags))),
@@ -36,9 +36,9 @@ const jobCancel = showingCommand({
 
 const jobRetry = showingCommand({
   name: 'job retry',
-  says: 'Do again what did not succeed.',
+  summary: 'Retry what did not succeed.',
   takes,
-  flags: { ...callFlags, clone: { kind: 'switch', says: 'in a new job, with only that' } },
+  flags: { ...callFlags, clone: { kind: 'switch', summary: 'retry in a new job that contains only that work' } },
   async run({ api, args, flags }) {
     const id = await findJobId(api, args.id)
     return answer(await api.retryJob(id, { ...callOf(flags), ...(flags.clone && { clone: true }) }))
@@ -47,7 +47,7 @@ const jobRetry = showingCommand({
 
 const jobDelete = apiCommand({
   name: 'job delete',
-  says: 'Delete a job that has ended, and all that is kept of it.',
+  summary: 'Delete a job that has ended, with its history.',
   takes,
   flags: callFlags,
   async run({ api, args, flags }) {
@@ -59,10 +59,10 @@ const jobDelete = apiCommand({
 
 export const jobControl: readonly Command[] = [
   plain('start', 'Start a job that was submitted with `start: false`.', 'startJob'),
-  plain('pause', 'Claim nothing more of a job; what is in hand may finish.', 'pauseJob'),
-  plain('resume', 'Let a paused job go on, or open the next round of one that ended badly.', 'resumeJob'),
+  plain('pause', 'Pause a job. Running tasks may finish; no more are claimed.', 'pauseJob'),
+  plain('resume', 'Resume a paused job, or start the next round of one that failed or was cancelled.', 'resumeJob'),
   jobCancel,
   jobRetry,
-  plain('seal', 'Say that no more stages will come.', 'sealJob'),
+  plain('seal', 'Close a job to further stages.', 'sealJob'),
   jobDelete,
 ]

@@ -5,7 +5,7 @@ import { localFlag, readJob, specHelp } from '../read-spec.ts'
 
 export const jobConvert = command({
   name: 'job convert',
-  says: 'Print the job that a pipeline spec of Falconeri or Pachyderm becomes, as YAML or with --json as JSON.',
+  summary: 'Convert a pipeline spec of Falconeri or Pachyderm to a job spec, as YAML or, with --json, as JSON.',
   more: `${specHelp}
 It asks no server. What it prints \`pawl job run\` takes: to be kept, and changed. URIs are absolute in it, so that it
 may lie anywhere.`,

@@ -64,7 +64,7 @@ const shownTasks = 20
 
 export const jobDescribe = showingCommand({
   name: 'job describe',
-  says: 'Show a job: its stages, counts, what is in hand and what went wrong.',
+  summary: 'Show a job: its stages, counts, running tasks and failures.',
   more: `Of a stage whose tasks are datums DONE is "processed + passed over / all"; BAD counts those that failed.
 With --json each task in hand or in trouble has its datum, worker, node, pod and attempts.`,
   takes: { id: 'the job, or the beginning or the end of its id' },

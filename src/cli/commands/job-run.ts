@@ -12,21 +12,21 @@ import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
 import { watchJob } from '../watch.ts'
 
 const waitFlags = {
-  strict: { kind: 'switch', says: 'a job that ended as partial has ended badly too' },
-  quiet: { kind: 'switch', short: 'q', says: 'show nothing on the way' },
+  strict: { kind: 'switch', summary: 'treat a job that ends as partial as failed' },
+  quiet: { kind: 'switch', short: 'q', summary: 'show no progress' },
 } as const
 
 export const jobRun = apiCommand({
   name: 'job run',
-  says: 'Submit a job.',
+  summary: 'Submit a job.',
   more: `${specHelp}
 
 Only the spec is sent. Nothing is uploaded: inputs stay where they are, and workers fetch what they need of them.`,
   takes: { 'spec?': 'the file of the job' },
   flags: {
-    pipeline: { kind: 'text', value: 'NAME', says: 'in place of a file: a pipeline of the server’s settings' },
-    input: { kind: 'json', value: 'JSON', says: 'its input, in place of the one in the spec' },
-    wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
+    pipeline: { kind: 'text', value: 'NAME', summary: 'instead of a file: a pipeline from the settings of the server' },
+    input: { kind: 'json', value: 'JSON', summary: 'the input of the job; replaces the one in the spec' },
+    wait: { kind: 'switch', short: 'w', summary: 'wait until it has ended, and show the result' },
     ...localFlag,
     ...waitFlags,
     ...onceFlag,
@@ -49,7 +49,7 @@ Only the spec is sent. Nothing is uploaded: inputs stay where they are, and work
 
 export const jobWait = apiCommand({
   name: 'job wait',
-  says: 'Wait until a job has ended, and show how far it is.',
+  summary: 'Wait until a job has ended, and show its progress.',
   more: 'Ends with 0 if the job ended well or partly so, and with 1 if it did not.',
   takes: { id: 'the job, or the beginning or the end of its id' },
   flags: waitFlags,

@@ -21,12 +21,17 @@ const columns: readonly Column<JobView>[] = [
 
 export const jobList = showingCommand({
   name: 'job list',
-  says: 'List jobs, newest first.',
+  summary: 'List jobs, newest first.',
   flags: {
-    state: { kind: 'list', value: 'STATE', says: 'only in this state, may be repeated', words: statesOf(jobLifecycle) },
-    name: { kind: 'text', value: 'NAME', says: 'only of this name' },
-    search: { kind: 'text', value: 'TEXT', says: 'only with this in the name, or at the beginning of the id' },
-    order: { kind: 'text', value: 'ORDER', says: 'newest first, unless it says otherwise', words: jobOrders },
+    state: {
+      kind: 'list',
+      value: 'STATE',
+      summary: 'only in this state, may be repeated',
+      words: statesOf(jobLifecycle),
+    },
+    name: { kind: 'text', value: 'NAME', summary: 'only with this name' },
+    search: { kind: 'text', value: 'TEXT', summary: 'only if the name contains this or the id starts with it' },
+    order: { kind: 'text', value: 'ORDER', summary: 'the order; default: newest', words: jobOrders },
     ...pageFlags,
   },
   async run({ api, flags }) {
@@ -40,7 +45,7 @@ export const jobList = showingCommand({
 
 export const jobEvents = showingCommand({
   name: 'job events',
-  says: 'Show what happened to a job, oldest first.',
+  summary: 'Show the events of a job, oldest first.',
   takes: { id: 'the job, or the beginning or the end of its id' },
   flags: pageFlags,
   async run({ api, args, flags }) {

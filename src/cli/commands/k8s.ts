@@ -10,13 +10,13 @@ import { readJob, specHelp } from '../read-spec.ts'
 
 export const k8sRender = command({
   name: 'k8s render',
-  says: 'Print the manifests that Kubernetes is given for the stages of a job, or with --server for Pawl itself.',
+  summary: 'Print the Kubernetes manifests for the stages of a job, or, with --server, for Pawl itself.',
   more: `${specHelp}
 
 It asks no cluster and no server. Ids are placeholders: a stage has its own when it runs.
 The manifests of --server are those of deploy/; kustomize makes them yours.`,
   takes: { 'spec?': 'the file of the job' },
-  flags: { server: { kind: 'switch', says: 'print the manifests of the server and its PostgreSQL' } },
+  flags: { server: { kind: 'switch', summary: 'print the manifests of the server and its PostgreSQL' } },
   settings: ['k8sNamespace', 'k8sUrl', 'k8sImage', 'k8sKeySecret'],
   async run({ args: { spec }, flags, settled }) {
     if ((spec === undefined) === (flags.server === undefined)) {

@@ -9,11 +9,15 @@ import { type Column, table } from '../table.ts'
 
 const keyCreate = apiCommand({
   name: 'key create',
-  says: 'Make a key, and say it this once.',
+  summary: 'Create an API key. The secret is shown only once.',
   flags: {
-    name: { kind: 'text', value: 'NAME', says: 'whose it is: the actor in the history' },
-    role: { kind: 'list', value: 'ROLE', says: 'what it may do, may be repeated', words: Object.keys(allRoles) },
-    queue: { kind: 'list', value: 'NAME', says: 'only this queue, may be repeated; for producers and workers' },
+    name: { kind: 'text', value: 'NAME', summary: 'the name of its owner, recorded in the history' },
+    role: { kind: 'list', value: 'ROLE', summary: 'a role of the key, may be repeated', words: Object.keys(allRoles) },
+    queue: {
+      kind: 'list',
+      value: 'NAME',
+      summary: 'limit the key to this queue, may be repeated; for producers and workers',
+    },
     as: callFlags.as,
   },
   async run({ api, flags }) {
@@ -45,7 +49,7 @@ const columns: readonly Column<KeyView>[] = [
 
 const keyList = apiCommand({
   name: 'key list',
-  says: 'List keys, without their secrets.',
+  summary: 'List API keys, without their secrets.',
   async run({ api }) {
     const keys = await api.keys()
     return {
@@ -57,7 +61,7 @@ const keyList = apiCommand({
 
 const keyRevoke = apiCommand({
   name: 'key revoke',
-  says: 'End a key.',
+  summary: 'Revoke an API key.',
   takes: { id: 'its id' },
   flags: { as: callFlags.as },
   async run({ api, args, flags }) {

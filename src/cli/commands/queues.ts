@@ -19,7 +19,7 @@ const queueColumns: readonly Column<QueueView>[] = [
 
 export const queueList = apiCommand({
   name: 'queue list',
-  says: 'Show how deep each queue is.',
+  summary: 'List queues and their depths.',
   async run({ api }) {
     const queues = await api.queues()
     const show = ({ width }: { width: number }) =>
@@ -39,7 +39,7 @@ const workerColumns: readonly Column<WorkerView>[] = [
 
 export const workerLost = apiCommand({
   name: 'worker lost',
-  says: 'Declare a worker dead: its tasks come back at once, and what it still reports is refused.',
+  summary: 'Declare a worker dead: its tasks are requeued at once, and its later reports are refused.',
   more: `For workers that send no heartbeats, such as those of Falconeri: their silence proves nothing, so their leases are long.
 Run this when you know that a worker has died. NAME is what \`pawl worker list\` shows, or the pod of a worker called NODE/POD.`,
   takes: { name: 'the worker, or its pod' },
@@ -54,8 +54,10 @@ Run this when you know that a worker has died. NAME is what \`pawl worker list\`
 
 export const workerList = apiCommand({
   name: 'worker list',
-  says: 'List workers that were heard of lately.',
-  flags: { within: { kind: 'number', value: 'SECONDS', says: 'how lately; default 60' } },
+  summary: 'List workers that reported recently.',
+  flags: {
+    within: { kind: 'number', value: 'SECONDS', summary: 'only workers that reported within this time; default: 60' },
+  },
   async run({ api, flags }) {
     const workers = await api.workers(flags.within === undefined ? {} : { withinSeconds: flags.within })
     const show = ({ width }: { width: number }) =>

@@ -30,12 +30,12 @@ const columns: readonly Column<StageView>[] = [
 
 const stageList = showingCommand({
   name: 'stage list',
-  says: 'List stages, over all jobs; those that wait for somebody, if nothing else is said.',
+  summary: 'List stages of all jobs; by default those that wait for approval.',
   flags: {
     state: {
       kind: 'list',
       value: 'STATE',
-      says: 'in this state, may be repeated; default waiting',
+      summary: 'only in this state, may be repeated; default: waiting',
       words: statesOf(stageLifecycle),
     },
     ...pageFlags,
@@ -56,14 +56,14 @@ const answer = (stage: StageView) => {
 
 const approveFlags = {
   ...callFlags,
-  comment: { kind: 'text', value: 'TEXT', says: 'what to say to it' },
-  answer: { kind: 'json', value: 'JSON', says: 'what you fill in; later stages can read it' },
+  comment: { kind: 'text', value: 'TEXT', summary: 'a comment, recorded with the decision' },
+  answer: { kind: 'json', value: 'JSON', summary: 'the answer to the form of the gate; later stages can read it' },
 } as const
 
-const judge = (word: 'approve' | 'reject', says: string): Command =>
+const judge = (word: 'approve' | 'reject', summary: string): Command =>
   showingCommand({
     name: `stage ${word}`,
-    says,
+    summary,
     takes,
     flags: approveFlags,
     async run({ api, args, flags }) {
@@ -72,10 +72,10 @@ const judge = (word: 'approve' | 'reject', says: string): Command =>
     },
   })
 
-const plain = (word: string, says: string, move: 'hold' | 'retryStage' | 'sealStage'): Command =>
+const plain = (word: string, summary: string, move: 'hold' | 'retryStage' | 'sealStage'): Command =>
   showingCommand({
     name: `stage ${word}`,
-    says,
+    summary,
     takes,
     flags: callFlags,
     run: async ({ api, args, flags }) => answer(await api[move](await findStageId(api, args.id), callOf(flags))),
@@ -83,7 +83,7 @@ const plain = (word: string, says: string, move: 'hold' | 'retryStage' | 'sealSt
 
 const stageCancel = showingCommand({
   name: 'stage cancel',
-  says: 'Call a stage off.',
+  summary: 'Cancel a stage.',
   takes,
   flags: cancelFlags,
   run: async ({ api, args, flags }) => answer(await api.cancelStage(await findStageId(api, args.id), cancelOf(flags))),
@@ -91,7 +91,7 @@ const stageCancel = showingCommand({
 
 const stageEvents = showingCommand({
   name: 'stage events',
-  says: 'Show what happened to a stage, oldest first.',
+  summary: 'Show the events of a stage, oldest first.',
   takes,
   flags: pageFlags,
   async run({ api, args, flags }) {
@@ -102,11 +102,11 @@ const stageEvents = showingCommand({
 
 export const stageCommands: readonly Command[] = [
   stageList,
-  judge('approve', 'Approve a stage that waits.'),
-  judge('reject', 'Refuse a stage that waits.'),
+  judge('approve', 'Approve a waiting stage.'),
+  judge('reject', 'Reject a waiting stage.'),
   plain('hold', 'Hold a stage until it is approved.', 'hold'),
   stageCancel,
-  plain('retry', 'Do again what did not succeed in a stage.', 'retryStage'),
-  plain('seal', 'Say that no more tasks will come.', 'sealStage'),
+  plain('retry', 'Retry what did not succeed in a stage.', 'retryStage'),
+  plain('seal', 'Close a stage to further tasks.', 'sealStage'),
   stageEvents,
 ]

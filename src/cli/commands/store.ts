@@ -9,7 +9,7 @@ import { demandStore, namesStore, reach } from '../reach.ts'
 
 export const migrate = command({
   name: 'migrate',
-  says: 'Bring a store up to this version, or make one.',
+  summary: 'Create a store, or migrate it to this version.',
   settings: ['database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
     const { pawl } = await import('../../engine/engine.ts')
@@ -30,7 +30,7 @@ const marks: Readonly<Record<Finding['grade'], readonly [string, Style]>> = {
 
 export const doctor = command({
   name: 'doctor',
-  says: 'Examine a store: broken rules, pinned snapshots, bloat, clock skew, schema drift.',
+  summary: 'Check a store for broken rules, pinned snapshots, bloat, clock skew and schema drift.',
   settings: ['server', 'key', 'database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
     const found = await examination()

@@ -20,10 +20,10 @@ const answer = (task: TaskView) => ({
   ],
 })
 
-const plain = (word: 'resume' | 'retry', says: string): Command =>
+const plain = (word: 'resume' | 'retry', summary: string): Command =>
   showingCommand({
     name: `task ${word}`,
-    says,
+    summary,
     takes,
     flags: callFlags,
     run: async ({ api, args, flags }) => answer(await api[word](await findTaskId(api, args.id), callOf(flags))),
@@ -31,7 +31,7 @@ const plain = (word: 'resume' | 'retry', says: string): Command =>
 
 const taskCancel = showingCommand({
   name: 'task cancel',
-  says: 'Call a task off.',
+  summary: 'Cancel a task.',
   takes,
   flags: cancelFlags,
   run: async ({ api, args, flags }) => answer(await api.cancel(await findTaskId(api, args.id), cancelOf(flags))),
@@ -39,12 +39,12 @@ const taskCancel = showingCommand({
 
 const taskDeadLetter = showingCommand({
   name: 'task dead-letter',
-  says: 'Set a task aside for people.',
+  summary: 'Move a task to the dead-letter queue.',
   takes,
   flags: {
     ...callFlags,
-    code: { kind: 'text', value: 'CODE', says: 'what kind of trouble; default policy_violation', words: reasonCodes },
-    step: { kind: 'text', value: 'STEP', says: 'where it went wrong', words: steps },
+    code: { kind: 'text', value: 'CODE', summary: 'the reason code; default: policy_violation', words: reasonCodes },
+    step: { kind: 'text', value: 'STEP', summary: 'the step that failed', words: steps },
   },
   async run({ api, args, flags }) {
     const { code = 'policy_violation', step } = flags
@@ -55,7 +55,7 @@ const taskDeadLetter = showingCommand({
 
 const taskDelete = apiCommand({
   name: 'task delete',
-  says: 'Delete a task that has ended and stands alone, and all that is kept of it.',
+  summary: 'Delete a standalone task that has ended, with its history.',
   takes,
   flags: callFlags,
   async run({ api, args, flags }) {
@@ -67,8 +67,8 @@ const taskDelete = apiCommand({
 
 export const taskControl: readonly Command[] = [
   taskCancel,
-  plain('resume', 'Open the next round of a task that was cancelled.'),
-  plain('retry', 'Open the next round of a task that failed or expired.'),
+  plain('resume', 'Start the next round of a cancelled task.'),
+  plain('retry', 'Start the next round of a failed or expired task.'),
   taskDeadLetter,
   taskDelete,
 ]

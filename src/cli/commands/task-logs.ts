@@ -18,12 +18,12 @@ const styles: Readonly<Record<LogLineView['level'], Style>> = {
 
 export const taskLogs = apiCommand({
   name: 'task logs',
-  says: 'Show what the handler of a task has logged.',
+  summary: 'Show the log of a task.',
   more: 'With --json and -f there is one document to a line.',
   takes: { id: 'the task, or the beginning or the end of its id' },
   flags: {
-    follow: { kind: 'switch', short: 'f', says: 'go on until the task has ended' },
-    attempt: { kind: 'number', value: 'N', says: 'only of this attempt' },
+    follow: { kind: 'switch', short: 'f', summary: 'follow the log until the task has ended' },
+    attempt: { kind: 'number', value: 'N', summary: 'only this attempt' },
   },
   async run({ api, args, flags, screen, json, untilTold }) {
     const id = await findTaskId(api, args.id)

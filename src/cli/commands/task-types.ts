@@ -16,7 +16,7 @@ const view = (type: string, options: TaskTypeOptions) => ({
 
 const typeSet = apiCommand({
   name: 'type set',
-  says: 'Say how tasks of a type are leased, retried and kept.',
+  summary: 'Configure how tasks of a type are leased, retried and kept.',
   more: `For example: pawl type set send-invoice '{ "retry": { "attempts": 5 }, "leaseSeconds": 120 }'
 It replaces what was said before.`,
   takes: { type: 'the type', options: 'what is said of it, as JSON' },
@@ -30,14 +30,14 @@ It replaces what was said before.`,
 
 const typeShow = apiCommand({
   name: 'type show',
-  says: 'Show what was said of a type.',
+  summary: 'Show the configuration of a task type.',
   takes: { type: 'the type' },
   run: async ({ api, args }) => view(args.type, await api.taskType(args.type)),
 })
 
 const typeList = apiCommand({
   name: 'type list',
-  says: 'List the types that something was said of.',
+  summary: 'List configured task types.',
   async run({ api }) {
     const types = await api.taskTypes()
     const show = () => (types.length === 0 ? ['Nothing was said of any type.'] : types.map(({ type }) => type))

@@ -18,20 +18,20 @@ import { commandOf, fileLines, filesOf } from '../task-files.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',
-  says: 'Queue a task.',
+  summary: 'Queue a task.',
   takes: { type: 'its type', 'payload?': 'its payload, as JSON; default null' },
   flags: {
-    queue: { kind: 'text', value: 'NAME', says: 'default: its type' },
-    priority: { kind: 'number', value: 'N', says: 'higher first; default 0' },
-    'run-at': { kind: 'text', value: 'TIME', says: 'not before this moment' },
-    'run-in': { kind: 'number', value: 'SECONDS', says: 'not before so many seconds from now' },
+    queue: { kind: 'text', value: 'NAME', summary: 'the queue; default: the task type' },
+    priority: { kind: 'number', value: 'N', summary: 'higher runs first; default: 0' },
+    'run-at': { kind: 'text', value: 'TIME', summary: 'do not run before this time' },
+    'run-in': { kind: 'number', value: 'SECONDS', summary: 'do not run for this many seconds' },
     'dedupe-key': {
       kind: 'text',
       value: 'KEY',
-      says: 'queue nothing while another of this queue and key has not ended',
+      summary: 'queue nothing while a task with this queue and key has not ended',
     },
-    'correlation-id': { kind: 'text', value: 'ID', says: 'ties it to whatever asked for it' },
-    wait: { kind: 'switch', short: 'w', says: 'wait until it has ended, and say how' },
+    'correlation-id': { kind: 'text', value: 'ID', summary: 'an id of yours that connects related tasks' },
+    wait: { kind: 'switch', short: 'w', summary: 'wait until it has ended, and show the result' },
     ...onceFlag,
     as: callFlags.as,
   },
@@ -84,18 +84,18 @@ const columns: readonly Column<TaskView>[] = [
 
 export const taskList = showingCommand({
   name: 'task list',
-  says: 'List tasks, newest first.',
+  summary: 'List tasks, newest first.',
   flags: {
     state: {
       kind: 'list',
       value: 'STATE',
-      says: 'only in this state, may be repeated',
+      summary: 'only in this state, may be repeated',
       words: statesOf(taskLifecycle),
     },
-    type: { kind: 'text', value: 'TYPE', says: 'only of this type' },
-    queue: { kind: 'text', value: 'NAME', says: 'only of this queue' },
-    job: { kind: 'text', value: 'ID', says: 'only of this job' },
-    correlation: { kind: 'text', value: 'ID', says: 'only with this correlation id' },
+    type: { kind: 'text', value: 'TYPE', summary: 'only this type' },
+    queue: { kind: 'text', value: 'NAME', summary: 'only this queue' },
+    job: { kind: 'text', value: 'ID', summary: 'only this job' },
+    correlation: { kind: 'text', value: 'ID', summary: 'only with this correlation id' },
     ...pageFlags,
   },
   async run({ api, flags }) {
@@ -120,7 +120,7 @@ const attemptColumns: readonly Column<AttemptView>[] = [
 
 export const taskDescribe = showingCommand({
   name: 'task describe',
-  says: 'Show a task and its attempts.',
+  summary: 'Show a task and its attempts.',
   takes: { id: 'the task, or the beginning or the end of its id' },
   async run({ api, args }) {
     const id = await findTaskId(api, args.id)
@@ -173,7 +173,7 @@ function payloadFacts({ payload }: TaskView): [string, string | null][] {
 
 export const taskEvents = showingCommand({
   name: 'task events',
-  says: 'Show what happened to a task, oldest first.',
+  summary: 'Show the events of a task, oldest first.',
   takes: { id: 'the task, or the beginning or the end of its id' },
   flags: pageFlags,
   async run({ api, args, flags }) {

@@ -1,4 +1,4 @@
-/** One process with all of it: the store, the HTTP server, the babysitter and, for a demonstration, a worker. */
+/** Runs everything in one process: the store, the HTTP server, the babysitter and, for the demo, a worker. */
 import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
 import { serverBounds } from '../../config/server-bound-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
@@ -21,13 +21,17 @@ type Speaking = Pick<Ask, 'screen' | 'json'>
 
 export const up = command({
   name: 'up',
-  says: 'Start Pawl: the store, the HTTP server and the babysitter, until it is told to end.',
+  summary: 'Start Pawl: the store, the HTTP server and the background chores.',
   more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
 SIGINT and SIGTERM end it gracefully. With --json a first line says where it serves.`,
   flags: {
-    demo: { kind: 'switch', says: 'run a demonstration job first, and show it' },
-    commands: { kind: 'switch', says: 'run the programs of command tasks, in worker processes of its own' },
-    workers: { kind: 'number', value: 'N', says: 'with --commands: so many of them at most; default 16' },
+    demo: { kind: 'switch', summary: 'run a demo job first, and show its progress' },
+    commands: { kind: 'switch', summary: 'run command tasks in worker processes on this machine' },
+    workers: {
+      kind: 'number',
+      value: 'N',
+      summary: 'with --commands: maximum number of worker processes; default: 16',
+    },
   },
   settings: [
     'host',
@@ -86,18 +90,18 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
     if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
-    else screen.say(['Pawl serves ', styled('bold', server.url), `, its data is in ${where}. Look at it in a browser.`])
+    else screen.say(['Pawl is running at ', styled('bold', server.url), `. Its data is in ${where}.`])
     if (!json && spoken.rootDialect)
-      screen.say(`At ${server.url.slice(0, -ownRoot.length)}/ it speaks ${spoken.rootDialect}.`)
+      screen.say(`The ${spoken.rootDialect} dialect is at ${server.url.slice(0, -ownRoot.length)}/.`)
     if (flags.demo) await demonstrate(engine, server.url, { screen, json }, told).catch(tellIn(screen))
-    if (!json && !told.aborted) screen.say('It serves until it is told to end (Ctrl-C).')
+    if (!json && !told.aborted) screen.say('Press Ctrl-C to stop.')
     await untilAborted(told)
-    if (!json) screen.say('Ending: work in hand is finished or given back …')
+    if (!json) screen.say('Stopping: running work is finished or requeued …')
     return { data: undefined }
   },
 })
 
-/** Only what serves needs them, and other commands begin sooner without. */
+/** Imported only here, so that other commands start faster. */
 async function parts() {
   return {
     ...(await import('../../babysitter/babysitter.ts')),
@@ -108,23 +112,23 @@ async function parts() {
   }
 }
 
-/** With --json a line says which job it is and one how it ended; people see it go. */
+/** Runs the demo job and shows its progress. With --json, prints one line when it starts and one when it ends. */
 async function demonstrate(engine: Pawl, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
   const job = await showDemo(engine, { screen, signal: told, silent: json }, job => {
     if (json) screen.jsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
-    else screen.say(['A demonstration job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])
+    else screen.say(['Demo job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])
   })
   if (told.aborted) return
   if (json) return screen.jsonLine({ demo: job.id, state: job.state })
   for (const line of await retellDemo(engine, job)) screen.say(line)
   screen.say([
-    'The demonstration ',
+    'The demo job ',
     stateOf('job', job.state),
-    `. In another terminal: npx pawl job describe ${job.id.slice(-8)}`,
+    `. To see it again, run in another terminal: npx pawl job describe ${job.id.slice(-8)}`,
   ])
 }
 
-/** Somebody may have cancelled or deleted the job meanwhile: that is no reason not to serve. */
+/** Prints a problem of the demo job, which somebody may have cancelled or deleted. The server keeps running. */
 function tellIn(screen: Screen) {
   return (error: unknown): void => {
     if (!(error instanceof Problem)) throw error

@@ -18,7 +18,7 @@ import { readKey } from '../read-key.ts'
 
 export const worker = command({
   name: 'worker',
-  says: 'Work tasks with a module of handlers, or commands, until it is told to end.',
+  summary: 'Run a worker: tasks with the handlers of a module, or command tasks.',
   more: `The module is TypeScript or JavaScript; every task that it exports is worked on. SIGTERM drains: running handlers
 may finish, the rest is given back. It speaks to a server, or to a PostgreSQL server directly with --database.
 
@@ -30,28 +30,32 @@ environment and the arguments of the process, where those programs could read th
     name: {
       kind: 'text',
       value: 'NAME',
-      says: 'what it is called; default: NODE_NAME/POD_NAME where both are set, else host and process',
+      summary: 'the name of the worker; default: NODE_NAME/POD_NAME if both are set, otherwise host and process id',
     },
-    'with-input': { kind: 'switch', says: 'end when the standard input does, within 20 s: for whoever starts workers' },
-    commands: { kind: 'switch', says: 'run command tasks, too; the module may then be left out' },
+    'with-input': {
+      kind: 'switch',
+      summary: 'stop within 20 s when standard input closes; for programs that start workers',
+    },
+    commands: { kind: 'switch', summary: 'also run command tasks; MODULE is then optional' },
     folder: {
       kind: 'text',
       value: 'FOLDER',
-      says: "with --commands: holds inputs and outputs while they run; default: in the system's folder for what passes",
+      summary:
+        'with --commands: where inputs and outputs are kept while a command runs; default: in the temp directory',
     },
     'key-file': {
       kind: 'text',
       value: 'FILE',
-      says: 'read the key to show to the server from this file; -: from the first line of the standard input',
+      summary: 'read the API key from this file; -: from the first line of standard input',
     },
     'delete-key-file': {
       kind: 'switch',
-      says: 'delete the file of --key-file once it is read, so that no command can',
+      summary: 'delete the file of --key-file after reading it, so that no command can read it',
     },
     secrets: {
       kind: 'text',
       value: 'FOLDER',
-      says: 'with --commands: holds secrets as SECRET/KEY; those it lacks are looked for in the environment',
+      summary: 'with --commands: a folder with secrets as SECRET/KEY; others are read from the environment',
     },
   },
   settings: [
@@ -94,9 +98,12 @@ environment and the arguments of the process, where those programs could read th
     })
     const on = queues ?? tasks.map(({ type }) => type)
     if (json) screen.jsonLine({ worker: works.name, queues: on, concurrency, pid: process.pid })
-    else screen.say(`${works.name} works on ${on.join(', ')}, ${concurrency} at once, ${port.where}.`)
+    else
+      screen.say(
+        `Worker ${works.name} claims from ${on.join(', ')}, at most ${concurrency} tasks at once, ${port.where}.`,
+      )
     await new Promise<void>(end => (told.aborted ? end() : told.addEventListener('abort', () => end(), { once: true })))
-    if (!json) screen.say(`Ending: ${works.inHand()} in hand …`)
+    if (!json) screen.say(`Stopping. Tasks that are still running: ${works.inHand()} …`)
     const hurry = () => works.stop(Math.min(drainSeconds, orphanSeconds))
     if (orphaned.aborted) await hurry()
     orphaned.addEventListener('abort', () => void hurry(), { once: true })
