@@ -16,8 +16,7 @@ import { readStages, type StageRow } from '../store/jobs.ts'
 import { checkId } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, demandState } from './control.ts'
-import { keyFirst } from './key-first.ts'
-import { type StageToWrite, type SubmitCall, type TaskToWrite, writeJob } from './submit.ts'
+import { type StageToWrite, type SubmitCall, submitUnderKey, type TaskToWrite, writeJob } from './submit.ts'
 
 export async function cloneJob(
   context: Context,
@@ -28,7 +27,7 @@ export async function cloneJob(
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const { reason: _, ...submit } = call
   const request = ['clone', jobId, ...(name === undefined ? [] : [name])]
-  return keyFirst(context, submit, request, rest => makeClone(context, jobId, name, rest))
+  return submitUnderKey(context, submit, request, rest => makeClone(context, jobId, name, rest))
 }
 
 async function makeClone(

@@ -5,6 +5,7 @@ import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { claim, stageOf, statesOf, workOff } from '../../test/harness/jobs.ts'
 import { driveOn } from '../babysitter/job-chores.ts'
+import { AfterCommit } from './after-commit.ts'
 import { Allowance } from './condition-budget.ts'
 import { driveOnce } from './drive.ts'
 import { pawl } from './engine.ts'
@@ -111,7 +112,9 @@ test('a condition that looks at more than 16 MiB of outputs fails its stage', bo
 test('a job with very many costly conditions is left alone until its turn comes', bounded, async t => {
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
-  const waiting = await f.sql.begin(tx => driveOnce(tx, id, 'engine', undefined, Allowance.none()))
-  assert.deepEqual([waiting.isPostponed, waiting.isUnfinished], [true, false], 'nothing is to be done at once')
+  const after = new AfterCommit()
+  await f.sql.begin(tx => driveOnce(tx, after, id, 'engine', undefined, Allowance.none()))
+  const { postponedJobs, unfinishedJobs } = after
+  assert.deepEqual([[...postponedJobs], [...unfinishedJobs]], [[id], []], 'nothing is to be done at once')
   await f.engine.cancelJob(id)
 })

@@ -10,9 +10,9 @@ import type { Sql } from '../store/sql.ts'
 import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { finishErrands } from './drive.ts'
-import { type Idempotency, onceInTransaction } from './once.ts'
+import type { Idempotency } from './once.ts'
 import { placed, withItsJob } from './task-of-job.ts'
+import { transact } from './unit-of-work.ts'
 import { toTaskView } from './view.ts'
 
 export interface ControlCall extends Idempotency {
@@ -80,12 +80,11 @@ async function control(
   decide: (task: LockedTask) => Verdict,
 ): Promise<TaskView> {
   const taskId = checkId(id)
-  const sql = context.within(call.tx)
   const actor = call.actor ?? 'operator'
   const fence = call.epoch === undefined ? [] : [{ epoch: call.epoch }]
   const asked = ['task', taskId, ...request, ...fence]
-  const view = await onceInTransaction(context, sql, call, asked, async tx => {
-    await withItsJob(context, tx, taskId, actor, async book => {
+  return transact(context, call, asked, async (tx, after) => {
+    await withItsJob(tx, after, taskId, actor, async book => {
       const [task] = await lockTasks(tx, [taskId])
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
@@ -93,14 +92,10 @@ async function control(
       const ruling = await rule(tx, task, decide(task))
       await writeRulings(tx, [placed(book, ruling)], actor)
     })
-    return toTaskView((await getTask(tx, taskId))!)
+    const view = toTaskView((await getTask(tx, taskId))!)
+    if (view.state === 'queued') after.wake([view.queue])
+    return view
   }).catch(keyTaken(taskId))
-  if (view.state === 'queued') {
-    if (sql.isTransaction) await context.tellOnCommit(sql, [view.queue])
-    else context.wake.tell([view.queue])
-  }
-  if (view.jobId !== null && !sql.isTransaction) await finishErrands(context, view.jobId)
-  return view
 }
 
 function isHeldUnder(task: LockedTask, epoch: number): boolean {

@@ -7,14 +7,13 @@ import { lockTasks } from '../store/verdicts.ts'
 import { checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
-import { onceInTransaction } from './once.ts'
+import { transact } from './unit-of-work.ts'
 
 /** Deletes a task that has ended, with its events and logs, before its time. One of a job goes with its job. */
 export async function deleteTask(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
   const taskId = checkId(id)
-  const sql = context.within(call.tx)
-  await onceInTransaction(context, sql, call, ['task', taskId, 'delete'], async tx => {
+  await transact(context, call, ['task', taskId, 'delete'], async tx => {
     const [task] = await lockTasks(tx, [taskId])
     if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
     if (task.jobId !== null) throw new Problem('TASK_OF_JOB', { id: taskId, job: task.jobId })

@@ -7,9 +7,10 @@
  * wait for each other.
  */
 import { unless } from '../kernel/problem.ts'
-import { hasErrand, keepErrand } from '../store/jobs.ts'
+import { keepErrand } from '../store/jobs.ts'
 import type { Sql } from '../store/sql.ts'
 import { storeFault } from '../store/store-fault.ts'
+import { AfterCommit } from './after-commit.ts'
 import { Allowance, type Turn } from './condition-budget.ts'
 import type { Context } from './context.ts'
 import { logCorrelated } from './correlated.ts'
@@ -32,12 +33,23 @@ export async function driveJob<T = void>(
   actor: string,
   change?: (book: JobBook, tx: Sql) => Promise<T> | T,
 ): Promise<T> {
-  const first = await patiently(context, bounds =>
-    context.sql.begin(tx => driveOnce(tx, jobId, actor, change, allowanceOf(context, jobId)), bounds),
-  )
-  tellOf(context, jobId, first)
-  if (first.isUnfinished) await goOn(context, jobId, batchesAwaited)
-  return first.result
+  const { result, after } = await driveAlone(context, jobId, actor, change)
+  await followUp(context, after)
+  return result
+}
+
+/** One transaction's worth, in a transaction of its own. */
+function driveAlone<T>(
+  context: Context,
+  jobId: string,
+  actor: string,
+  change?: (book: JobBook, tx: Sql) => Promise<T> | T,
+): Promise<{ result: T; after: AfterCommit }> {
+  return patiently(context, async bounds => {
+    const after = new AfterCommit()
+    const drive = (tx: Sql) => driveOnce(tx, after, jobId, actor, change, allowanceOf(context, jobId))
+    return { result: await context.sql.begin(drive, bounds), after }
+  })
 }
 
 /** A job that waits for a turn to evaluate its conditions has found out that they are costly. */
@@ -46,20 +58,21 @@ function allowanceOf({ conditionTurns }: Context, jobId: string): Allowance {
   return conditionTurns.isFull ? Allowance.whileFull() : Allowance.usual()
 }
 
-/** Tells those who wait for what a transaction has done or left to do. */
-function tellOf(context: Context, jobId: string, { queues, lists, isPostponed }: Driven<unknown>): void {
-  context.wake.tell(queues)
-  if (lists) context.fileBell.ring()
-  if (isPostponed) context.conditionTurns.wait(jobId, () => takeTurn(context, jobId))
+/** Notifies workers and the babysitter after a commit, and continues with jobs that have more to do. */
+export async function followUp(context: Context, after: AfterCommit, batches = batchesAwaited): Promise<void> {
+  context.wake.tell([...after.queues])
+  if (after.hasFiles) context.fileBell.ring()
+  for (const jobId of after.postponedJobs) context.conditionTurns.wait(jobId, () => takeTurn(context, jobId))
+  for (const jobId of after.unfinishedJobs) await goOn(context, jobId, batches)
 }
 
 async function takeTurn(context: Context, jobId: string): Promise<Turn> {
   const allowance = Allowance.turn()
   try {
-    const driven = await context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined, allowance), briefly)
-    tellOf(context, jobId, driven)
-    if (driven.isUnfinished) await goOn(context, jobId, 0)
-    return { steps: allowance.spent, again: driven.isPostponed }
+    const after = new AfterCommit()
+    await context.sql.begin(tx => driveOnce(tx, after, jobId, 'engine', undefined, allowance), briefly)
+    await followUp(context, after, 0)
+    return { steps: allowance.spent, again: after.postponedJobs.has(jobId) }
   } catch (error) {
     // The errand is kept. Unless the job has been deleted, the babysitter goes on with it.
     await tellFailure(context, jobId, error)
@@ -67,21 +80,15 @@ async function takeTurn(context: Context, jobId: string): Promise<Turn> {
   }
 }
 
-/** Goes on with what a transaction of its own has left to do. */
-export async function finishErrands(context: Context, jobId: string): Promise<void> {
-  if (await hasErrand(context.sql, jobId)) await goOn(context, jobId, batchesAwaited)
-}
-
 const goingOn = new Set<string>()
 
 /** One more batch and one more, until the job has no errand left. */
 async function goOn(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
-    const driven = await patiently(context, bounds =>
-      context.sql.begin(tx => driveOnce<void>(tx, jobId, 'engine', undefined, allowanceOf(context, jobId)), bounds),
-    )
-    tellOf(context, jobId, driven)
-    if (!driven.isUnfinished) return
+    const { after } = await driveAlone(context, jobId, 'engine')
+    const isUnfinished = after.unfinishedJobs.delete(jobId)
+    await followUp(context, after)
+    if (!isUnfinished) return
   }
   // Nobody waits for these; what fails is taken up by the babysitter. One loop is enough for a job.
   if (goingOn.has(jobId)) return
@@ -95,35 +102,23 @@ function tellFailure(context: Context, jobId: string, error: unknown): Promise<v
   return logCorrelated(context, 'errand.failed', { entity: 'job', id: jobId }, { jobId, error: String(error) })
 }
 
-export interface Driven<T> {
-  readonly result: T
-  readonly queues: string[]
-  readonly isUnfinished: boolean
-  /** Conditions are left to a turn of the job. */
-  readonly isPostponed: boolean
-  /** The inputs of a stage are to be found. */
-  readonly lists: boolean
-}
-
-/** One transaction's worth. */
-export async function driveOnce<T>(
+/** One transaction's worth. What follows its commit is added to `after`. */
+export async function driveOnce<T = void>(
   tx: Sql,
+  after: AfterCommit,
   jobId: string,
   actor: string,
   change: ((book: JobBook, tx: Sql) => Promise<T> | T) | undefined,
   allowance = Allowance.usual(),
-): Promise<Driven<T>> {
+): Promise<T> {
   const book = await JobBook.open(tx, jobId, actor)
   const result = (await change?.(book, tx)) as T
   await new JobRun(tx, book, actor, errandSize, allowance).toTheEnd()
-  const queues = await JobBook.close(tx, [book])
-  return {
-    result,
-    queues,
-    isUnfinished: await keepErrandOf(tx, book),
-    isPostponed: book.postponed.size > 0,
-    lists: book.lists,
-  }
+  after.wake(await JobBook.close(tx, [book]))
+  if (book.lists) after.hasFiles = true
+  if (book.postponed.size > 0) after.postponedJobs.add(jobId)
+  if (await keepErrandOf(tx, book)) after.unfinishedJobs.add(jobId)
+  return result
 }
 
 /**
@@ -134,11 +129,10 @@ export async function driveJobs(context: Context, asks: readonly Ask[]): Promise
   const drive = async (some: readonly Ask[]) => [await context.sql.begin(tx => driveFree(context, tx, some), briefly)]
   const alone = ({ jobId }: Ask, error: unknown) => {
     if (storeFault(error) !== 'locked') throw error
-    return { queues: [], unfinished: [jobId], lists: false }
+    return { after: new AfterCommit(), unfinished: [jobId] }
   }
   const driven = await splitting(asks, drive, alone)
-  context.wake.tell(driven.flatMap(({ queues }) => queues))
-  if (driven.some(({ lists }) => lists)) context.fileBell.ring()
+  for (const { after } of driven) await followUp(context, after)
   for (const jobId of driven.flatMap(({ unfinished }) => unfinished)) {
     await driveJob(context, jobId, 'engine').catch(error => {
       // The settle is already recorded. The babysitter drives the job once its row is free.
@@ -157,13 +151,15 @@ async function driveFree({ conditionTurns }: Context, tx: Sql, asks: readonly As
     const allowance = conditionTurns.isWaiting(book.job.id) ? Allowance.none() : shared
     room = await new JobRun(tx, book, 'engine', room, allowance).toTheEnd()
   }
-  const queues = await JobBook.close(tx, books)
+  const after = new AfterCommit()
+  after.wake(await JobBook.close(tx, books))
+  after.hasFiles = books.some(({ lists }) => lists)
   const unfinished = new Set(asks.map(({ jobId }) => jobId))
   for (const book of books) {
     const isUnfinished = await keepErrandOf(tx, book)
     if (!isUnfinished && book.postponed.size === 0) unfinished.delete(book.job.id)
   }
-  return { queues, unfinished: [...unfinished], lists: books.some(({ lists }) => lists) }
+  return { after, unfinished: [...unfinished] }
 }
 
 /** Whether there is something left to do to tasks. What is left is kept where the babysitter finds it. */

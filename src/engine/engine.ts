@@ -51,6 +51,7 @@ import { sync } from './sync.ts'
 import { readTaskEvents } from './task-events.ts'
 import { typeRegister } from './task-types.ts'
 import { findTroubles, readTimeline } from './timeline.ts'
+import { inOwnTransaction } from './unit-of-work.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
@@ -104,11 +105,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
       return enqueueTasks(context, items, call)
     },
     /** Runs `work` in a transaction; pass its handle on to calls inside it. Workers hear of it once it commits. */
-    async transaction<T>(work: (tx: Sql) => Promise<T>): Promise<T> {
-      const result = await context.sql.begin(work, callersBounds)
-      if (context.oneConnection) context.wake.tell(['*'])
-      return result
-    },
+    transaction: <T>(work: (tx: Sql) => Promise<T>): Promise<T> => inOwnTransaction(context, work, callersBounds),
     sync: (request: Parameters<SyncPort['sync']>[0], signal?: AbortSignal) => sync(context, request, signal),
     /** The worker protocol one task at a time: what `sync` would refuse is thrown. */
     claims: (request: ClaimsRequest, call?: Call, signal?: AbortSignal) =>

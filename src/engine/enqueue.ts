@@ -14,6 +14,7 @@ import { idTaken } from './id-taken.ts'
 import { type Idempotency, once } from './once.ts'
 import { again } from './split.ts'
 import { produced } from './trace.ts'
+import { unitOfWork } from './unit-of-work.ts'
 
 export interface EnqueueCall extends Idempotency {
   /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
@@ -64,7 +65,6 @@ async function queueTasks(
   tasks: readonly NewTask[],
   call: EnqueueCall,
 ): Promise<QueuedTask[]> {
-  const sql = context.within(call.tx)
   const actor = call.actor ?? 'producer'
   const chosen = new Set(tasks.flatMap(({ id }, index) => (items[index]!.id === undefined ? [] : [id])))
   const insert = (tx: Sql): Promise<QueuedTask[]> => {
@@ -76,19 +76,15 @@ async function queueTasks(
       return queued
     })
   }
-  const queue = async () => {
-    await ensureLanes(context, sql, tasks)
-    return once(sql, call, ['enqueue', items], tx => insert(tx)).catch(idTaken)
-  }
-  const queues = [...new Set(tasks.map(task => task.queue))]
-  if (sql.isTransaction) {
-    const queued = await queue()
-    await context.tellOnCommit(sql, queues)
-    return queued
-  }
-  const queued = await again(queue)
-  context.wake.tell(queues)
-  return queued
+  // Without a key and chosen ids this is a single statement, which needs no transaction around it.
+  return unitOfWork(context, call.tx, async (sql, after) => {
+    const queue = async () => {
+      await ensureLanes(context, sql, tasks)
+      return once(sql, call, ['enqueue', items], insert).catch(idTaken)
+    }
+    after.wake(tasks.map(task => task.queue))
+    return sql.isTransaction ? queue() : again(queue)
+  })
 }
 
 function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: string): NewTask {

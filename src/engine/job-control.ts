@@ -15,13 +15,13 @@ import type { Sql } from '../store/sql.ts'
 import { checkId, checkOptions, isObject } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, demandState } from './control.ts'
-import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { driveJob, driveOnce } from './drive.ts'
 import { checkFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
-import { onceInTransaction } from './once.ts'
 import { canRevive, reviveStages } from './revive.ts'
 import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './submit.ts'
+import { transact } from './unit-of-work.ts'
 
 /** Starts a job that was submitted with `start: false`. */
 export function start(context: Context, id: string, call: ControlCall = {}) {
@@ -237,28 +237,22 @@ export async function requestOn<T>(
   change: (book: JobBook, tx: Sql) => Promise<T> | T,
 ): Promise<{ view: JobView; result: T }> {
   const actor = call.actor ?? 'operator'
-  const sql = context.within(call.tx)
   const checked = (book: JobBook, tx: Sql) => {
     if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id: book.job.id })
     demandState(call, book.job.state, { job: book.job.id })
     return change(book, tx)
   }
-  if (!sql.isTransaction && call.idempotencyKey === undefined) {
-    const jobId = await find(sql)
+  // Without a key the answer shows the job after everything that follows; with one it must be kept with the change.
+  if (call.tx === undefined && call.idempotencyKey === undefined) {
+    const jobId = await find(context.sql)
     const result = await driveJob(context, jobId, actor, checked)
     return { view: await readJob(context, jobId), result }
   }
-  const { view, queues, result } = await onceInTransaction(context, sql, call, asked, async tx => {
+  return transact(context, call, asked, async (tx, after) => {
     const jobId = await find(tx)
-    const { queues, result } = await driveOnce(tx, jobId, actor, checked)
-    return { view: await readJob({ sql: tx }, jobId), queues, result }
+    const result = await driveOnce(tx, after, jobId, actor, checked)
+    return { view: await readJob({ sql: tx }, jobId), result }
   })
-  if (sql.isTransaction) await context.tellOnCommit(sql, queues)
-  else {
-    context.wake.tell(queues)
-    await finishErrands(context, view.id)
-  }
-  return { view, result }
 }
 
 function demand(book: JobBook, move: JobMove): void {

@@ -8,8 +8,7 @@ import { leasesOf } from '../store/sessions.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
-import { onceInTransaction } from './once.ts'
-import { rollUp } from './roll-up.ts'
+import { transact } from './unit-of-work.ts'
 
 /**
  * Ends all leases of a worker as if they had run out. Safe if the worker lives after all: what it reports from then on is
@@ -24,24 +23,22 @@ export async function loseWorker(
   if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'loseWorker', option: 'worker', must })
   checkOptions(call, loseWorkerFields, 'loseWorker')
   const { actor = 'operator', reason = 'The worker was declared lost.' } = call
-  let rulings: Ruling[] = []
   const asked = ['lose worker', worker, reason]
-  const answer = await onceInTransaction(context, context.sql, call, asked, async tx => {
+  return transact(context, call, asked, async (tx, after) => {
     const held = await leasesOf(tx, worker)
     const owners = [...new Set(held.map(({ owner }) => owner))]
     if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
     const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))
     const tasks = await lockTasks(tx, [...leases.keys()])
-    rulings = tasks.flatMap(task => {
+    const rulings: Ruling[] = tasks.flatMap(task => {
       const isHeld = task.state === 'assigned' || task.state === 'running'
       if (!isHeld || task.epoch !== leases.get(task.id)) return []
       const verdict = loseLease(task, { charged: true, why: reason })
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
     await writeRulings(tx, rulings, actor)
+    after.wake(rulings.map(({ task }) => task.queue))
+    after.rollUp(stagesOf(rulings))
     return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
   })
-  context.wake.tell([...new Set(rulings.map(({ task }) => task.queue))])
-  await rollUp(context, stagesOf(rulings))
-  return answer
 }

@@ -3,8 +3,6 @@ import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import { findAnswer, keepAnswer, reserveKey } from '../store/idempotency.ts'
 import type { Bounds, Sql } from '../store/sql.ts'
-import type { Context } from './context.ts'
-import { patiently } from './split.ts'
 
 export interface Idempotency {
   readonly idempotencyKey?: string
@@ -37,22 +35,6 @@ export async function once<T>(
     await keepAnswer(tx, holder, key, answer)
     return answer
   }, bounds)
-}
-
-/**
- * Like `once`, but always in a transaction. It is tried again while another transaction holds a row that it needs, unless
- * the caller owns the transaction.
- */
-export function onceInTransaction<T>(
-  context: Context,
-  sql: Sql,
-  call: Idempotency,
-  request: unknown,
-  work: (tx: Sql) => Promise<T>,
-): Promise<T> {
-  const run = (bounds: Bounds) =>
-    call.idempotencyKey === undefined ? sql.begin(work, bounds) : once(sql, call, request, work, bounds)
-  return sql.isTransaction ? run({}) : patiently(context, run)
 }
 
 /** What was asked under a key has been answered more fully since it was taken: whoever asks again has this answer. */

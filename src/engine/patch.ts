@@ -18,8 +18,8 @@ import { checkedJson, checkId, checkOptions, type Fields } from './check.ts'
 import type { Context } from './context.ts'
 import type { ControlCall } from './control.ts'
 import { changePriority, request, why } from './job-control.ts'
-import { onceInTransaction } from './once.ts'
 import { onStage } from './stage-control.ts'
+import { transact } from './unit-of-work.ts'
 import { toTaskView } from './view.ts'
 
 /** A patch stands in the event, which is written again with every later one: so it is small. */
@@ -68,8 +68,7 @@ export async function patchTask(
 ): Promise<TaskView> {
   check(context, patch, metadataFields, call)
   const taskId = checkId(id)
-  const sql = context.within(call.tx)
-  return onceInTransaction(context, sql, call, [taskId, 'patch', patch], async tx => {
+  return transact(context, call, [taskId, 'patch', patch], async tx => {
     const [task] = await lockTasks(tx, [taskId])
     if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
     const edit = editOf(context, task.metadata, patch, call)

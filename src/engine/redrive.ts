@@ -25,16 +25,17 @@ import {
 import type { Sql } from '../store/sql.ts'
 import { storeFault } from '../store/store-fault.ts'
 import { lockTasks, type Ruling, writeRulings } from '../store/verdicts.ts'
+import type { AfterCommit } from './after-commit.ts'
 import { checkedJson, checkId, checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { type ControlCall, rule } from './control.ts'
 import { logCorrelated } from './correlated.ts'
-import { finishErrands } from './drive.ts'
 import { checkCommandFiles } from './file-rules.ts'
 import type { JobBook } from './job-book.ts'
 import { keepFuller, once } from './once.ts'
-import { again, isWorthRepeating } from './split.ts'
+import { isWorthRepeating } from './split.ts'
 import { placed, withJob } from './task-of-job.ts'
+import { transact } from './unit-of-work.ts'
 
 /** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
 const batchSize = 500
@@ -68,7 +69,7 @@ export async function redrive(
     return { id, dryRun: false, state, total: chosen.length, redriven: [], refused: [] }
   }
   if (request.dryRun === true) {
-    const tried = await undone(sql, async tx => begin(context, tx, await take(tx)))
+    const tried = await undone(context, sql, async tx => begin(context, tx, await take(tx)))
     return { ...tried, id: null, dryRun: true, state: 'done' }
   }
   const ask = (inner: Sql) => takeOnce(context, inner, call, ['redrive', request], take)
@@ -137,15 +138,14 @@ function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
 }
 
 /** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */
-async function undone<T>(sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+async function undone<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
   const takenBack = new Error('taken back')
   let result: { readonly value: T } | undefined
-  const run = () =>
-    sql.begin(async tx => {
-      result = { value: await work(tx) }
-      throw takenBack
-    })
-  await (sql.isTransaction ? run() : again(run)).catch(error => {
+  const run = transact(context, { tx: sql }, undefined, async tx => {
+    result = { value: await work(tx) }
+    throw takenBack
+  })
+  await run.catch(error => {
     if (error !== takenBack) throw error
   })
   return result!.value
@@ -187,7 +187,8 @@ export async function goOn(
   let redriven = 0
   let size = batchSize
   for (let seen = 0; seen < most; ) {
-    const step = await again(() => sql.begin(tx => takeStep(context, tx, id, size))).catch(error => {
+    const next = transact(context, { tx: sql }, undefined, (tx, after) => takeStep(tx, after, id, size))
+    const step = await next.catch(error => {
       if (storeFault(error) !== 'data') throw error
       return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
     })
@@ -196,7 +197,6 @@ export async function goOn(
     redriven += step.redriven.length
     seen += step.redriven.length + step.refused.length
     hear(step)
-    await tell(context, sql, step)
     if (step.isDone) return { redriven, isDone: true }
   }
   return { redriven, isDone: false }
@@ -204,22 +204,21 @@ export async function goOn(
 
 interface Step extends Did {
   readonly isDone: boolean
-  readonly queues: readonly string[]
-  readonly jobId: string | null
 }
 
-const nothing: Step = { redriven: [], refused: [], isDone: true, queues: [], jobId: null }
+const nothing: Step = { redriven: [], refused: [], isDone: true }
 
-async function takeStep(context: Context, tx: Sql, id: string, size: number): Promise<Step> {
+async function takeStep(tx: Sql, after: AfterCommit, id: string, size: number): Promise<Step> {
   const redrive = await lockRedrive(tx, id, size)
   if (redrive === undefined) return nothing
   const { letters, actor } = redrive
   const { jobId } = letters[0]!
   const other = letters.findIndex(letter => letter.jobId !== jobId)
   const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
-  const did = await withJob(context, tx, jobId, actor, book => bringBack(tx, book, redrive, ids))
+  const { queues, ...did } = await withJob(tx, after, jobId, actor, book => bringBack(tx, book, redrive, ids))
+  after.wake(queues)
   const isDone = await noteRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
-  return { ...did, isDone, jobId }
+  return { ...did, isDone }
 }
 
 async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedrive, ids: readonly string[]) {
@@ -266,15 +265,6 @@ async function passOver(tx: Sql, id: string, error: unknown): Promise<Step> {
   if (redrive === undefined) return nothing
   const refused = [{ id: redrive.letters[0]!.id, code: 'MOVE_REFUSED', message: (error as Error).message }]
   return { ...nothing, refused, isDone: await noteRedriven(tx, redrive, { redriven: 0, refused }) }
-}
-
-async function tell(context: Context, sql: Sql, { queues, jobId }: Step): Promise<void> {
-  if (sql.isTransaction) {
-    if (queues.length > 0) await context.tellOnCommit(sql, queues)
-    return
-  }
-  context.wake.tell(queues)
-  if (jobId !== null) await finishErrands(context, jobId)
 }
 
 export async function readRedrive({ sql }: Context, id: string): Promise<RedriveProgress> {

@@ -17,6 +17,7 @@ import type { JobBook } from './job-book.ts'
 import { rollUp } from './roll-up.ts'
 import { spawnInto } from './spawn.ts'
 import { splitting } from './split.ts'
+import { transact } from './unit-of-work.ts'
 
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
@@ -198,14 +199,13 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
  */
 export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
   const speaker = { worker, queues: null }
-  return sql.begin(async tx => {
+  return transact(context, { tx: sql }, undefined, async (tx, after) => {
     if (spawns(item)) {
       const jobId = await jobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
       const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)
-      const { result, queues } = await driveOnce(tx, jobId, `worker:${worker}`, drive)
-      if (queues.length > 0) await context.tellOnCommit(tx, queues)
+      const result = await driveOnce(tx, after, jobId, `worker:${worker}`, drive)
       const refused = result.filter(miss => 'refusal' in miss)
       return result.length === refused.length ? refused : settledBefore(tx, [item])
     }

@@ -14,9 +14,8 @@ import type { Sql } from '../store/sql.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { addStagesOf } from './job-control.ts'
-import { keyFirst } from './key-first.ts'
 import { demandJob, demandQueues, queuesSaid } from './queues.ts'
-import { type SubmitCall, submitJob } from './submit.ts'
+import { type SubmitCall, submitJob, submitUnderKey } from './submit.ts'
 
 /** Submits a job, or adds its stages to the one that has its id, if it says so. */
 export async function submitOrAdd(
@@ -34,7 +33,7 @@ export async function submitOrAdd(
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
   // Which of the two it is may be another when it is sent again.
-  return keyFirst(context, call, ['submit', spec], rest => findOrMake(context, job, rest, queues))
+  return submitUnderKey(context, call, ['submit', spec], rest => findOrMake(context, job, rest, queues))
 }
 
 function valueIn(text: string): unknown {

@@ -16,14 +16,15 @@ import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } fr
 import { type Carried, carryOver } from './carry-over.ts'
 import { checkedJson, checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { driveJob, driveOnce, finishErrands } from './drive.ts'
+import { driveJob, driveOnce } from './drive.ts'
 import { checkFiles } from './file-rules.ts'
 import { idTaken } from './id-taken.ts'
 import type { JobBook } from './job-book.ts'
 import { readJob } from './job-read.ts'
-import { type Idempotency, onceInTransaction } from './once.ts'
+import type { Idempotency } from './once.ts'
 import { demandQueues, queuesIn } from './queues.ts'
 import { produced } from './trace.ts'
+import { transact } from './unit-of-work.ts'
 
 export interface SubmitCall extends Idempotency {
   /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
@@ -101,18 +102,11 @@ export async function writeJob(
   }
   const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
-    const { view, queues } = await onceInTransaction(context, sql, call, request, async tx => {
+    return transact(context, call, request, async (tx, after) => {
       await fill(tx, await write(tx))
-      const { queues } = await driveOnce(tx, id, actor, book => show(book, plan))
-      return { view: await readJob({ ...context, sql: tx }, id), queues }
+      await driveOnce(tx, after, id, actor, book => show(book, plan))
+      return readJob({ ...context, sql: tx }, id)
     })
-    if (sql.isTransaction) await context.tellOnCommit(sql, queues)
-    else {
-      context.wake.tell(queues)
-      if (plan.stages.some(({ files }) => files?.inputs)) context.fileBell.ring()
-      await finishErrands(context, view.id)
-    }
-    return view
   }
   const goOn = async () => {
     if (!(await keepSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
@@ -121,6 +115,21 @@ export async function writeJob(
   await goOn()
   await driveJob(context, id, actor, book => show(book, plan))
   return readJob(context, id)
+}
+
+/**
+ * Makes a job after reading another one. With an idempotency key the read is part of the key's transaction, so that a
+ * repeated request gets the first answer, however the other job has changed.
+ */
+export function submitUnderKey<Call extends SubmitCall>(
+  context: Context,
+  call: Call,
+  request: unknown,
+  make: (call: Omit<Call, 'idempotencyKey' | 'holder' | 'asked'>) => Promise<JobView>,
+): Promise<JobView> {
+  if (call.idempotencyKey === undefined) return make(call)
+  const { idempotencyKey: _, holder: _holder, asked: _asked, ...rest } = call
+  return transact(context, call, request, tx => make({ ...rest, tx }))
 }
 
 /** From now on it is seen, and runs if it is to start at once. */

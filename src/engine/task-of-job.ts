@@ -7,32 +7,32 @@ import { taskLifecycle } from '../kernel/task.ts'
 import { jobOf } from '../store/job-read.ts'
 import type { Sql } from '../store/sql.ts'
 import type { Ruling } from '../store/verdicts.ts'
-import type { Context } from './context.ts'
+import type { AfterCommit } from './after-commit.ts'
 import { driveOnce } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { canRevive, reviveStageOf } from './revive.ts'
 
 /** Does `work` on a task; if it is of a job, with the job locked before it. What follows for the job is done at once. */
 export async function withItsJob<T>(
-  context: Context,
   tx: Sql,
+  after: AfterCommit,
   taskId: string,
   actor: string,
   work: (book: JobBook | undefined) => Promise<T>,
 ): Promise<T> {
-  return withJob(context, tx, (await jobOf(tx, 'task', taskId)) ?? null, actor, work)
+  return withJob(tx, after, (await jobOf(tx, 'task', taskId)) ?? null, actor, work)
 }
 
 /** The same, where the job is known; null: there is none. */
 export async function withJob<T>(
-  context: Context,
   tx: Sql,
+  after: AfterCommit,
   jobId: string | null,
   actor: string,
   work: (book: JobBook | undefined) => Promise<T>,
 ): Promise<T> {
   if (jobId === null) return work(undefined)
-  const { result, queues } = await driveOnce(tx, jobId, actor, async book => {
+  return driveOnce(tx, after, jobId, actor, async book => {
     const done = await work(book)
     await book.recount(tx)
     for (const stage of book.stages) {
@@ -40,8 +40,6 @@ export async function withJob<T>(
     }
     return done
   })
-  if (queues.length > 0) await context.tellOnCommit(tx, queues)
-  return result
 }
 
 /** A task that comes back brings back its stage and job, if they have ended; until its stage is open it is blocked. */

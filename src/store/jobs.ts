@@ -146,8 +146,3 @@ export async function keepErrand(sql: Sql, jobId: string, isOpen: boolean): Prom
     await sql`insert into pawl.errand (job_id) values (${jobId}::uuid) on conflict (job_id) do update set at = pawl.clock()`
   } else await sql`delete from pawl.errand where job_id = ${jobId}::uuid`
 }
-
-export async function hasErrand(sql: Sql, jobId: string): Promise<boolean> {
-  const rows = await sql`select job_id from pawl.errand where job_id = ${jobId}::uuid`
-  return rows.length > 0
-}

@@ -1,0 +1,83 @@
+/**
+ * The unit of work: a change, its idempotency key, its retries, the caller's transaction or one of our own, and what
+ * follows its commit.
+ *
+ * - Our own transaction: `AfterCommit` is carried out right after the commit, before the answer.
+ * - A transaction that was begun by `inOwnTransaction` or `transact`: the inner unit adds to the outer unit's `AfterCommit`.
+ * - A caller's transaction: we do not learn when it commits. Other processes and this one are notified by the database
+ *   (NOTIFY is part of the transaction); the babysitter does the rest.
+ */
+import type { Bounds, Sql } from '../store/sql.ts'
+import { AfterCommit } from './after-commit.ts'
+import type { CallerTransaction, Context } from './context.ts'
+import { followUp } from './drive.ts'
+import { type Idempotency, once } from './once.ts'
+import { rollUp } from './roll-up.ts'
+import { patiently } from './split.ts'
+
+/** The transactions that a unit of work has open. */
+const openUnits = new WeakMap<Sql, AfterCommit>()
+
+/** Runs `work` on the caller's transaction if there is one, else on our own connections, and then does what follows. */
+export async function unitOfWork<T>(
+  context: Context,
+  tx: CallerTransaction | undefined,
+  work: (sql: Sql, after: AfterCommit) => Promise<T>,
+): Promise<T> {
+  const sql = context.within(tx)
+  const outer = openUnits.get(sql)
+  if (outer !== undefined) return work(sql, outer)
+  const after = new AfterCommit()
+  const result = await work(sql, after)
+  if (!sql.isTransaction) await carryOut(context, after)
+  else if (after.queues.size > 0) await context.tellOnCommit(sql, [...after.queues])
+  return result
+}
+
+async function carryOut(context: Context, after: AfterCommit): Promise<void> {
+  await followUp(context, after)
+  await rollUp(context, [...after.stages])
+}
+
+export interface UnitCall extends Idempotency {
+  readonly tx?: CallerTransaction
+}
+
+/**
+ * Runs `work` in a transaction, once per idempotency key. Our own transaction is repeated while another one holds a row that
+ * it needs, or if it was the victim of a deadlock. A request that repeats a key gets the first answer.
+ */
+export function transact<T>(
+  context: Context,
+  call: UnitCall,
+  request: unknown,
+  work: (tx: Sql, after: AfterCommit) => Promise<T>,
+): Promise<T> {
+  return unitOfWork(context, call.tx, async (sql, after) => {
+    const attempt = async (bounds: Bounds) => {
+      const mine = new AfterCommit()
+      const run = (tx: Sql) => {
+        openUnits.set(tx, mine)
+        return work(tx, mine)
+      }
+      const hasKey = call.idempotencyKey !== undefined
+      const result = await (hasKey ? once(sql, call, request, run, bounds) : sql.begin(run, bounds))
+      after.add(mine)
+      return result
+    }
+    return sql.isTransaction ? attempt({}) : patiently(context, attempt)
+  })
+}
+
+/** Runs a caller's code in a transaction of ours. Calls that are given its handle become part of the unit. */
+export async function inOwnTransaction<T>(context: Context, work: (tx: Sql) => Promise<T>, bounds: Bounds): Promise<T> {
+  const after = new AfterCommit()
+  const result = await context.sql.begin(tx => {
+    openUnits.set(tx, after)
+    return work(tx)
+  }, bounds)
+  // The caller's code may also have begun a savepoint, or have written rows by itself. The embedded store notifies nobody.
+  if (context.oneConnection) after.wake(['*'])
+  await carryOut(context, after)
+  return result
+}
