@@ -81,6 +81,6 @@ function problemsPage(): string {
 }
 
 function schemaPage(): string {
-  const parts = migrations.map((text, index) => `-- Migration ${index + 1}\n${text}`)
+  const parts = migrations.map(({ version, script }) => `-- Migration ${version}\n${script}`)
   return `-- ${note}\n${parts.join('\n')}\n-- Guards, derived from the lifecycles\n${guardsSql()}`
 }
