@@ -18,13 +18,18 @@ interface Migration {
 }
 
 /** In order of version, forward only: a migration that has landed is never edited; a later one corrects it. */
-export const migrations: readonly Migration[] = [
+const migrations: readonly Migration[] = [
   { version: 13, script: baseline },
   { version: 14, script: timeline },
   { version: 15, script: deadLetters },
   { version: 16, script: keyRoles },
   { version: 17, script: conditionSteps },
 ]
+
+const migrationTable = `
+-- The versions of the schema that were applied, and when.
+create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now());
+`
 
 const oldestVersion = migrations[0]!.version
 
@@ -34,6 +39,11 @@ export const schemaVersion = migrations.at(-1)!.version
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
 export function guardsSql(): string {
   return settingsSql() + lifecycles.map(lifecycleSql).join('')
+}
+
+/** Everything that creates a new schema, in order. */
+export function schemaSql(): string {
+  return [migrationTable, ...migrations.map(({ script }) => script), guardsSql()].join('')
 }
 
 /** Large tables take their time; another process that migrates is waited for. */
@@ -72,9 +82,7 @@ async function apply(tx: Sql, from: number, missing: readonly Migration[]): Prom
   try {
     // PostgreSQL wants the right to create schemas even for `if not exists`.
     if (!hasSchema) await tx.script(`create schema "${tx.schema}"`)
-    await tx.script(
-      'create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now())',
-    )
+    await tx.script(migrationTable)
     for (const { version, script } of missing) {
       await tx.script(script)
       await tx`insert into pawl.migration (version) values (${version})`
