@@ -1,11 +1,10 @@
-/** The pages that are read off the code. `npm run docs` writes them; a test says when they are stale. */
+/** The pages that are generated from the code. `npm run docs` writes them, and a test fails when they are stale. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { edgesOf, type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'
 import { lifecycles } from '../src/kernel/lifecycles.ts'
 import { problems } from '../src/kernel/problem.ts'
 import { openApi } from '../src/server/open-api.ts'
-import { guardsSql, migrations } from '../src/store/migrate.ts'
 import { dialectsPage } from './dialects-page.ts'
 import { findRoot, jobSchemaPage } from './job-schema-page.ts'
 
@@ -17,7 +16,6 @@ export function generatedDocs(): Record<string, string> {
     'docs/lifecycles.md': lifecyclesPage(),
     'docs/openapi.json': `${JSON.stringify(openApi(), null, 2)}\n`,
     'docs/problems.md': problemsPage(),
-    'docs/schema.sql': schemaPage(),
   }
 }
 
@@ -78,9 +76,4 @@ function problemsPage(): string {
     ([code, { status, means, hint }]) => `| \`${code}\` | ${status} | ${means} | ${hint} |`,
   )
   return `# Problems\n\n${note}\n\n| code | status | means | what to do |\n|---|---|---|---|\n${rows.join('\n')}\n`
-}
-
-function schemaPage(): string {
-  const parts = migrations.map((text, index) => `-- Migration ${index + 1}\n${text}`)
-  return `-- ${note}\n${parts.join('\n')}\n-- Guards, derived from the lifecycles\n${guardsSql()}`
 }

@@ -5,6 +5,11 @@ export const storeProblems = {
     means: 'The database was migrated by a newer Pawl.',
     hint: 'Upgrade this process; nothing was changed.',
   },
+  SCHEMA_TOO_OLD: {
+    status: 409,
+    means: 'The database was created by a Pawl from before the first release, and this version cannot migrate it.',
+    hint: 'Nothing was changed. Use a new schema or data folder.',
+  },
   MIGRATION_REFUSED: {
     status: 409,
     means: 'The schema must be migrated, and the database role may not do that.',

@@ -1,5 +1,5 @@
 /** What the doctor looks at in the database itself: what makes a queue slow, or its clock and schema untrue. */
-import { fingerprint, guardsSql, migrations } from './migrate.ts'
+import { fingerprint, guardsSql, schemaVersion } from './migrate.ts'
 import { widely } from './plans.ts'
 import type { Sql } from './sql.ts'
 
@@ -99,8 +99,8 @@ export async function schemaDrift(sql: Sql): Promise<Drift[]> {
   const [version] = await sql<{ version: number }>`select max(version)::int as version from pawl.migration`
   const [meta] = await sql<{ guards: string }>`select guards from pawl.meta`
   const drift: Drift[] = []
-  if (version!.version !== migrations.length) {
-    drift.push({ what: `the schema is at version ${version!.version}, this program at ${migrations.length}` })
+  if (version!.version !== schemaVersion) {
+    drift.push({ what: `the schema is at version ${version!.version}, this program at ${schemaVersion}` })
   }
   if (meta!.guards !== fingerprint(guardsSql()))
     drift.push({ what: 'the guards are of another version of the lifecycles' })

@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { serverUrl } from '../../test/harness/databases.ts'
+import { dumpSchema } from '../../scripts/dump-schema.ts'
+import { findRoot } from '../../scripts/job-schema-page.ts'
+import { database, serverUrl } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import { sharedStore } from '../../test/harness/stores.ts'
+import { type Pawl, pawl } from '../engine/engine.ts'
 import { currentGeneration } from './generation.ts'
-import { migrate, migrations } from './migrate.ts'
+import { migrate, schemaVersion } from './migrate.ts'
 import { openPools, usualBounds } from './postgres.ts'
 import { makeSql, type Sql } from './sql.ts'
+
+/** The baseline is version 13; each later version is one more. */
+const steps = schemaVersion - 12
 
 /** As many processes as asked, each with a pool of its own, on one schema that does not exist yet. */
 async function emptySchema(t: TestContext, version: 15 | 18, processes: number): Promise<Sql[]> {
@@ -47,11 +56,11 @@ for (const version of [15, 18] as const) {
     const processes = await emptySchema(t, version, 4)
     const results = await Promise.all(processes.map(migrate))
     const versions = results.map(result => result.version)
-    assert.deepEqual(new Set(versions), new Set([migrations.length]))
-    assert.deepEqual(results.map(({ applied }) => applied).sort(), [0, 0, 0, migrations.length])
+    assert.deepEqual(new Set(versions), new Set([schemaVersion]))
+    assert.deepEqual(results.map(({ applied }) => applied).sort(), [0, 0, 0, steps])
     const [row] = await processes[0]!<{ rows: number; steps: number }>`
       select (select count(*) from pawl.meta) as rows, (select count(*) from pawl.migration) as steps`
-    assert.deepEqual(row, { rows: 1, steps: migrations.length })
+    assert.deepEqual(row, { rows: 1, steps })
   })
 }
 
@@ -67,26 +76,26 @@ test('a migration that fails leaves nothing behind, and the next one succeeds', 
   const [before] = await sql!<{ schemas: number }>`
     select count(*) as schemas from pg_namespace where nspname = ${sql!.schema}`
   assert.equal(before!.schemas, 0)
-  assert.equal((await migrate(sql!)).applied, migrations.length)
+  assert.equal((await migrate(sql!)).applied, steps)
 })
 
 test('a second migrate applies nothing and changes nothing', async t => {
   const { sql } = await fresh(t)
   const before = await picture(sql)
-  assert.deepEqual(await migrate(sql), { applied: 0, version: migrations.length })
+  assert.deepEqual(await migrate(sql), { applied: 0, version: schemaVersion })
   assert.deepEqual(await picture(sql), before)
 })
 
 test('a database of a newer Pawl is refused, and left as it is', async t => {
   const { sql } = await fresh(t)
-  const newer = migrations.length + 1
+  const newer = schemaVersion + 1
   await sql`insert into pawl.migration (version) values (${newer})`
   await sql`update pawl.meta set system = 'another', guards = 'newer'`
   const before = await picture(sql)
   await assert.rejects(migrate(sql), {
     code: 'SCHEMA_NEWER',
     status: 503,
-    details: { database: newer, program: migrations.length },
+    details: { database: newer, program: schemaVersion },
   })
   assert.deepEqual(await picture(sql), before)
 })
@@ -106,30 +115,53 @@ test('a store that finds itself on another system begins a new generation, once'
   assert.equal(await currentGeneration(sql), second)
 })
 
-test('what a store of an earlier version holds is listed and told as before, after the migration that numbers and sums it', async t => {
-  const { engine, sql } = await fresh(t)
-  for (const name of ['one', 'two', 'three']) await engine.submit({ name, stages: [{ name: 'a', task: 'a' }] })
-  const [task] = await engine.claims({ worker: 'w', queues: ['a'] })
-  await engine.fail(task!.id, task!.epoch, { error: { message: 'no host 17', permanent: true } })
-  const seen = async () => ({
-    jobs: (await engine.jobs()).items.map(({ name }) => name),
-    troubles: await engine.troubles(),
-    rows: await sql`select type, lane_id, job_id, stage_id, gist, ended_at from pawl.trouble`,
-  })
-  const before = await seen()
-  assert.deepEqual([before.jobs, before.troubles[0]!.message], [['three', 'two', 'one'], 'no host #'])
-  await sql.script(`
-    alter table pawl.job drop column n, drop column condition_steps;
-    drop index pawl.job_ended;
-    alter table pawl.trouble drop column type, drop column lane_id, drop column job_id, drop column stage_id,
-      drop column gist, drop column ended_at;
-    drop function pawl.gist;
-    drop function pawl.tries cascade;
-    alter table pawl.meta drop column timeline;
-    alter table pawl.key drop column roles;
-    delete from pawl.migration where version >= 12`)
-  await migrate(sql)
-  assert.deepEqual(await seen(), before)
-  await engine.submit({ name: 'four', stages: [{ name: 'a', task: 'a' }] })
-  assert.equal((await engine.jobs()).items[0]!.name, 'four')
+test('a store from before the first release is refused, and left as it is', async t => {
+  const { sql } = await fresh(t)
+  await sql`delete from pawl.migration where version > 12`
+  await sql`insert into pawl.migration (version) values (12)`
+  const before = await picture(sql)
+  await assert.rejects(migrate(sql), { code: 'SCHEMA_TOO_OLD', status: 409, details: { database: 12, oldest: 13 } })
+  assert.deepEqual(await picture(sql), before)
 })
+
+test('what a store of an earlier version holds is listed and told as before, after it was migrated', async t => {
+  const { sql, engine } = await storeAt13(t)
+  assert.deepEqual(await migrate(sql), { applied: schemaVersion - 13, version: schemaVersion })
+  assert.equal(await dumpSchema(sql), await dumpSchema((await fresh(t)).sql))
+
+  const names = async () => (await engine.jobs()).items.map(({ name }) => name)
+  assert.deepEqual(await names(), ['three', 'two', 'one'])
+  const troubles = (await engine.troubles()).map(({ state, type, message }) => [state, type, message])
+  assert.deepEqual(troubles.toSorted(), [
+    ['dead_lettered', 'call', 'line # is dead'],
+    ['failed', 'a', 'no host #'],
+  ])
+  assert.deepEqual(
+    (await engine.deadLetters()).items.map(({ payload }) => payload),
+    [{ to: 'Bob' }],
+  )
+  assert.deepEqual(
+    (await engine.keys()).map(({ name, roles }) => [name, roles]),
+    [['ops', ['operator']]],
+  )
+  const [task] = await engine.claims({ worker: 'w', queues: ['mail'] })
+  assert.deepEqual(task!.payload, { to: 'Ada' })
+  await engine.submit({ name: 'four', stages: [{ name: 'a', task: 'a' }] })
+  assert.deepEqual(await names(), ['four', 'three', 'two', 'one'])
+  assert.deepEqual(await engine.brokenRules(), [])
+})
+
+/** A store that the program of version 13 made, and an engine on it that does not migrate. */
+async function storeAt13(t: TestContext): Promise<{ sql: Sql; engine: Pawl }> {
+  const { driver, open } = await sharedStore(database())
+  const schema = `t_${randomBytes(6).toString('hex')}`
+  const text = readFileSync(join(findRoot(import.meta.dirname), 'test/harness/store-at-13.sql'), 'utf8')
+  const sql = makeSql(driver, schema)
+  await sql.begin(tx => tx.script(text.replace('create schema pawl;', `create schema "${schema}";`)))
+  const engine = await pawl({ schema, store: open(schema), migrate: false })
+  t.after(async () => {
+    await engine.close()
+    await driver.script(`drop schema "${schema}" cascade`)
+  })
+  return { sql, engine }
+}

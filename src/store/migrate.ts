@@ -3,19 +3,7 @@ import { lifecycles } from '../kernel/lifecycles.ts'
 import { Problem } from '../kernel/problem.ts'
 import { currentGeneration } from './generation.ts'
 import { lifecycleSql } from './lifecycle-sql.ts'
-import { core } from './migrations/0001-core.ts'
-import { lanes } from './migrations/0002-lanes.ts'
-import { jobs } from './migrations/0003-jobs.ts'
-import { sla } from './migrations/0004-sla.ts'
-import { observe } from './migrations/0005-observe.ts'
-import { operations } from './migrations/0006-operations.ts'
-import { keys } from './migrations/0007-keys.ts'
-import { keyActors } from './migrations/0008-key-actors.ts'
-import { files } from './migrations/0009-files.ts'
-import { chosen } from './migrations/0010-chosen.ts'
-import { dashboard } from './migrations/0011-dashboard.ts'
-import { alike } from './migrations/0012-alike.ts'
-import { tries } from './migrations/0013-tries.ts'
+import { baseline } from './migrations/0013-baseline.ts'
 import { timeline } from './migrations/0014-timeline.ts'
 import { deadLetters } from './migrations/0015-dead-letters.ts'
 import { keyRoles } from './migrations/0016-key-roles.ts'
@@ -24,30 +12,38 @@ import { settingsSql } from './settings-sql.ts'
 import type { Sql } from './sql.ts'
 import { storeFault } from './store-fault.ts'
 
-/** Numbered from 1, forward only: a migration that has landed is never edited, the next one mends it. */
-export const migrations: readonly string[] = [
-  core,
-  lanes,
-  jobs,
-  sla,
-  observe,
-  operations,
-  keys,
-  keyActors,
-  files,
-  chosen,
-  dashboard,
-  alike,
-  tries,
-  timeline,
-  deadLetters,
-  keyRoles,
-  conditionSteps,
+interface Migration {
+  readonly version: number
+  readonly script: string
+}
+
+/** In order of version, forward only: a migration that has landed is never edited; a later one corrects it. */
+const migrations: readonly Migration[] = [
+  { version: 13, script: baseline },
+  { version: 14, script: timeline },
+  { version: 15, script: deadLetters },
+  { version: 16, script: keyRoles },
+  { version: 17, script: conditionSteps },
 ]
+
+const migrationTable = `
+-- The versions of the schema that were applied, and when.
+create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now());
+`
+
+const oldestVersion = migrations[0]!.version
+
+/** The version of the schema that this program works with. */
+export const schemaVersion = migrations.at(-1)!.version
 
 /** What is derived from the kernel (guards, defaults) is laid anew whenever the schema moves on. */
 export function guardsSql(): string {
   return settingsSql() + lifecycles.map(lifecycleSql).join('')
+}
+
+/** Everything that creates a new schema, in order. */
+export function schemaSql(): string {
+  return [migrationTable, ...migrations.map(({ script }) => script), guardsSql()].join('')
 }
 
 /** Large tables take their time; another process that migrates is waited for. */
@@ -61,10 +57,12 @@ export function migrate(sql: Sql): Promise<{ applied: number; version: number }>
   return sql.begin(async tx => {
     await tx`select pg_advisory_xact_lock(hashtextextended('pawl migrate ' || ${tx.schema}, 0))`
     const from = await versionOf(tx)
-    if (from > migrations.length) throw new Problem('SCHEMA_NEWER', { database: from, program: migrations.length })
-    if (from < migrations.length) await migrateFrom(tx, from)
+    if (from > schemaVersion) throw new Problem('SCHEMA_NEWER', { database: from, program: schemaVersion })
+    if (from > 0 && from < oldestVersion) throw new Problem('SCHEMA_TOO_OLD', { database: from, oldest: oldestVersion })
+    const missing = migrations.filter(({ version }) => version > from)
+    if (missing.length > 0) await apply(tx, from, missing)
     await currentGeneration(tx)
-    return { applied: migrations.length - from, version: migrations.length }
+    return { applied: missing.length, version: schemaVersion }
   }, migrationBounds)
 }
 
@@ -77,19 +75,17 @@ async function versionOf(tx: Sql): Promise<number> {
   return row!.version
 }
 
-async function migrateFrom(tx: Sql, from: number): Promise<void> {
+async function apply(tx: Sql, from: number, missing: readonly Migration[]): Promise<void> {
   const [asked] = await tx<{ role: string; hasSchema: boolean }>`
     select current_user::text as role, to_regnamespace(${`"${tx.schema}"`}) is not null as has_schema`
   const { role, hasSchema } = asked!
   try {
     // PostgreSQL wants the right to create schemas even for `if not exists`.
     if (!hasSchema) await tx.script(`create schema "${tx.schema}"`)
-    await tx.script(
-      'create table if not exists pawl.migration (version integer primary key, at timestamptz not null default now())',
-    )
-    for (const [index, text] of migrations.slice(from).entries()) {
-      await tx.script(text)
-      await tx`insert into pawl.migration (version) values (${from + index + 1})`
+    await tx.script(migrationTable)
+    for (const { version, script } of missing) {
+      await tx.script(script)
+      await tx`insert into pawl.migration (version) values (${version})`
     }
     const guards = guardsSql()
     await tx.script(guards)
@@ -97,7 +93,7 @@ async function migrateFrom(tx: Sql, from: number): Promise<void> {
   } catch (error) {
     if (storeFault(error) !== 'refused') throw error
     const why = error instanceof Problem ? error.details.why : (error as Error).message
-    throw new Problem('MIGRATION_REFUSED', { role, schema: tx.schema, from, to: migrations.length, why }, error)
+    throw new Problem('MIGRATION_REFUSED', { role, schema: tx.schema, from, to: schemaVersion, why }, error)
   }
 }
 

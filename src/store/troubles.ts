@@ -28,18 +28,11 @@ export function groupTroubles(sql: Sql, { jobId, stageId, states, queue }: Troub
   return widely(
     sql,
     tx => tx<TroubleRow>`
-    with told as not materialized (
-      select task_id, state, reason_code, type, lane_id, job_id, stage_id, gist, ended_at
-        from pawl.trouble where type is not null
-       union all
-      select t.id, x.state, x.reason_code, t.type, t.lane_id, t.job_id, t.stage_id, pawl.gist(t.error->>'message'), t.ended_at
-        from pawl.trouble x join pawl.task t on t.id = x.task_id where x.type is null
-    )
     select x.state, x.reason_code, x.type, l.queue, x.gist as message, sum(x.count)::int as count,
            min(x.oldest_at) as oldest_at, max(x.newest_at) as newest_at, max(x.task_id)::uuid as task_id
       from (select state, reason_code, type, lane_id, gist, count(*) as count, min(ended_at) as oldest_at,
                    max(ended_at) as newest_at, max(task_id::text) as task_id
-              from told
+              from pawl.trouble
              where (${stageId}::uuid is null or stage_id = ${stageId}::uuid)
                and (${jobId}::uuid is null or job_id = ${jobId}::uuid)
                and (cardinality(${states}::text[]) = 0 or state = any(${states}::text[]))

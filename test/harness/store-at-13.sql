@@ -1,0 +1,900 @@
+-- A store of version 13 with three jobs, two stand-alone tasks, a dead letter and a key, as the program of that version
+-- left it. src/store/migrate.test.ts runs it in a transaction, and migrates the store.
+create schema pawl;
+
+create type pawl.step as (
+  ts timestamp with time zone,
+  epoch integer,
+  state text,
+  type text,
+  actor text,
+  cause text,
+  payload jsonb
+);
+
+set local check_function_bodies = off;
+
+CREATE FUNCTION pawl.clock()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$select now()$function$;
+
+CREATE FUNCTION pawl.event_of(id uuid, history pawl.step[], n integer)
+ RETURNS TABLE(entity_id uuid, seq integer, epoch integer, ts timestamp with time zone, type text, from_state text, to_state text, actor text, cause text, payload jsonb)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select id, n, (history[n]).epoch, (history[n]).ts,
+         coalesce((history[n]).type, 'task.' || case (history[n]).state
+           when 'assigned' then 'claimed' when 'running' then 'started' else (history[n]).state end),
+         (history[n - 1]).state, (history[n]).state,
+         coalesce((history[n]).actor, (
+           select h.actor from unnest(history) as h
+            where h.epoch = (history[n]).epoch and h.state = 'assigned' and h.type is null)),
+         coalesce((history[n]).cause, case (history[n]).state when 'queued' then 'enqueued'
+           when 'assigned' then 'claimed' when 'running' then 'started' else 'reported_' || (history[n]).state end),
+         (history[n]).payload
+$function$;
+
+CREATE FUNCTION pawl.feed_tx()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return greatest(pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1);
+end $function$;
+
+CREATE FUNCTION pawl.gist(message text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select regexp_replace(left(coalesce(message, ''), 300),
+    '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9]+', '#', 'g') $function$;
+
+CREATE FUNCTION pawl.held_slots(slots uuid[], epochs integer[])
+ RETURNS TABLE(id uuid, epoch integer)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select s.id, s.epoch
+    from unnest(slots, epochs) as s (id, epoch)
+    join pawl.task t on t.id = any(array[s.id])
+     and (t.epoch < s.epoch or t.epoch = s.epoch and t.lease_until is not null)
+$function$;
+
+CREATE FUNCTION pawl.held_slots_now(slots uuid[], epochs integer[])
+ RETURNS TABLE(id uuid, epoch integer)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query select h.id, h.epoch from pawl.held_slots(slots, epochs) as h;
+end $function$;
+
+CREATE FUNCTION pawl.lane_for(queue text, priority integer, own jsonb, typed jsonb)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  soft   float8 := pawl.setting(own, typed, 'softDeadlineSeconds');
+  hard   float8 := pawl.setting(own, typed, 'hardDeadlineSeconds');
+  wanted text   := case when coalesce(soft, hard) is not null
+                        then concat(power(2, floor(log(soft) / log(2))), '/', power(2, floor(log(hard) / log(2)))) end;
+  lane   integer;
+begin
+  for tries in 1..2 loop
+    select l.id into lane
+      from pawl.lane l
+     where l.queue = lane_for.queue and l.priority = lane_for.priority and l.stage_id is null
+       and l.sla is not distinct from wanted;
+    exit when lane is not null;
+    insert into pawl.lane (queue, priority, rank, sla)
+    values (lane_for.queue, lane_for.priority, lane_for.priority, wanted)
+        on conflict do nothing
+    returning id into lane;
+    exit when lane is not null;
+  end loop;
+  return lane;
+end $function$;
+
+CREATE FUNCTION pawl.lease_seconds(own jsonb, typed jsonb)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select least(pawl.setting(own, typed, 'leaseSeconds'), 2 * pawl.setting(own, typed, 'heartbeatSeconds'))
+$function$;
+
+CREATE FUNCTION pawl.refuse_artifact_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    raise exception 'artifact %: it cannot begin as % with seq %', new.id, new.state, new.seq
+      using errcode = 'check_violation', constraint = 'artifact_begins_legally';
+  elsif tg_op = 'DELETE' then
+    raise exception 'artifact %: it is % and cannot be deleted before it has ended', old.id, old.state
+      using errcode = 'check_violation', constraint = 'artifact_ends_before_it_goes';
+  end if;
+  raise exception 'artifact %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
+    using errcode = 'check_violation', constraint = 'artifact_moves_legally';
+end $function$;
+
+CREATE FUNCTION pawl.refuse_job_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    raise exception 'job %: it cannot begin as % with seq %', new.id, new.state, new.seq
+      using errcode = 'check_violation', constraint = 'job_begins_legally';
+  elsif tg_op = 'DELETE' then
+    raise exception 'job %: it is % and cannot be deleted before it has ended', old.id, old.state
+      using errcode = 'check_violation', constraint = 'job_ends_before_it_goes';
+  end if;
+  raise exception 'job %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
+    using errcode = 'check_violation', constraint = 'job_moves_legally';
+end $function$;
+
+CREATE FUNCTION pawl.refuse_stage_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    raise exception 'stage %: it cannot begin as % with seq %', new.id, new.state, new.seq
+      using errcode = 'check_violation', constraint = 'stage_begins_legally';
+  elsif tg_op = 'DELETE' then
+    raise exception 'stage %: it is % and cannot be deleted before it has ended', old.id, old.state
+      using errcode = 'check_violation', constraint = 'stage_ends_before_it_goes';
+  end if;
+  raise exception 'stage %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
+    using errcode = 'check_violation', constraint = 'stage_moves_legally';
+end $function$;
+
+CREATE FUNCTION pawl.refuse_task_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    raise exception 'task %: it cannot begin as % with seq %', new.id, new.state, new.seq
+      using errcode = 'check_violation', constraint = 'task_begins_legally';
+  elsif tg_op = 'DELETE' then
+    raise exception 'task %: it is % and cannot be deleted before it has ended', old.id, old.state
+      using errcode = 'check_violation', constraint = 'task_ends_before_it_goes';
+  end if;
+  raise exception 'task %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
+    using errcode = 'check_violation', constraint = 'task_moves_legally';
+end $function$;
+
+CREATE FUNCTION pawl.setting(own jsonb, typed jsonb, name text)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when own ? name then (own->>name)::float8
+              when typed ? name then (typed->>name)::float8
+              else ('{"leaseSeconds":60,"heartbeatSeconds":10,"timeoutSeconds":null,"graceSeconds":30,"expireInSeconds":null,"keepSeconds":1209600,"dedupeSeconds":0,"softDeadlineSeconds":null,"hardDeadlineSeconds":null,"deadLetter":"exhausted","attempts":3,"losses":3,"delaySeconds":0.5,"factor":2,"maxSeconds":60,"jitter":true}'::jsonb->>name)::float8 end
+$function$;
+
+CREATE FUNCTION pawl.tries(by_now integer, history pawl.step[])
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select by_now - (select max(h.epoch) from unnest(history) as h where h.state in ('queued', 'blocked')) $function$;
+
+CREATE FUNCTION pawl.try_again()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'somebody else was faster' using errcode = 'serialization_failure';
+end $function$;
+
+create table pawl.artifact (
+  id uuid not null,
+  task_id uuid not null,
+  uri text not null,
+  seq integer not null,
+  round integer not null,
+  state text collate "C" not null,
+  ended_at timestamp with time zone,
+  history pawl.step[] not null,
+  job_id uuid,
+  stage_id uuid,
+  epoch integer not null default 0,
+  name text collate "C" not null default ''::text,
+  staged_uri text,
+  size bigint,
+  sha256 text collate "C",
+  won boolean not null default false,
+  linked uuid,
+  error text,
+  at timestamp with time zone not null default pawl.clock(),
+  tries integer not null default 0,
+  constraint artifact_pkey PRIMARY KEY (id),
+  constraint artifact_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['stored'::text, 'error'::text, 'discarded'::text]))) IS TRUE)),
+  constraint artifact_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
+  constraint artifact_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
+) with (fillfactor = 50);
+CREATE INDEX artifact_by_uri ON pawl.artifact USING btree (md5(uri));
+CREATE INDEX artifact_of_job ON pawl.artifact USING btree (job_id, id);
+CREATE INDEX artifact_of_stage ON pawl.artifact USING btree (stage_id, name) WHERE (state = 'stored'::text);
+CREATE INDEX artifact_of_task ON pawl.artifact USING btree (task_id, epoch);
+CREATE UNIQUE INDEX artifact_one_per_uri ON pawl.artifact USING btree (COALESCE(job_id, task_id), md5(uri)) WHERE (state = ANY (ARRAY['registered'::text, 'uploaded'::text, 'stored'::text]));
+CREATE INDEX artifact_open ON pawl.artifact USING btree (job_id) WHERE (ended_at IS NULL);
+CREATE INDEX artifact_to_store ON pawl.artifact USING btree (at) WHERE (won AND (state = 'uploaded'::text));
+CREATE INDEX artifact_to_sweep ON pawl.artifact USING btree (at) WHERE ((staged_uri IS NOT NULL) AND (ended_at IS NOT NULL));
+CREATE INDEX artifact_unstored ON pawl.artifact USING btree (stage_id) WHERE (won AND (state = ANY (ARRAY['uploaded'::text, 'error'::text])));
+CREATE TRIGGER artifact_begins_legally BEFORE INSERT ON pawl.artifact FOR EACH ROW
+  WHEN (((new.state <> 'registered'::text)
+  OR (new.seq <> 1)
+  OR (new.round <> 1)))
+  EXECUTE FUNCTION pawl.refuse_artifact_move();
+CREATE TRIGGER artifact_ends_before_it_goes BEFORE DELETE ON pawl.artifact FOR EACH ROW
+  WHEN ((old.state <> ALL (ARRAY['stored'::text, 'error'::text, 'discarded'::text])))
+  EXECUTE FUNCTION pawl.refuse_artifact_move();
+CREATE TRIGGER artifact_moves_legally AFTER UPDATE ON pawl.artifact FOR EACH ROW
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'registered'::text) AND (new.state = ANY (ARRAY['uploaded'::text, 'error'::text, 'discarded'::text])))
+  OR ((old.state = 'uploaded'::text) AND (new.state = ANY (ARRAY['stored'::text, 'error'::text, 'discarded'::text]))))))) IS NOT TRUE))
+  EXECUTE FUNCTION pawl.refuse_artifact_move();
+
+create table pawl.cancel (
+  task_id uuid not null,
+  epoch integer not null,
+  owner text collate "C" not null,
+  hard_at timestamp with time zone not null,
+  constraint cancel_pkey PRIMARY KEY (task_id, epoch)
+);
+CREATE INDEX cancel_owner ON pawl.cancel USING btree (owner);
+
+create table pawl.change (
+  tx bigint not null default pawl.feed_tx(),
+  n bigint not null generated always as identity,
+  at timestamp with time zone not null default now(),
+  entity text collate "C" not null,
+  ids uuid[] not null,
+  seqs integer[] not null,
+  constraint change_pkey PRIMARY KEY (tx, n)
+);
+alter table pawl.change alter column ids set storage external;
+alter table pawl.change alter column seqs set storage external;
+CREATE INDEX change_at ON pawl.change USING brin (at);
+
+create table pawl.chosen_id (
+  id uuid not null,
+  freed_at timestamp with time zone,
+  constraint chosen_id_pkey PRIMARY KEY (id)
+);
+CREATE INDEX chosen_id_freed ON pawl.chosen_id USING btree (freed_at) WHERE (freed_at IS NOT NULL);
+
+create table pawl.claim (
+  id bigint not null generated always as identity,
+  look_at timestamp with time zone not null,
+  ids uuid[] not null,
+  epochs integer[] not null,
+  constraint claim_pkey PRIMARY KEY (id)
+);
+alter table pawl.claim alter column ids set storage external;
+alter table pawl.claim alter column epochs set storage external;
+CREATE INDEX claim_look ON pawl.claim USING btree (look_at);
+
+create table pawl.counted (
+  only_row boolean not null default true,
+  generation uuid not null,
+  tx bigint not null default 0,
+  n bigint not null default 0,
+  at timestamp with time zone,
+  constraint counted_pkey PRIMARY KEY (only_row),
+  constraint counted_only_row_check CHECK (only_row)
+);
+
+create table pawl.datum (
+  task_id uuid not null,
+  digest text collate "C" not null,
+  constraint datum_pkey PRIMARY KEY (task_id)
+);
+CREATE INDEX datum_digest ON pawl.datum USING btree (digest);
+
+create table pawl.depth (
+  at timestamp with time zone not null,
+  queue text collate "C" not null,
+  due bigint not null,
+  held bigint not null,
+  constraint depth_pkey PRIMARY KEY (at, queue)
+);
+
+create table pawl.due (
+  lane_id integer not null,
+  run_at timestamp with time zone not null,
+  id uuid not null,
+  ids uuid[] not null,
+  careful boolean not null default false,
+  type text collate "C" not null
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_limit = 2000);
+CREATE INDEX due_order ON pawl.due USING btree (lane_id, run_at, id);
+
+create table pawl.errand (
+  job_id uuid not null,
+  at timestamp with time zone not null default pawl.clock(),
+  constraint errand_pkey PRIMARY KEY (job_id)
+);
+
+create table pawl.expiry (
+  at timestamp with time zone not null,
+  task_id uuid not null,
+  constraint expiry_pkey PRIMARY KEY (at, task_id)
+);
+
+create table pawl.idempotency (
+  holder text not null,
+  key text not null,
+  request text not null,
+  answer jsonb,
+  created_at timestamp with time zone not null,
+  constraint idempotency_pkey PRIMARY KEY (holder, key)
+);
+CREATE INDEX idempotency_age ON pawl.idempotency USING brin (created_at);
+
+create table pawl.input (
+  task_id uuid not null,
+  uri text collate "C" not null
+);
+CREATE INDEX input_by_uri ON pawl.input USING btree (md5(uri));
+CREATE INDEX input_of_task ON pawl.input USING btree (task_id);
+
+create table pawl.job (
+  id uuid not null,
+  name text not null,
+  seq integer not null,
+  round integer not null,
+  state text collate "C" not null,
+  ended_at timestamp with time zone,
+  history pawl.step[] not null,
+  priority integer not null default 0,
+  input json,
+  metadata jsonb,
+  correlation_id text collate "C",
+  traceparent text collate "C",
+  plan jsonb not null default '{}'::jsonb,
+  open text collate "C" not null default 'sealed'::text,
+  ends_as text collate "C",
+  ends_cause text,
+  error jsonb,
+  begun boolean not null default false,
+  compensated boolean not null default false,
+  visible boolean not null default false,
+  deadline_at timestamp with time zone,
+  stale_seconds double precision,
+  progress_at timestamp with time zone not null default pawl.clock(),
+  cloned_from uuid,
+  n bigint not null generated by default as identity,
+  constraint job_pkey PRIMARY KEY (id),
+  constraint job_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text, 'cancelled'::text, 'expired'::text]))) IS TRUE)),
+  constraint job_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
+  constraint job_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
+) with (fillfactor = 50);
+CREATE INDEX job_correlation ON pawl.job USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
+CREATE INDEX job_deadline ON pawl.job USING btree (deadline_at) WHERE ((ended_at IS NULL) AND (deadline_at IS NOT NULL));
+CREATE INDEX job_ended ON pawl.job USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE UNIQUE INDEX job_n ON pawl.job USING btree (n);
+CREATE INDEX job_name ON pawl.job USING btree (name, id);
+CREATE INDEX job_open ON pawl.job USING btree (id) WHERE (ended_at IS NULL);
+CREATE TRIGGER job_begins_legally BEFORE INSERT ON pawl.job FOR EACH ROW
+  WHEN (((new.state <> 'created'::text)
+  OR (new.seq <> 1)
+  OR (new.round <> 1)))
+  EXECUTE FUNCTION pawl.refuse_job_move();
+CREATE TRIGGER job_ends_before_it_goes BEFORE DELETE ON pawl.job FOR EACH ROW
+  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  EXECUTE FUNCTION pawl.refuse_job_move();
+CREATE TRIGGER job_moves_legally AFTER UPDATE ON pawl.job FOR EACH ROW
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['running'::text, 'paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'paused'::text) AND (new.state = ANY (ARRAY['pending'::text, 'running'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'stopping'::text) AND (new.state = ANY (ARRAY['compensating'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'compensating'::text) AND (new.state = ANY (ARRAY['failed'::text, 'cancelled'::text, 'expired'::text])))))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (((old.state = 'succeeded'::text) AND (new.state = 'pending'::text))
+  OR ((old.state = 'partial'::text) AND (new.state = 'pending'::text))
+  OR ((old.state = 'failed'::text) AND (new.state = 'pending'::text))
+  OR ((old.state = 'cancelled'::text) AND (new.state = 'pending'::text))
+  OR ((old.state = 'expired'::text) AND (new.state = 'pending'::text)))))) IS NOT TRUE))
+  EXECUTE FUNCTION pawl.refuse_job_move();
+
+create table pawl.key (
+  id uuid not null,
+  name text not null,
+  role text not null,
+  queues text[],
+  hash text not null,
+  created_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  created_by text,
+  revoked_by text,
+  constraint key_pkey PRIMARY KEY (id),
+  constraint key_hash_key UNIQUE (hash),
+  constraint key_revoked_by_somebody CHECK (((revoked_by IS NULL) OR (revoked_at IS NOT NULL)))
+);
+
+create table pawl.lane (
+  id integer not null generated always as identity,
+  queue text collate "C" not null,
+  stage_id uuid,
+  priority integer not null,
+  open boolean not null default true,
+  job_id uuid,
+  rank integer not null default 0,
+  parallelism integer,
+  slots uuid[] not null default '{}'::uuid[],
+  slot_epochs integer[] not null default '{}'::integer[],
+  soft_at timestamp with time zone,
+  hard_at timestamp with time zone,
+  since timestamp with time zone not null default pawl.clock(),
+  sla text collate "C",
+  constraint lane_pkey PRIMARY KEY (id),
+  constraint lane_key UNIQUE NULLS NOT DISTINCT (queue, stage_id, priority, sla),
+  constraint lane_parallelism_check CHECK ((parallelism > 0)),
+  constraint lane_slots_are_leases CHECK ((cardinality(slots) = cardinality(slot_epochs)))
+) with (fillfactor = 50);
+CREATE INDEX lane_job ON pawl.lane USING btree (job_id) WHERE (job_id IS NOT NULL);
+CREATE INDEX lane_open ON pawl.lane USING btree (id) WHERE open;
+CREATE INDEX lane_order ON pawl.lane USING btree (queue, rank DESC, id) WHERE open;
+CREATE INDEX lane_stage ON pawl.lane USING btree (stage_id) WHERE (stage_id IS NOT NULL);
+
+create table pawl.listing (
+  stage_id uuid not null,
+  job_id uuid not null,
+  at timestamp with time zone not null default pawl.clock(),
+  tries integer not null default 0,
+  error text,
+  constraint listing_pkey PRIMARY KEY (stage_id)
+);
+
+create table pawl.log (
+  task_id uuid not null,
+  epoch integer not null,
+  n integer not null,
+  at timestamp with time zone not null,
+  level text collate "C" not null,
+  message text not null,
+  facts json,
+  constraint log_pkey PRIMARY KEY (task_id, epoch, n),
+  constraint log_level_check CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text, 'error'::text])))
+);
+CREATE INDEX log_at ON pawl.log USING brin (at);
+
+create table pawl.meta (
+  only_row boolean not null default true,
+  generation uuid not null default gen_random_uuid(),
+  system text,
+  guards text,
+  constraint meta_pkey PRIMARY KEY (only_row),
+  constraint meta_only_row_check CHECK (only_row)
+);
+
+create table pawl.migration (
+  version integer not null,
+  at timestamp with time zone not null default now(),
+  constraint migration_pkey PRIMARY KEY (version)
+);
+
+create table pawl.pulse (
+  entity_id uuid not null,
+  epoch integer not null,
+  ts timestamp with time zone not null,
+  type text collate "C" not null,
+  payload jsonb
+);
+CREATE INDEX pulse_entity ON pawl.pulse USING btree (entity_id, ts);
+CREATE INDEX pulse_ts ON pawl.pulse USING brin (ts);
+
+create table pawl.redrive (
+  id uuid not null,
+  actor text not null,
+  reason text,
+  rate double precision,
+  payload json,
+  created_at timestamp with time zone not null default pawl.clock(),
+  at timestamp with time zone not null default pawl.clock(),
+  ended_at timestamp with time zone,
+  ids uuid[] not null,
+  total integer not null,
+  seen integer not null default 0,
+  redriven integer not null default 0,
+  refused integer not null default 0,
+  refusals jsonb not null default '[]'::jsonb,
+  constraint redrive_pkey PRIMARY KEY (id),
+  constraint redrive_adds_up CHECK (((seen = (redriven + refused)) AND (seen <= total)))
+);
+alter table pawl.redrive alter column ids set storage external;
+CREATE INDEX redrive_open ON pawl.redrive USING btree (at) WHERE (ended_at IS NULL);
+
+create table pawl.run (
+  stage_id uuid not null,
+  round integer not null,
+  namespace text not null,
+  made_at timestamp with time zone not null default pawl.clock(),
+  missing_since timestamp with time zone,
+  stopped_at timestamp with time zone,
+  constraint run_pkey PRIMARY KEY (stage_id, round)
+);
+
+create table pawl.session (
+  id uuid not null,
+  worker text not null,
+  queues text[] not null,
+  started_at timestamp with time zone not null,
+  seen_at timestamp with time zone not null,
+  sync_id text,
+  claim_id bigint,
+  slots integer,
+  constraint session_pkey PRIMARY KEY (id)
+) with (fillfactor = 50);
+
+create table pawl.stage (
+  id uuid not null,
+  job_id uuid not null,
+  name text not null,
+  seq integer not null,
+  round integer not null,
+  state text collate "C" not null,
+  ended_at timestamp with time zone,
+  history pawl.step[] not null,
+  ordinal integer not null default 0,
+  kind text collate "C" not null default 'work'::text,
+  undoes uuid,
+  plan jsonb not null default '{}'::jsonb,
+  metadata jsonb,
+  lane_id integer,
+  open text collate "C" not null default 'sealed'::text,
+  total integer not null default 0,
+  good integer not null default 0,
+  bad integer not null default 0,
+  partial integer not null default 0,
+  skipped integer not null default 0,
+  begun boolean not null default false,
+  bad_before integer not null default 0,
+  blocked integer not null default 0,
+  ended_in integer,
+  ends_as text collate "C",
+  ends_cause text,
+  ends_hard boolean not null default false,
+  error jsonb,
+  held boolean not null default false,
+  approvals jsonb not null default '[]'::jsonb,
+  gate_until timestamp with time zone,
+  errand text collate "C",
+  errand_at uuid,
+  called_off boolean not null default false,
+  opening text collate "C",
+  fan json,
+  fanned integer not null default 0,
+  listing text collate "C",
+  list_at jsonb,
+  constraint stage_pkey PRIMARY KEY (id),
+  constraint stage_name_once UNIQUE (job_id, name, kind),
+  constraint stage_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'partial'::text, 'failed'::text, 'cancelled'::text]))) IS TRUE)),
+  constraint stage_errand_check CHECK ((errand = ANY (ARRAY['release'::text, 'fan out'::text, 'pass over'::text, 'call off'::text, 'revive'::text, 'reopen'::text]))),
+  constraint stage_kind_check CHECK ((kind = ANY (ARRAY['work'::text, 'undo'::text]))),
+  constraint stage_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
+  constraint stage_listing_check CHECK ((listing = ANY (ARRAY['wanted'::text, 'under way'::text, 'done'::text]))),
+  constraint stage_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE)),
+  constraint stage_opening_check CHECK ((opening = ANY (ARRAY['yes'::text, 'no'::text, 'error'::text])))
+) with (fillfactor = 50);
+CREATE INDEX stage_gate ON pawl.stage USING btree (gate_until) WHERE ((gate_until IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX stage_order ON pawl.stage USING btree (job_id, ordinal);
+CREATE INDEX stage_waiting ON pawl.stage USING btree (id) WHERE (state = 'waiting'::text);
+CREATE INDEX stage_with_files ON pawl.stage USING btree (id) WHERE ((ended_at IS NULL) AND ((plan -> 'files'::text) IS NOT NULL));
+CREATE TRIGGER stage_begins_legally BEFORE INSERT ON pawl.stage FOR EACH ROW
+  WHEN (((new.state <> 'created'::text)
+  OR (new.seq <> 1)
+  OR (new.round <> 1)))
+  EXECUTE FUNCTION pawl.refuse_stage_move();
+CREATE TRIGGER stage_ends_before_it_goes BEFORE DELETE ON pawl.stage FOR EACH ROW
+  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'partial'::text, 'failed'::text, 'cancelled'::text])))
+  EXECUTE FUNCTION pawl.refuse_stage_move();
+CREATE TRIGGER stage_moves_legally AFTER UPDATE ON pawl.stage FOR EACH ROW
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'waiting'::text, 'failed'::text, 'skipped'::text, 'cancelled'::text])))
+  OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'running'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'skipped'::text, 'stopping'::text, 'cancelled'::text])))
+  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'stopping'::text, 'cancelled'::text])))
+  OR ((old.state = 'waiting'::text) AND (new.state = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text, 'stopping'::text, 'cancelled'::text])))
+  OR ((old.state = 'stopping'::text) AND (new.state = ANY (ARRAY['failed'::text, 'cancelled'::text])))))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (((old.state = 'failed'::text) AND (new.state = 'created'::text))
+  OR ((old.state = 'cancelled'::text) AND (new.state = 'created'::text))
+  OR ((old.state = 'partial'::text) AND (new.state = 'created'::text))
+  OR ((old.state = 'skipped'::text) AND (new.state = 'created'::text)))))) IS NOT TRUE))
+  EXECUTE FUNCTION pawl.refuse_stage_move();
+
+create table pawl.staging (
+  outputs text collate "C" not null,
+  key text collate "C" not null,
+  at timestamp with time zone not null,
+  rounds integer not null default 0,
+  constraint staging_pkey PRIMARY KEY (key)
+);
+
+create table pawl.stat (
+  at timestamp with time zone not null,
+  type text collate "C" not null,
+  what text collate "C" not null,
+  bucket smallint not null,
+  n bigint not null,
+  seconds double precision not null,
+  constraint stat_pkey PRIMARY KEY (at, type, what, bucket)
+) with (fillfactor = 70);
+
+create table pawl.tally (
+  job_id uuid not null,
+  stage_id uuid not null,
+  total integer not null default 0,
+  good integer not null default 0,
+  bad integer not null default 0,
+  partial integer not null default 0,
+  skipped integer not null default 0,
+  begun integer not null default 0,
+  blocked integer not null default 0,
+  at timestamp with time zone not null default pawl.clock()
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_limit = 2000);
+CREATE INDEX tally_stage ON pawl.tally USING btree (job_id, stage_id);
+
+create table pawl.task (
+  id uuid not null,
+  lane_id integer not null,
+  seq integer not null,
+  round integer not null,
+  epoch integer not null,
+  failures integer not null default 0,
+  losses integer not null default 0,
+  careful boolean not null default false,
+  partial boolean not null default false,
+  run_at timestamp with time zone not null,
+  lease_until timestamp with time zone,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  cancel_at timestamp with time zone,
+  expire_at timestamp with time zone,
+  keep_until timestamp with time zone,
+  state text collate "C" not null,
+  type text collate "C" not null,
+  owner text collate "C",
+  job_id uuid,
+  stage_id uuid,
+  dedupe_key text collate "C",
+  dedupe_slot text collate "C",
+  correlation_id text collate "C",
+  traceparent text collate "C",
+  payload json not null,
+  settings jsonb,
+  metadata jsonb,
+  progress json,
+  checkpoint json,
+  output json,
+  error jsonb,
+  history pawl.step[] not null,
+  files boolean not null default false,
+  constraint task_pkey PRIMARY KEY (id),
+  constraint task_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text]))) IS TRUE)),
+  constraint task_last_event_is_the_row CHECK ((((history[seq].state = state) AND (history[seq].epoch = epoch)) IS TRUE)),
+  constraint task_lease_iff_held CHECK ((((lease_until IS NOT NULL) = (state = ANY (ARRAY['assigned'::text, 'running'::text]))) IS TRUE)),
+  constraint task_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
+) with (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000);
+CREATE INDEX task_correlation ON pawl.task USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
+CREATE UNIQUE INDEX task_dedupe ON pawl.task USING btree (dedupe_slot) WHERE (dedupe_slot IS NOT NULL);
+CREATE INDEX task_stage ON pawl.task USING btree (stage_id, id) WHERE (stage_id IS NOT NULL);
+CREATE TRIGGER task_begins_legally BEFORE INSERT ON pawl.task FOR EACH ROW
+  WHEN (((new.state <> ALL (ARRAY['queued'::text, 'blocked'::text]))
+  OR (new.seq <> 1)
+  OR (new.round <> 1)
+  OR (new.epoch <> 0)))
+  EXECUTE FUNCTION pawl.refuse_task_move();
+CREATE TRIGGER task_ends_before_it_goes BEFORE DELETE ON pawl.task FOR EACH ROW
+  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
+  EXECUTE FUNCTION pawl.refuse_task_move();
+CREATE TRIGGER task_moves_legally AFTER UPDATE ON pawl.task FOR EACH ROW
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = (old.epoch + 1)) AND (((old.state = 'queued'::text) AND (new.state = 'assigned'::text))
+  OR ((old.state = 'retrying'::text) AND (new.state = 'assigned'::text))))
+  OR ((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'dead_lettered'::text]))))
+  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round) AND (new.epoch = old.epoch))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (((old.state = 'blocked'::text) AND (new.state = ANY (ARRAY['queued'::text, 'skipped'::text, 'cancelled'::text, 'expired'::text])))
+  OR ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['running'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
+  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
+  OR ((old.state = 'queued'::text) AND (new.state = ANY (ARRAY['skipped'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
+  OR ((old.state = 'retrying'::text) AND (new.state = ANY (ARRAY['skipped'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))))
+  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (new.epoch = old.epoch) AND (((old.state = 'cancelled'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
+  OR ((old.state = 'failed'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
+  OR ((old.state = 'expired'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
+  OR ((old.state = 'dead_lettered'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
+  OR ((old.state = 'skipped'::text) AND (new.state = 'blocked'::text)))))) IS NOT TRUE))
+  EXECUTE FUNCTION pawl.refuse_task_move();
+
+create table pawl.task_type (
+  type text collate "C" not null,
+  settings jsonb not null default '{}'::jsonb,
+  changed_at timestamp with time zone not null default pawl.clock(),
+  payload_schema json,
+  constraint task_type_pkey PRIMARY KEY (type)
+);
+
+create table pawl.trouble (
+  task_id uuid not null,
+  state text collate "C" not null,
+  reason_code text collate "C",
+  evidence jsonb,
+  type text collate "C",
+  lane_id integer,
+  job_id uuid,
+  stage_id uuid,
+  gist text collate "C",
+  ended_at timestamp with time zone,
+  constraint trouble_pkey PRIMARY KEY (task_id)
+);
+CREATE INDEX trouble_state ON pawl.trouble USING btree (state, task_id);
+
+create view pawl.task_view as
+ SELECT t.id,
+    l.queue,
+    t.type,
+    t.state,
+    l.priority,
+    t.seq,
+    t.round,
+    t.epoch,
+    t.failures,
+    t.losses,
+    t.careful,
+    t.partial,
+    t.run_at,
+    t.history[1].ts AS created_at,
+    t.history[t.seq].ts AS changed_at,
+    COALESCE(t.started_at, ( SELECT max(h.ts) AS max
+           FROM unnest(t.history) h(ts, epoch, state, type, actor, cause, payload)
+          WHERE ((h.epoch = t.epoch) AND (h.state = 'running'::text)))) AS started_at,
+    t.ended_at,
+    t.lease_until,
+    t.cancel_at,
+    t.expire_at,
+    t.keep_until,
+    t.owner,
+    t.job_id,
+    t.stage_id,
+    t.dedupe_key,
+    t.correlation_id,
+    t.traceparent,
+    t.payload,
+    t.settings,
+    t.metadata,
+    t.progress,
+    t.checkpoint,
+    t.output,
+    t.error,
+    trouble.evidence AS dead_letter,
+    pawl.tries(t.epoch, t.history) AS tries
+   FROM ((pawl.task t
+     JOIN pawl.lane l ON ((l.id = t.lane_id)))
+     LEFT JOIN pawl.trouble ON ((trouble.task_id = t.id)));
+
+-- Rows are copied as they are: the triggers would refuse tasks that begin with a history.
+set local session_replication_role = replica;
+
+insert into pawl.change overriding system value
+select * from json_populate_recordset(null::pawl.change, $rows$[
+  {"tx":753,"n":1,"at":"2026-11-18T18:18:50.922681+00:00","entity":"job","ids":["01a1efe2-0aa7-72f1-8a97-8650bcc1116a"],"seqs":[1]},
+  {"tx":753,"n":2,"at":"2026-11-18T18:18:50.922681+00:00","entity":"stage","ids":["01a1efe2-0aac-7185-a6d6-c3f30001dc39"],"seqs":[1]},
+  {"tx":753,"n":3,"at":"2026-11-18T18:18:50.922681+00:00","entity":"task","ids":["01a1efe2-0aaf-724c-b390-9442b021410c"],"seqs":[1]},
+  {"tx":753,"n":4,"at":"2026-11-18T18:18:50.922681+00:00","entity":"stage","ids":["01a1efe2-0aac-7185-a6d6-c3f30001dc39"],"seqs":[2]},
+  {"tx":753,"n":5,"at":"2026-11-18T18:18:50.922681+00:00","entity":"job","ids":["01a1efe2-0aa7-72f1-8a97-8650bcc1116a"],"seqs":[2]},
+  {"tx":755,"n":6,"at":"2026-11-18T18:18:50.955713+00:00","entity":"job","ids":["01a1efe2-0acb-7376-bc64-ba0c5abc0ddd"],"seqs":[1]},
+  {"tx":755,"n":7,"at":"2026-11-18T18:18:50.955713+00:00","entity":"stage","ids":["01a1efe2-0acd-7296-8a97-691fc9a7e995"],"seqs":[1]},
+  {"tx":755,"n":8,"at":"2026-11-18T18:18:50.955713+00:00","entity":"task","ids":["01a1efe2-0acf-7081-8eec-ab962cfb5dc8"],"seqs":[1]},
+  {"tx":755,"n":9,"at":"2026-11-18T18:18:50.955713+00:00","entity":"stage","ids":["01a1efe2-0acd-7296-8a97-691fc9a7e995"],"seqs":[2]},
+  {"tx":755,"n":10,"at":"2026-11-18T18:18:50.955713+00:00","entity":"job","ids":["01a1efe2-0acb-7376-bc64-ba0c5abc0ddd"],"seqs":[2]},
+  {"tx":757,"n":11,"at":"2026-11-18T18:18:50.973875+00:00","entity":"job","ids":["01a1efe2-0add-7284-a1e0-53ceebf70b32"],"seqs":[1]},
+  {"tx":757,"n":12,"at":"2026-11-18T18:18:50.973875+00:00","entity":"stage","ids":["01a1efe2-0adf-702c-a753-9b702d5dceb8"],"seqs":[1]},
+  {"tx":757,"n":13,"at":"2026-11-18T18:18:50.973875+00:00","entity":"task","ids":["01a1efe2-0adf-702c-a754-86447ddeab91"],"seqs":[1]},
+  {"tx":757,"n":14,"at":"2026-11-18T18:18:50.973875+00:00","entity":"stage","ids":["01a1efe2-0adf-702c-a753-9b702d5dceb8"],"seqs":[2]},
+  {"tx":757,"n":15,"at":"2026-11-18T18:18:50.973875+00:00","entity":"job","ids":["01a1efe2-0add-7284-a1e0-53ceebf70b32"],"seqs":[2]},
+  {"tx":759,"n":16,"at":"2026-11-18T18:18:50.983849+00:00","entity":"task","ids":["01a1efe2-0ae4-71ca-ac5d-040c22ee41a1"],"seqs":[1]},
+  {"tx":761,"n":17,"at":"2026-11-18T18:18:50.985762+00:00","entity":"task","ids":["01a1efe2-0ae9-7137-b102-6871c33d69e4"],"seqs":[1]},
+  {"tx":762,"n":18,"at":"2026-11-18T18:18:50.986717+00:00","entity":"task","ids":["01a1efe2-0aaf-724c-b390-9442b021410c"],"seqs":[2]},
+  {"tx":764,"n":19,"at":"2026-11-18T18:18:50.996513+00:00","entity":"task","ids":["01a1efe2-0aaf-724c-b390-9442b021410c","01a1efe2-0aaf-724c-b390-9442b021410c"],"seqs":[3,4]},
+  {"tx":765,"n":20,"at":"2026-11-18T18:18:51.00174+00:00","entity":"stage","ids":["01a1efe2-0aac-7185-a6d6-c3f30001dc39"],"seqs":[3]},
+  {"tx":765,"n":21,"at":"2026-11-18T18:18:51.00174+00:00","entity":"job","ids":["01a1efe2-0aa7-72f1-8a97-8650bcc1116a"],"seqs":[3]},
+  {"tx":765,"n":22,"at":"2026-11-18T18:18:51.00174+00:00","entity":"stage","ids":["01a1efe2-0aac-7185-a6d6-c3f30001dc39"],"seqs":[4]},
+  {"tx":766,"n":23,"at":"2026-11-18T18:18:51.010382+00:00","entity":"task","ids":["01a1efe2-0ae9-7137-b102-6871c33d69e4"],"seqs":[2]},
+  {"tx":767,"n":24,"at":"2026-11-18T18:18:51.01176+00:00","entity":"task","ids":["01a1efe2-0ae9-7137-b102-6871c33d69e4","01a1efe2-0ae9-7137-b102-6871c33d69e4"],"seqs":[3,4]}
+]$rows$);
+
+insert into pawl.claim overriding system value
+select * from json_populate_recordset(null::pawl.claim, $rows$[
+  {"id":1,"look_at":"2026-11-18T18:19:10.986717+00:00","ids":["01a1efe2-0aaf-724c-b390-9442b021410c"],"epochs":[1]},
+  {"id":2,"look_at":"2026-11-18T18:19:11.010382+00:00","ids":["01a1efe2-0ae9-7137-b102-6871c33d69e4"],"epochs":[1]}
+]$rows$);
+
+insert into pawl.counted overriding system value
+select * from json_populate_recordset(null::pawl.counted, $rows$[
+  {"only_row":true,"generation":"2194a8c5-6354-427d-88d9-4517dac177c2","tx":0,"n":0,"at":null}
+]$rows$);
+
+insert into pawl.due overriding system value
+select * from json_populate_recordset(null::pawl.due, $rows$[
+  {"lane_id":2,"run_at":"2026-11-18T18:18:50.955713+00:00","id":"01a1efe2-0acf-7081-8eec-ab962cfb5dc8","ids":["01a1efe2-0acf-7081-8eec-ab962cfb5dc8"],"careful":false,"type":"a"},
+  {"lane_id":3,"run_at":"2026-11-18T18:18:50.973875+00:00","id":"01a1efe2-0adf-702c-a754-86447ddeab91","ids":["01a1efe2-0adf-702c-a754-86447ddeab91"],"careful":false,"type":"a"},
+  {"lane_id":4,"run_at":"2026-11-18T18:18:50.983849+00:00","id":"01a1efe2-0ae4-71ca-ac5d-040c22ee41a1","ids":["01a1efe2-0ae4-71ca-ac5d-040c22ee41a1"],"careful":false,"type":"mail"}
+]$rows$);
+
+insert into pawl.job overriding system value
+select * from json_populate_recordset(null::pawl.job, $rows$[
+  {"id":"01a1efe2-0acb-7376-bc64-ba0c5abc0ddd","name":"two","seq":2,"round":1,"state":"pending","ended_at":null,"history":[{"ts":"2026-11-18T18:18:50.955713+00:00","epoch":0,"state":"created","type":"job.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.955713+00:00","epoch":0,"state":"pending","type":"job.pending","actor":"producer","cause":"submitted","payload":null}],"priority":0,"input":null,"metadata":null,"correlation_id":null,"traceparent":null,"plan":{"name": "two", "open": "sealed", "start": true, "metadata": null, "priority": 0, "traceparent": null, "staleSeconds": null, "correlationId": null, "deadlineSeconds": null, "hardDeadlineSeconds": null, "softDeadlineSeconds": null},"open":"sealed","ends_as":null,"ends_cause":null,"error":null,"begun":false,"compensated":false,"visible":true,"deadline_at":null,"stale_seconds":null,"progress_at":"2026-11-18T18:18:50.955713+00:00","cloned_from":null,"n":2},
+  {"id":"01a1efe2-0add-7284-a1e0-53ceebf70b32","name":"three","seq":2,"round":1,"state":"pending","ended_at":null,"history":[{"ts":"2026-11-18T18:18:50.973875+00:00","epoch":0,"state":"created","type":"job.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.973875+00:00","epoch":0,"state":"pending","type":"job.pending","actor":"producer","cause":"submitted","payload":null}],"priority":0,"input":null,"metadata":null,"correlation_id":null,"traceparent":null,"plan":{"name": "three", "open": "sealed", "start": true, "metadata": null, "priority": 0, "traceparent": null, "staleSeconds": null, "correlationId": null, "deadlineSeconds": null, "hardDeadlineSeconds": null, "softDeadlineSeconds": null},"open":"sealed","ends_as":null,"ends_cause":null,"error":null,"begun":false,"compensated":false,"visible":true,"deadline_at":null,"stale_seconds":null,"progress_at":"2026-11-18T18:18:50.973875+00:00","cloned_from":null,"n":3},
+  {"id":"01a1efe2-0aa7-72f1-8a97-8650bcc1116a","name":"one","seq":3,"round":1,"state":"failed","ended_at":"2026-11-18T18:18:51.00174+00:00","history":[{"ts":"2026-11-18T18:18:50.922681+00:00","epoch":0,"state":"created","type":"job.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.922681+00:00","epoch":0,"state":"pending","type":"job.pending","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:51.00174+00:00","epoch":0,"state":"failed","type":"job.failed","actor":"engine","cause":"stage a failed","payload":null}],"priority":0,"input":null,"metadata":null,"correlation_id":null,"traceparent":null,"plan":{"name": "one", "open": "sealed", "start": true, "metadata": null, "priority": 0, "traceparent": null, "staleSeconds": null, "correlationId": null, "deadlineSeconds": null, "hardDeadlineSeconds": null, "softDeadlineSeconds": null},"open":"sealed","ends_as":"failed","ends_cause":"stage a failed","error":null,"begun":true,"compensated":false,"visible":true,"deadline_at":null,"stale_seconds":null,"progress_at":"2026-11-18T18:18:51.001+00:00","cloned_from":null,"n":1}
+]$rows$);
+
+insert into pawl.key overriding system value
+select * from json_populate_recordset(null::pawl.key, $rows$[
+  {"id":"01a1efe2-0b07-7003-8d0f-9a1f679573a5","name":"ops","role":"operator","queues":null,"hash":"b2365c8c25c0854ef113e50c11ceb58af21861ced45378d297a36e01a91f47e7","created_at":"2026-11-18T18:18:51.015412+00:00","revoked_at":null,"created_by":"operator","revoked_by":null}
+]$rows$);
+
+insert into pawl.lane overriding system value
+select * from json_populate_recordset(null::pawl.lane, $rows$[
+  {"id":2,"queue":"a","stage_id":"01a1efe2-0acd-7296-8a97-691fc9a7e995","priority":0,"open":true,"job_id":"01a1efe2-0acb-7376-bc64-ba0c5abc0ddd","rank":0,"parallelism":null,"slots":[],"slot_epochs":[],"soft_at":null,"hard_at":null,"since":"2026-11-18T18:18:50.955713+00:00","sla":null},
+  {"id":3,"queue":"a","stage_id":"01a1efe2-0adf-702c-a753-9b702d5dceb8","priority":0,"open":true,"job_id":"01a1efe2-0add-7284-a1e0-53ceebf70b32","rank":0,"parallelism":null,"slots":[],"slot_epochs":[],"soft_at":null,"hard_at":null,"since":"2026-11-18T18:18:50.973875+00:00","sla":null},
+  {"id":4,"queue":"mail","stage_id":null,"priority":0,"open":true,"job_id":null,"rank":0,"parallelism":null,"slots":[],"slot_epochs":[],"soft_at":null,"hard_at":null,"since":"2026-11-18T18:18:50.980455+00:00","sla":null},
+  {"id":5,"queue":"call","stage_id":null,"priority":0,"open":true,"job_id":null,"rank":0,"parallelism":null,"slots":[],"slot_epochs":[],"soft_at":null,"hard_at":null,"since":"2026-11-18T18:18:50.985353+00:00","sla":null},
+  {"id":1,"queue":"a","stage_id":"01a1efe2-0aac-7185-a6d6-c3f30001dc39","priority":0,"open":false,"job_id":"01a1efe2-0aa7-72f1-8a97-8650bcc1116a","rank":0,"parallelism":null,"slots":[],"slot_epochs":[],"soft_at":null,"hard_at":null,"since":"2026-11-18T18:18:50.922681+00:00","sla":null}
+]$rows$);
+
+insert into pawl.meta overriding system value
+select * from json_populate_recordset(null::pawl.meta, $rows$[
+  {"only_row":true,"generation":"2194a8c5-6354-427d-88d9-4517dac177c2","system":"7709577660247791181","guards":"d29e4da5064495abfbb9eaa17cfd9f771a356aea61f69e1af965da40dc9ddfd7"}
+]$rows$);
+
+insert into pawl.migration overriding system value
+select * from json_populate_recordset(null::pawl.migration, $rows$[
+  {"version":1,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":2,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":3,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":4,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":5,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":6,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":7,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":8,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":9,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":10,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":11,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":12,"at":"2026-11-18T18:18:50.58712+00:00"},
+  {"version":13,"at":"2026-11-18T18:18:50.58712+00:00"}
+]$rows$);
+
+insert into pawl.stage overriding system value
+select * from json_populate_recordset(null::pawl.stage, $rows$[
+  {"id":"01a1efe2-0acd-7296-8a97-691fc9a7e995","job_id":"01a1efe2-0acb-7376-bc64-ba0c5abc0ddd","name":"a","seq":2,"round":1,"state":"pending","ended_at":null,"history":[{"ts":"2026-11-18T18:18:50.955713+00:00","epoch":0,"state":"created","type":"stage.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.955713+00:00","epoch":0,"state":"pending","type":"stage.pending","actor":"engine","cause":"needs_met","payload":null}],"ordinal":0,"kind":"work","undoes":null,"plan":{"gate": null, "join": "all", "name": "a", "open": "sealed", "task": "a", "when": null, "needs": [], "queue": null, "single": true, "forEach": null, "failFast": true, "metadata": null, "settings": {}, "tolerate": {}, "onFailure": "fail", "compensate": null, "parallelism": null, "needsWritten": false},"metadata":null,"lane_id":2,"open":"sealed","total":1,"good":0,"bad":0,"partial":0,"skipped":0,"begun":false,"bad_before":0,"blocked":0,"ended_in":null,"ends_as":null,"ends_cause":null,"ends_hard":false,"error":null,"held":false,"approvals":[],"gate_until":null,"errand":null,"errand_at":null,"called_off":false,"opening":null,"fan":null,"fanned":0,"listing":null,"list_at":null},
+  {"id":"01a1efe2-0adf-702c-a753-9b702d5dceb8","job_id":"01a1efe2-0add-7284-a1e0-53ceebf70b32","name":"a","seq":2,"round":1,"state":"pending","ended_at":null,"history":[{"ts":"2026-11-18T18:18:50.973875+00:00","epoch":0,"state":"created","type":"stage.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.973875+00:00","epoch":0,"state":"pending","type":"stage.pending","actor":"engine","cause":"needs_met","payload":null}],"ordinal":0,"kind":"work","undoes":null,"plan":{"gate": null, "join": "all", "name": "a", "open": "sealed", "task": "a", "when": null, "needs": [], "queue": null, "single": true, "forEach": null, "failFast": true, "metadata": null, "settings": {}, "tolerate": {}, "onFailure": "fail", "compensate": null, "parallelism": null, "needsWritten": false},"metadata":null,"lane_id":3,"open":"sealed","total":1,"good":0,"bad":0,"partial":0,"skipped":0,"begun":false,"bad_before":0,"blocked":0,"ended_in":null,"ends_as":null,"ends_cause":null,"ends_hard":false,"error":null,"held":false,"approvals":[],"gate_until":null,"errand":null,"errand_at":null,"called_off":false,"opening":null,"fan":null,"fanned":0,"listing":null,"list_at":null},
+  {"id":"01a1efe2-0aac-7185-a6d6-c3f30001dc39","job_id":"01a1efe2-0aa7-72f1-8a97-8650bcc1116a","name":"a","seq":4,"round":1,"state":"failed","ended_at":"2026-11-18T18:18:51.00174+00:00","history":[{"ts":"2026-11-18T18:18:50.922681+00:00","epoch":0,"state":"created","type":"stage.created","actor":"producer","cause":"submitted","payload":null},{"ts":"2026-11-18T18:18:50.922681+00:00","epoch":0,"state":"pending","type":"stage.pending","actor":"engine","cause":"needs_met","payload":null},{"ts":"2026-11-18T18:18:51.00174+00:00","epoch":0,"state":"running","type":"stage.running","actor":"engine","cause":"task_started","payload":null},{"ts":"2026-11-18T18:18:51.00174+00:00","epoch":0,"state":"failed","type":"stage.failed","actor":"engine","cause":"tasks_ended","payload":null}],"ordinal":0,"kind":"work","undoes":null,"plan":{"gate": null, "join": "all", "name": "a", "open": "sealed", "task": "a", "when": null, "needs": [], "queue": null, "single": true, "forEach": null, "failFast": true, "metadata": null, "settings": {}, "tolerate": {}, "onFailure": "fail", "compensate": null, "parallelism": null, "needsWritten": false},"metadata":null,"lane_id":1,"open":"sealed","total":1,"good":0,"bad":1,"partial":0,"skipped":0,"begun":true,"bad_before":0,"blocked":0,"ended_in":1,"ends_as":null,"ends_cause":null,"ends_hard":false,"error":null,"held":false,"approvals":[],"gate_until":null,"errand":null,"errand_at":null,"called_off":false,"opening":null,"fan":null,"fanned":0,"listing":null,"list_at":null}
+]$rows$);
+
+insert into pawl.task overriding system value
+select * from json_populate_recordset(null::pawl.task, $rows$[
+  {"id":"01a1efe2-0acf-7081-8eec-ab962cfb5dc8","lane_id":2,"seq":1,"round":1,"epoch":0,"failures":0,"losses":0,"careful":false,"partial":false,"run_at":"2026-11-18T18:18:50.955713+00:00","lease_until":null,"started_at":null,"ended_at":null,"cancel_at":null,"expire_at":null,"keep_until":null,"state":"queued","type":"a","owner":null,"job_id":"01a1efe2-0acb-7376-bc64-ba0c5abc0ddd","stage_id":"01a1efe2-0acd-7296-8a97-691fc9a7e995","dedupe_key":null,"dedupe_slot":null,"correlation_id":null,"traceparent":null,"payload":{"of":"two"},"settings":{},"metadata":null,"progress":null,"checkpoint":null,"output":null,"error":null,"history":[{"ts":"2026-11-18T18:18:50.955713+00:00","epoch":0,"state":"queued","type":null,"actor":"producer","cause":null,"payload":null}],"files":false},
+  {"id":"01a1efe2-0adf-702c-a754-86447ddeab91","lane_id":3,"seq":1,"round":1,"epoch":0,"failures":0,"losses":0,"careful":false,"partial":false,"run_at":"2026-11-18T18:18:50.973875+00:00","lease_until":null,"started_at":null,"ended_at":null,"cancel_at":null,"expire_at":null,"keep_until":null,"state":"queued","type":"a","owner":null,"job_id":"01a1efe2-0add-7284-a1e0-53ceebf70b32","stage_id":"01a1efe2-0adf-702c-a753-9b702d5dceb8","dedupe_key":null,"dedupe_slot":null,"correlation_id":null,"traceparent":null,"payload":{"of":"three"},"settings":{},"metadata":null,"progress":null,"checkpoint":null,"output":null,"error":null,"history":[{"ts":"2026-11-18T18:18:50.973875+00:00","epoch":0,"state":"queued","type":null,"actor":"producer","cause":null,"payload":null}],"files":false},
+  {"id":"01a1efe2-0ae4-71ca-ac5d-040c22ee41a1","lane_id":4,"seq":1,"round":1,"epoch":0,"failures":0,"losses":0,"careful":false,"partial":false,"run_at":"2026-11-18T18:18:50.983849+00:00","lease_until":null,"started_at":null,"ended_at":null,"cancel_at":null,"expire_at":null,"keep_until":null,"state":"queued","type":"mail","owner":null,"job_id":null,"stage_id":null,"dedupe_key":null,"dedupe_slot":null,"correlation_id":null,"traceparent":null,"payload":{"to":"Ada"},"settings":null,"metadata":null,"progress":null,"checkpoint":null,"output":null,"error":null,"history":[{"ts":"2026-11-18T18:18:50.983849+00:00","epoch":0,"state":"queued","type":null,"actor":"producer","cause":null,"payload":null}],"files":false},
+  {"id":"01a1efe2-0aaf-724c-b390-9442b021410c","lane_id":1,"seq":4,"round":1,"epoch":1,"failures":1,"losses":0,"careful":false,"partial":false,"run_at":"2026-11-18T18:18:50.922681+00:00","lease_until":null,"started_at":"2026-11-18T18:18:50.996513+00:00","ended_at":"2026-11-18T18:18:50.996513+00:00","cancel_at":null,"expire_at":null,"keep_until":null,"state":"failed","type":"a","owner":"w","job_id":"01a1efe2-0aa7-72f1-8a97-8650bcc1116a","stage_id":"01a1efe2-0aac-7185-a6d6-c3f30001dc39","dedupe_key":null,"dedupe_slot":null,"correlation_id":null,"traceparent":null,"payload":{"of":"one"},"settings":{},"metadata":null,"progress":null,"checkpoint":null,"output":null,"error":{"message": "no host 17", "permanent": true},"history":[{"ts":"2026-11-18T18:18:50.922681+00:00","epoch":0,"state":"queued","type":null,"actor":"producer","cause":null,"payload":null},{"ts":"2026-11-18T18:18:50.986717+00:00","epoch":1,"state":"assigned","type":null,"actor":"worker:w","cause":null,"payload":null},{"ts":"2026-11-18T18:18:50.996513+00:00","epoch":1,"state":"running","type":null,"actor":"worker:w","cause":"implied","payload":null},{"ts":"2026-11-18T18:18:50.996513+00:00","epoch":1,"state":"failed","type":null,"actor":"worker:w","cause":"reported_failed","payload":{"error": {"message": "no host 17", "permanent": true}}}],"files":false},
+  {"id":"01a1efe2-0ae9-7137-b102-6871c33d69e4","lane_id":5,"seq":4,"round":1,"epoch":1,"failures":1,"losses":0,"careful":false,"partial":false,"run_at":"2026-11-18T18:18:50.985762+00:00","lease_until":null,"started_at":"2026-11-18T18:18:51.01176+00:00","ended_at":"2026-11-18T18:18:51.01176+00:00","cancel_at":null,"expire_at":null,"keep_until":null,"state":"dead_lettered","type":"call","owner":"w","job_id":null,"stage_id":null,"dedupe_key":null,"dedupe_slot":null,"correlation_id":null,"traceparent":null,"payload":{"to":"Bob"},"settings":{"attempts": 1},"metadata":null,"progress":null,"checkpoint":null,"output":null,"error":{"message": "line 4 is dead"},"history":[{"ts":"2026-11-18T18:18:50.985762+00:00","epoch":0,"state":"queued","type":null,"actor":"producer","cause":null,"payload":null},{"ts":"2026-11-18T18:18:51.010382+00:00","epoch":1,"state":"assigned","type":null,"actor":"worker:w","cause":null,"payload":null},{"ts":"2026-11-18T18:18:51.01176+00:00","epoch":1,"state":"running","type":null,"actor":"worker:w","cause":"implied","payload":null},{"ts":"2026-11-18T18:18:51.01176+00:00","epoch":1,"state":"dead_lettered","type":null,"actor":"worker:w","cause":"reported_failed","payload":{"error": {"message": "line 4 is dead"}, "reasonCode": "exhausted_retries"}}],"files":false}
+]$rows$);
+
+insert into pawl.trouble overriding system value
+select * from json_populate_recordset(null::pawl.trouble, $rows$[
+  {"task_id":"01a1efe2-0aaf-724c-b390-9442b021410c","state":"failed","reason_code":null,"evidence":null,"type":"a","lane_id":1,"job_id":"01a1efe2-0aa7-72f1-8a97-8650bcc1116a","stage_id":"01a1efe2-0aac-7185-a6d6-c3f30001dc39","gist":"no host #","ended_at":"2026-11-18T18:18:50.996513+00:00"},
+  {"task_id":"01a1efe2-0ae9-7137-b102-6871c33d69e4","state":"dead_lettered","reason_code":"exhausted_retries","evidence":{"attempts": 1, "lastError": {"message": "line 4 is dead"}, "lastOwner": "w", "reasonCode": "exhausted_retries", "correlationId": null, "lastLeaseExpiresAt": "2026-11-18T18:19:11.010Z"},"type":"call","lane_id":5,"job_id":null,"stage_id":null,"gist":"line # is dead","ended_at":"2026-11-18T18:18:51.01176+00:00"}
+]$rows$);
+select setval('pawl.change_n_seq', 24);
+select setval('pawl.claim_id_seq', 2);
+select setval('pawl.job_n_seq', 3);
+select setval('pawl.lane_id_seq', 5);
