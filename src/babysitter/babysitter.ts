@@ -6,6 +6,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
+import { vacuumWorn } from '../store/vacuum.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
@@ -13,7 +14,6 @@ import { findInputs, putInPlace, sweepUploads } from './file-chores.ts'
 import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 import { redriveOn } from './redrive-on.ts'
 import { rescue } from './rescue.ts'
-import { tidyEmbedded } from './tidy-embedded.ts'
 
 export function allChores({ oneConnection }: Context): Chore[] {
   const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity, countEvents]
@@ -38,4 +38,13 @@ export function startBabysitter({ context }: { context: Context }, chores = allC
     patience.abort()
   }
   return { stop, [Symbol.asyncDispose]: stop }
+}
+
+/** The embedded store has no autovacuum: without this its tables would only grow. */
+const tidyEmbedded: Chore = {
+  name: 'tidy-embedded',
+  everySeconds: 60,
+  async run({ sql }) {
+    return { vacuumed: await vacuumWorn(sql) }
+  },
 }

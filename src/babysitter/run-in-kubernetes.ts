@@ -5,10 +5,17 @@
  */
 import type { Context } from '../engine/context.ts'
 import { driveJob } from '../engine/drive.ts'
-import { noteTrouble } from '../engine/stage-trouble.ts'
 import { loseLease } from '../kernel/decide.ts'
-import { compare, type Findings, type HeldWorker, type RunningStage, vanishedReason } from '../runners/compare.ts'
-import { isJobName, jobNameOf, podOf } from '../runners/names.ts'
+import {
+  compare,
+  type Findings,
+  type HeldWorker,
+  lostOthers,
+  type OtherWorker,
+  type RunningStage,
+  vanishedReason,
+} from '../runners/compare.ts'
+import { isJobName, jobNameOf, otherPodOf, podOf } from '../runners/names.ts'
 import {
   isHopeless,
   type LostWorker,
@@ -33,7 +40,6 @@ import {
 import { storeFault } from '../store/store-fault.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
-import { watchOtherPods } from './other-pods.ts'
 
 type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
@@ -206,4 +212,45 @@ async function stopStrays(
   const loose = ours.filter(({ name }) => over.has(name))
   for (const { stageId, round, namespace } of loose) await runner.stop({ stageId, round, namespace })
   return loose.length
+}
+
+/**
+ * Shows on an open stage why it does not go on, or that it does again (null). It decides nothing: once the stage ends, its
+ * error is what ended it. Safe to repeat, and when two do it at once, for the job is locked.
+ */
+async function noteTrouble(
+  context: Context,
+  { stageId, jobId, round }: { readonly stageId: string; readonly jobId: string; readonly round: number },
+  message: string | null,
+): Promise<void> {
+  await driveJob(context, jobId, 'babysitter', book => {
+    const stage = book.stages.find(({ id }) => id === stageId)
+    const isOpen = stage?.state === 'pending' || stage?.state === 'running'
+    if (stage === undefined || !isOpen || stage.round !== round || stage.endsAs !== null) return
+    book.setStage(stage, { error: message === null ? null : { message } })
+  })
+}
+
+/**
+ * Workers in pods that Pawl did not start: a Deployment of somebody else's, say. Where such a worker runs is not known from
+ * its name, so a pod that is not found has vanished only if it was seen before; one that is found dead needs no more proof.
+ * Sightings are kept in memory only. After a restart of the server, leases decide until the pod is seen again.
+ */
+export type OtherPods = (workers: readonly string[], namespaces: readonly string[]) => Promise<readonly LostWorker[]>
+
+function watchOtherPods(runner: Runner): OtherPods {
+  let seenIn = new Map<string, string>()
+  return async (workers, namespaces) => {
+    const others = [...new Set(workers)].flatMap((worker): OtherWorker[] => {
+      const pod = otherPodOf(worker)
+      return pod === undefined ? [] : [{ worker, ...pod, namespace: seenIn.get(worker) ?? null }]
+    })
+    if (others.length === 0) return []
+    const spaces = [...namespaces, ...others.flatMap(({ namespace }) => namespace ?? [])]
+    const { lost, alive } = lostOthers(others, await runner.findPods(spaces, new Set(others.map(({ name }) => name))))
+    // Workers whose pods could not be looked up this time stay known. Workers that hold no task any more are forgotten.
+    const known = others.flatMap(({ worker, namespace }) => (namespace === null ? [] : [[worker, namespace] as const]))
+    seenIn = new Map([...known, ...alive])
+    return lost
+  }
 }

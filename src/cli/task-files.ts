@@ -4,7 +4,6 @@ import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { ArtifactView } from '../protocol/artifacts.ts'
 import type { TaskView } from '../protocol/tasks.ts'
-import { bytes } from './bytes.ts'
 import { inputsIn } from './datums.ts'
 import { type Line, styled } from './line.ts'
 import { stateOf } from './states.ts'
@@ -84,4 +83,15 @@ export function fileLines(files: TaskFiles | undefined, width: number): Line[] {
     ...(artifacts.length === 0 ? [] : ['', ...artifactTable(artifacts, width, outputColumns)]),
     ...(moreArtifacts ? [styled('dim', '… and more: pawl job outputs')] : []),
   ]
+}
+
+const units = ['kB', 'MB', 'GB', 'TB', 'PB'] as const
+
+/** A size as people read it: `712 B`, `1.5 kB`, `340 MB`. */
+function bytes(size: number | null): string {
+  if (size === null) return ''
+  if (size < 1000) return `${size} B`
+  const power = Math.min(units.length, Math.floor(Math.log10(size) / 3))
+  const shown = size / 1000 ** power
+  return `${shown < 10 ? shown.toFixed(1) : Math.round(shown)} ${units[power - 1]}`
 }

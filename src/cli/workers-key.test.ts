@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fresh } from '../../test/harness/fresh.ts'
-import { revokeLeftKeys, workersKeyName } from './workers-key.ts'
+import { revokeLeftKeys, workersKeyName } from './runners.ts'
 
 test('the key of a server that was killed ends when the next starts on its host; keys of others stay', async t => {
   const { engine } = await fresh(t)

@@ -6,13 +6,12 @@
 import { resolve } from 'node:path'
 import type { FileStore } from '../files/file-store.ts'
 import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
-import { type CommandPayload, commandType } from '../kernel/datum.ts'
+import { type CommandPayload, commandType, type RunPlan } from '../kernel/datum.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/artifacts.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { defineTask, type Task } from '../worker/define-task.ts'
 import { GiveUp } from '../worker/errors.ts'
 import { type AttemptFolder, defaultFolder, makeAttemptFolder, openFolder, removeFolder } from './attempt-folder.ts'
-import { environmentOf } from './command-env.ts'
 import { fetchInputs } from './inputs.ts'
 import { takeMount } from './mount.ts'
 import { scanOutputs } from './outputs.ts'
@@ -128,4 +127,34 @@ async function attempt(
 
 function artifactsIn(ctx: TaskContext & { readonly artifacts?: ArtifactPort }): ArtifactPort | undefined {
   return ctx.artifacts
+}
+
+/** All that a command sees of its surroundings. Nothing of the worker's own environment but PATH and LANG. */
+function environmentOf(
+  folder: AttemptFolder,
+  ctx: TaskContext,
+  run: RunPlan,
+  secrets: Readonly<Record<string, string>>,
+  worker: NodeJS.ProcessEnv,
+): Record<string, string> {
+  const jobId = jobIdOf(ctx)
+  return {
+    PATH: worker.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+    LANG: worker.LANG ?? 'C.UTF-8',
+    HOME: folder.scratch,
+    TMPDIR: folder.scratch,
+    ...run.env,
+    ...secrets,
+    PAWL_IN: folder.in,
+    PAWL_OUT: folder.out,
+    PAWL_SCRATCH: folder.scratch,
+    PAWL_TASK_ID: ctx.id,
+    PAWL_ATTEMPT: String(ctx.attempt),
+    ...(jobId !== undefined && { PAWL_JOB_ID: jobId }),
+  }
+}
+
+/** Where the engine tells it. */
+function jobIdOf(ctx: TaskContext & { readonly jobId?: unknown }): string | undefined {
+  return typeof ctx.jobId === 'string' ? ctx.jobId : undefined
 }

@@ -1,10 +1,11 @@
 /** Runs a command to its end, whichever that is, and says what the end means. */
 import { once } from 'node:events'
+import { access, constants, stat } from 'node:fs/promises'
+import { delimiter, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunPlan } from '../kernel/datum.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { mustFindProgram } from './find-program.ts'
 import { makeOutputLog, type OutputLog } from './output-log.ts'
 import { type Ended, type ProcessGroup, startGroup, tellSignal } from './process-group.ts'
 import type { Mask } from './secrets.ts'
@@ -85,4 +86,36 @@ function judge({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complai
   const message = `The command ${how}.${complaint === '' ? '' : ` The end of its stderr:\n${complaint}`}`
   if (code !== null && permanentExitCodes.includes(code)) throw new GiveUp(message)
   throw new Error(message)
+}
+
+/** Looks where the system will look, so that a program that cannot be run is told in plain words, and not tried again. */
+async function mustFindProgram(program: string, path: string, cwd: string): Promise<void> {
+  const places = program.includes('/')
+    ? [resolve(cwd, program)]
+    : placesIn(path).map(folder => resolve(folder, program))
+  let refused: string | undefined
+  for (const place of places) {
+    const fault = await faultOf(place)
+    if (fault === undefined) return
+    if (fault === 'EACCES') refused ??= place
+  }
+  if (refused !== undefined) {
+    throw new GiveUp(`The program ${refused} may not be run (EACCES): make it executable for the worker's user.`)
+  }
+  const where = program.includes('/') ? '' : ` in PATH (${path})`
+  const hint = "Is it installed where the worker runs, in its image? Words of a shell need `['sh', '-c', '…']`."
+  throw new GiveUp(`There is no program "${program}"${where} (ENOENT). ${hint}`)
+}
+
+/** Empty is, by custom, the current folder; a fresh one holds no program. */
+const placesIn = (path: string) => path.split(delimiter).filter(folder => folder !== '')
+
+async function faultOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {
+  try {
+    if (!(await stat(place)).isFile()) return 'EACCES'
+    await access(place, constants.X_OK)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'EACCES' : 'ENOENT'
+  }
 }

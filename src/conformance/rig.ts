@@ -1,11 +1,13 @@
 /** What one check works with: a queue of its own, a worker process of its own, and a proxy between it and the server. */
+
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pawl } from '../engine/engine.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import type { HeldTask } from '../protocol/sync.ts'
 import type { EventView, TaskOptions, TaskView } from '../protocol/tasks.ts'
 import { expect, Fault } from './check.ts'
-import { type Journal, readJournal } from './journal.ts'
 import { type RecordingProxy, startProxy } from './proxy.ts'
 import { type Subject, startSubject } from './subject.ts'
 
@@ -144,4 +146,37 @@ const isHeld = (state: string | null) => state === 'assigned' || state === 'runn
 export function expectOneRun({ journal }: Rig, id: string): void {
   const runs = journal.begun(id).length
   expect(runs === 1, `its handler ran ${runs} times instead of once`)
+}
+
+/**
+ * The journal of the test handlers. Traffic alone cannot show that code has stopped, or that it has not begun yet, so the
+ * handler writes a line to a file when it begins, and another when it has stopped, however it ends.
+ */
+export interface Entry extends HeldTask {
+  readonly word: 'begin' | 'end'
+}
+
+export interface Journal {
+  readonly file: string
+  entries(): Entry[]
+  /** The epochs under which a task was begun, in order. */
+  begun(id: string): number[]
+  ended(id: string): number[]
+}
+
+function readJournal(file: string): Journal {
+  const entries = () => (existsSync(file) ? readFileSync(file, 'utf8') : '').split('\n').flatMap(entryIn)
+  const epochs = (word: Entry['word'], wanted: string) =>
+    entries().flatMap(entry => (entry.word === word && entry.id === wanted ? [entry.epoch] : []))
+  return {
+    file,
+    entries,
+    begun: id => epochs('begin', id),
+    ended: id => epochs('end', id),
+  }
+}
+
+function entryIn(line: string): Entry[] {
+  const [, word, id, epoch] = /^(begin|end) (\S+) (\d+)$/.exec(line.trim()) ?? []
+  return word === undefined ? [] : [{ word: word as Entry['word'], id: id!, epoch: Number(epoch) }]
 }

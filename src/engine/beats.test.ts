@@ -6,7 +6,7 @@ import { lockTask, openTransaction, waitingForNobody, whileLocked } from '../../
 import { taskIn } from '../../test/harness/task-in.ts'
 import type { HeldTask } from '../protocol/sync.ts'
 import type { Sql } from '../store/sql.ts'
-import { reportBeats } from './beats.ts'
+import { reportBeats } from './reports.ts'
 
 const nameOf = ({ id, epoch }: HeldTask) => ({ id, epoch })
 const leaseAndCheckpoint = async ({ engine }: Fresh, { id }: HeldTask) => {

@@ -21,6 +21,7 @@ import { stageLifecycle } from '../kernel/stage.ts'
 import { readStages, type StageRow } from '../store/jobs.ts'
 import {
   endListing,
+  inputsOfTasks,
   keepOn,
   type Listing,
   listLater,
@@ -36,7 +37,6 @@ import type { Context } from './context.ts'
 import { driveJob } from './drive.ts'
 import type { JobBook } from './job-book.ts'
 import { ledgerLister } from './ledger-lister.ts'
-import { unlisted } from './listed-before.ts'
 import { type Reused, reusable, skipReused } from './reuse.ts'
 import { workOff } from './work-off.ts'
 
@@ -231,4 +231,25 @@ async function failListing(context: Context, { stageId, jobId }: Listing, messag
     }
     await endListing(tx, stageId)
   })
+}
+
+/** Datums that no task of the stage has. Two are the same if all their inputs are, by name and place. */
+async function unlisted(sql: Sql, stageId: string, datums: readonly Datum[]): Promise<Datum[]> {
+  const known = await inputsOfTasks(sql, stageId, telling(datums))
+  const tasks = new Set(known.map(keyOf))
+  return datums.filter(({ inputs }) => !tasks.has(keyOf(inputs)))
+}
+
+const keyOf = (inputs: readonly DatumInput[]) => JSON.stringify(inputs.map(({ name, uri }) => [name, uri]))
+
+/** One input of each datum to look it up by: the one that fewest share, for all tasks may have been given some file. */
+function telling(datums: readonly Datum[]): string[] {
+  const shared = new Map<string, number>()
+  for (const { uri } of datums.flatMap(({ inputs }) => inputs)) shared.set(uri, (shared.get(uri) ?? 0) + 1)
+  const told = datums.flatMap(({ inputs }) => {
+    const [first, ...rest] = inputs.map(({ uri }) => uri)
+    if (first === undefined) return []
+    return [rest.reduce((best, uri) => (shared.get(uri)! < shared.get(best)! ? uri : best), first)]
+  })
+  return [...new Set(told)]
 }

@@ -2,16 +2,23 @@
 
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
+import { name as nameField } from '../kernel/fields.ts'
+import { Problem } from '../kernel/problem.ts'
+import { specInvalid } from '../spec/faults.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import type { Pipelines } from '../spec/named-job.ts'
+import { parseJobSpec } from '../spec/parse-job-spec.ts'
+import { readYaml } from '../spec/read-yaml.ts'
 import { dueByQueue } from '../store/claim.ts'
 import { usualBounds } from '../store/postgres.ts'
 import { Activities } from './activities.ts'
 import { makeBell } from './bell.ts'
+import { checkOptions } from './check.ts'
 import { Turns } from './condition-budget.ts'
 import type { Context } from './context.ts'
 import { makeFigures } from './figures.ts'
 import { claimHints } from './hints.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
-import { readPipelines } from './pipelines.ts'
 import { wakeBoard } from './wake.ts'
 import { keyWatch } from './watch-keys.ts'
 
@@ -48,4 +55,27 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
     within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
   }
+}
+
+/** Every pipeline is checked when the engine opens, not when the first job asks for it. */
+function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
+  return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
+}
+
+function readPipeline(name: string, given: JobSpec | string): JobSpec {
+  checkOptions({ name }, { name: nameField }, 'pipelines')
+  try {
+    const spec = typeof given === 'string' ? written(given) : given
+    parseJobSpec(spec)
+    return spec
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    throw new Problem(error.code, { pipeline: name, ...error.details }, error)
+  }
+}
+
+function written(text: string): JobSpec {
+  const read = readYaml(text)
+  if ('faults' in read) throw specInvalid(read.faults)
+  return read.value as JobSpec
 }

@@ -6,7 +6,7 @@
  * A patch that changes nothing writes nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { mergePatch } from '../kernel/merge-patch.ts'
+import { isObject } from '../kernel/check.ts'
 import { Problem } from '../kernel/problem.ts'
 import { controlFields, jobPatchFields, metadataFields } from '../protocol/fields.ts'
 import type { JobView, StageView } from '../protocol/jobs.ts'
@@ -111,4 +111,15 @@ function editOf(
 /** The values of these keys; null where there is none. */
 function pick(from: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.map(key => [key, Object.hasOwn(from, key) ? from[key] : null]))
+}
+
+/** Applies a JSON merge patch (RFC 7396): null removes a key, an object is merged, everything else replaces the value. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch
+  const merged = new Map(isObject(target) ? Object.entries(target) : [])
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key)
+    else merged.set(key, mergePatch(merged.get(key), value))
+  }
+  return Object.fromEntries(merged)
 }

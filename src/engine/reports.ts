@@ -3,11 +3,24 @@
  * send many small batches, and what arrives while a statement is in flight goes with the next; so the more there are,
  * the larger the batches, and nobody waits for company.
  */
+
+import { setTimeout as sleep } from 'node:timers/promises'
 import { willPass } from '../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../protocol/sync.ts'
-import { reportBeats } from './beats.ts'
+import { beatTasks } from '../store/settle.ts'
+import type { Sql } from '../store/sql.ts'
 import type { Context } from './context.ts'
-import { type Refused, reportSettled, reportStarts, type Speaker, type SpeakerOf } from './report.ts'
+import {
+  inTurn,
+  type Refused,
+  refusal,
+  reportSettled,
+  reportStarts,
+  type Speaker,
+  type SpeakerOf,
+  unfit,
+} from './report.ts'
+import { splitting } from './split.ts'
 
 export interface Reports {
   readonly settled: Report<SettledTask>
@@ -88,4 +101,37 @@ async function answerAll<Item extends HeldTask>(write: Write<Item>, asks: readon
 
 function refusalsIn(refused: readonly Refused[]): Refusal[] {
   return refused.map(({ refusal }) => refusal)
+}
+
+/** Heartbeats: they renew leases and carry progress and checkpoints. They never wait for a task that somebody holds. */
+export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
+  const run = async (batch: readonly BeatOfTask[]) => {
+    const { lost, passedOver } = await beatTasks(sql, batch)
+    figures.leaseRenewals += batch.length - lost.size - passedOver.size
+    const again = await beatAgain(
+      sql,
+      batch.filter(item => passedOver.has(item.id)),
+    )
+    return batch.flatMap(item => {
+      if (lost.has(item.id) || again.lost.has(item.id)) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+      return again.passedOver.has(item.id) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
+    })
+  }
+  return inTurn(items, turn => splitting(turn, run, unfit))
+}
+
+const lookAgainMs = [10, 20, 40, 80]
+
+/** A beat that was passed over has renewed nothing, and must not be taken for one that has: it is tried again. */
+async function beatAgain(sql: Sql, items: readonly BeatOfTask[]) {
+  const lost = new Set<string>()
+  let open = items
+  for (const ms of lookAgainMs) {
+    if (open.length === 0) break
+    await sleep(ms)
+    const looked = await beatTasks(sql, open)
+    for (const id of looked.lost) lost.add(id)
+    open = open.filter(({ id }) => looked.passedOver.has(id))
+  }
+  return { lost, passedOver: new Set(open.map(({ id }) => id)) }
 }

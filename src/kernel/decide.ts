@@ -5,7 +5,6 @@
  * with what is said here; everything else goes through these functions.
  */
 import { mayMove, movesOpenTo } from './lifecycle.ts'
-import { backoffSeconds } from './retry.ts'
 import type { TaskSettings } from './settings.ts'
 import { type TaskMove, type TaskState, taskLifecycle } from './task.ts'
 
@@ -279,4 +278,15 @@ function ask(facts: TaskFacts, move: TaskMove, grant: () => Verdict): Verdict {
 
 function verdict(step: TaskStep, patch: TaskPatch): Verdict {
   return { ok: true, steps: [step], patch }
+}
+
+type Backoff = Pick<TaskSettings, 'delaySeconds' | 'factor' | 'maxSeconds' | 'jitter'>
+
+/**
+ * How long to wait after the failure that follows `failures` earlier ones: delay · factor^n, up to the maximum.
+ * Jitter takes up to half of it away, so that what failed together does not come back together; `random` is in [0, 1).
+ */
+export function backoffSeconds(policy: Backoff, failures: number, random: number): number {
+  const full = Math.min(policy.delaySeconds * policy.factor ** failures, policy.maxSeconds)
+  return policy.jitter ? full * (1 - random / 2) : full
 }

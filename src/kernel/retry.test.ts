@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { backoffSeconds } from './retry.ts'
+import { backoffSeconds } from './decide.ts'
 import { defaultSettings, leaseLength, resolveSettings } from './settings.ts'
 
 const plain = { delaySeconds: 5, factor: 2, maxSeconds: 60, jitter: false }

@@ -1,26 +1,27 @@
 /** Serves the engine over HTTP. */
-import type { AddressInfo } from 'node:net'
+
+import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { dialects } from '../dialects/all.ts'
+import type { Log } from '../engine/context.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { newId } from '../kernel/id.ts'
-import { Problem } from '../kernel/problem.ts'
+import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import { permissionsOf } from '../kernel/role.ts'
+import type { Me } from '../protocol/keys.ts'
 import { type Operation, routes } from '../protocol/routes.ts'
+import { admit, type Door } from './admit.ts'
 import { bind, type Served } from './bind.ts'
 import { bindDashboard } from './bind-dashboard.ts'
 import { bindDialect, refuseIn } from './bind-dialect.ts'
-import { bindMe } from './bind-me.ts'
 import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
-import { refuseDoubled } from './doubled-headers.ts'
-import { logRequests } from './log-requests.ts'
 import { notFound } from './not-found.ts'
 import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
 import { bindDocs, bindHealth } from './plain.ts'
-import { problemHandler, sendProblem } from './problems.ts'
-import { refuseSocket } from './refuse-socket.ts'
+import { bodyOf, problemHandler, sendProblem } from './problems.ts'
 import { limitStreams } from './streams.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
@@ -154,4 +155,62 @@ function portTaken(host: string, port: number) {
 
 function urlOf({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/** Tells the dashboard who the caller is and what it may do. Every operation checks this again. */
+function bindMe(app: FastifyInstance, door: Door): void {
+  app.get('/v1/me', async (request): Promise<Me> => {
+    const { name = null, roles, queues } = await admit(door, request)
+    return { name, role: roles[0]!, roles, permissions: permissionsOf(roles), queues }
+  })
+}
+
+/**
+ * Logs one line per answer at level debug: the pattern of the route and the name of the key, never the content.
+ */
+function logRequests(app: FastifyInstance, log: Log): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { traceparent } = request.headers
+    log('http.request', {
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      requestId: request.id,
+      ...(traceparent !== undefined && { traceparent }),
+      ...(request.asker?.name !== undefined && { key: request.asker.name }),
+    })
+  })
+}
+
+const once = ['host', 'authorization']
+
+/**
+ * Node uses the first of two headers of the same name; a proxy in front may use the last. The proxy would then have approved
+ * another host or key than the one that is answered. `rawHeaders` has names and values in turn.
+ */
+function refuseDoubled(rawHeaders: readonly string[]): void {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase())
+  const doubled = once.find(name => names.indexOf(name) !== names.lastIndexOf(name))
+  if (doubled !== undefined) throw new Problem('REQUEST_INVALID', { why: `it has two ${doubled} headers` })
+}
+
+/** Answers a request that is not HTTP, or that arrives too slowly, on its bare connection: it never reaches a route. */
+const codes: Record<string, ProblemCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_SLOW',
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+}
+
+function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const problem = new Problem(codes[error.code ?? ''] ?? 'REQUEST_INVALID')
+  const body = JSON.stringify(bodyOf(problem))
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.code}`,
+    'content-type: application/problem+json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.destroy(error)
 }

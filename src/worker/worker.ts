@@ -5,16 +5,16 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Problem } from '../kernel/problem.ts'
+import type { ArtifactPort, SaidArtifact } from '../protocol/artifacts.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/sync.ts'
 import { checkPayload, recordOf } from '../protocol/task-type.ts'
 import { makeBell } from './bell.ts'
 import type { TaskContext } from './context.ts'
 import type { Task } from './define-task.ts'
-import { fileReader, fileTeller } from './file-teller.ts'
 import { makeHands } from './hands.ts'
 import { makeHeart } from './heart.ts'
 import { attempt, type InHand, inHand, interrupt, nameOf } from './held-task.ts'
-import { openLine } from './line.ts'
+import { type Line, openLine } from './line.ts'
 import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
 import { makeReporter } from './reporter.ts'
 import { consumed } from './trace.ts'
@@ -236,4 +236,34 @@ export class Worker {
 export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string {
   if (NODE_NAME && POD_NAME) return `${NODE_NAME}/${POD_NAME}`
   return `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
+}
+
+const filesPerSync = 1000
+
+/** Says what becomes of files, sent again until it is answered; what the engine refuses is thrown. */
+function fileTeller(line: Line) {
+  return async (held: InHand, files: readonly SaidArtifact[]): Promise<void> => {
+    const lease = nameOf(held)
+    for (let from = 0; from < files.length; from += filesPerSync) {
+      const artifacts = files.slice(from, from + filesPerSync).map(file => ({ ...file, ...lease }))
+      const answer = await line.untilAnswered(() => line.say({ artifacts }))
+      if (answer === undefined) throw new Problem('LEASE_LOST', { ...lease })
+      const refusal = answer.refused.find(({ id, epoch }) => id === lease.id && epoch === lease.epoch)
+      if (refusal !== undefined) throw new Problem(refusal.code, { ...lease, why: refusal.message })
+    }
+  }
+}
+
+/** Reads what a stage has put in its place. */
+function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
+  return async function* (stageId, prefix) {
+    if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
+    for (let cursor: string | undefined; ; ) {
+      const ask = { ...(prefix !== '' && { prefix }), limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
+      const { items, next } = await engine.stageFiles(stageId, ask)
+      yield items
+      if (next === null) return
+      cursor = next
+    }
+  }
 }

@@ -1,13 +1,14 @@
+import { isObject } from '../../kernel/check.ts'
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs.ts'
 import { list, orNull, view } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks.ts'
-import { nameOfPipeline, type PipelineSpec, pipelineIn } from '../../spec/pipeline.ts'
+import type { JobSpec } from '../../spec/job-spec.ts'
+import { jobOfPipeline, nameOfPipeline, type PipelineSpec, pipelineIn } from '../../spec/pipeline.ts'
 import { type Ask, type DialectRoute, good, someBody } from '../dialect.ts'
 import { statesCalled, wordFor } from '../words.ts'
 import { idFrom, tagFor } from './ids.ts'
-import { jobFor } from './pipeline-job.ts'
 import { nodeName, podName, workerOf } from './pods.ts'
 import { object, read } from './read.ts'
 import {
@@ -185,3 +186,29 @@ export const jobRoutes: readonly DialectRoute[] = [
     handle: reserve,
   },
 ]
+
+/**
+ * The job of a pipeline, for workers that do not beat: every start of a datum is one of its tries. Pods are as many as it
+ * says, but whoever comes gets a datum: one that died holds none up.
+ */
+function jobFor(pipeline: Record<string, unknown>, tag: string, leaseSeconds: number): JobSpec {
+  const job = jobOfPipeline(pipeline)
+  const [stage] = job.stages!
+  const { parallelism, runner, retry, ...rest } = stage!
+  const kubernetes = isObject(runner) ? runner.kubernetes : undefined
+  return {
+    ...job,
+    name: `${job.name}-${tag}`,
+    input: pipeline,
+    stages: [
+      {
+        ...rest,
+        retry: { ...retry, losses: null },
+        deadLetter: 'never',
+        heartbeatSeconds: null,
+        leaseSeconds,
+        runner: { kubernetes: { ...kubernetes!, pods: parallelism! } },
+      },
+    ],
+  }
+}

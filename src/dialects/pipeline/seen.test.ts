@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readSeen, writeSeen } from './seen.ts'
+import { readSeen, writeSeen } from './stream.ts'
 
 test('an id says what was seen, whatever that was', () => {
   const far = fc.integer({ min: 0, max: 9 })

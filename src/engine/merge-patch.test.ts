@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mergePatch } from './merge-patch.ts'
+import { mergePatch } from '../engine/patch.ts'
 
 test('a merge patch does what RFC 7396 says', () => {
   const cases: [target: unknown, patch: unknown, result: unknown][] = [
