@@ -1,5 +1,7 @@
 import { type ArtifactState, artifactLifecycle } from '../kernel/artifact.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import { among, list, type Sql } from './sql.ts'
 
 export interface MovedArtifact {
@@ -35,11 +37,11 @@ export async function moveArtifacts(
          set state    = ${to}::text,
              seq      = a.seq + 1,
              at       = pawl.clock(),
-             ended_at = case when ${to}::text in (${finals}) then greatest(pawl.clock(), (a.history[a.seq]).ts) end,
-             history  = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, ${to}::text,
+             ended_at = case when ${to}::text in (${finals}) then ${nextTime('a')} end,
+             history  = a.history || row(${nextTime('a')}, 0, ${to}::text,
                                          'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
         from locked
-       where a.id = any(array[locked.id])
+       where a.id = ${lookup('locked.id')}
       returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
     ), told as (
       insert into pawl.tally (job_id, stage_id)

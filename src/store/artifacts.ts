@@ -7,6 +7,8 @@ import { newId } from '../kernel/id.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { moveArtifacts } from './artifact-moves.ts'
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import type { Held } from './settle.ts'
 import { among, list, type Sql } from './sql.ts'
 
@@ -104,7 +106,7 @@ export async function noteUploads(
              at      = pawl.clock(),
              size    = coalesce(f.size, case when a.staged_uri is not null then 0 end),
              sha256  = coalesce(f.sha256, case when a.staged_uri is not null then '' end),
-             history = a.history || row(greatest(pawl.clock(), (a.history[a.seq]).ts), 0, 'uploaded', 'artifact.uploaded',
+             history = a.history || row(${nextTime('a')}, 0, 'uploaded', 'artifact.uploaded',
                                         'worker:' || mine.owner, 'reported_upload', null)::pawl.step
         from mine
        cross join unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ size }) => size)}::bigint[],
@@ -114,7 +116,7 @@ export async function noteUploads(
                 where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
                   and state = 'registered' offset 0) as placed
        where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
-         and a.id = any(array[placed.id]) and a.state || '' = 'registered'
+         and a.id = ${lookup('placed.id')} and a.state || '' = 'registered'
       returning a.id, a.seq, a.uri
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
@@ -182,7 +184,7 @@ export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly
                     ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
         join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
     ), counted as (
-      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = any(array[mine.id]) and mine.won
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${lookup('mine.id')} and mine.won
     )
     select id, won, won and is_there as is_there from mine`
   const placed = rows.filter(({ isThere }) => isThere)

@@ -4,6 +4,7 @@
  */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { lookup } from './plans.ts'
 import { among, list, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -26,7 +27,7 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
         from looked
        cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
-        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), gone as (
       delete from pawl.claim using looked
@@ -104,7 +105,7 @@ export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<str
          and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
        order by id for update skip locked
     )
-    delete from pawl.task t using locked where t.id = any(array[locked.id]) returning t.id`
+    delete from pawl.task t using locked where t.id = ${lookup('locked.id')} returning t.id`
   const removed = gone.map(({ id }) => id)
   await removeBeside(sql, removed)
   return removed
@@ -117,17 +118,17 @@ export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promis
     with gone as materialized (
       select unnest(${list(taskIds)}::uuid[]) as id
     ), freed as (
-      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = any(array[gone.id])
+      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${lookup('gone.id')}
     ), mended as (
-      delete from pawl.trouble using gone where task_id = any(array[gone.id])
+      delete from pawl.trouble using gone where task_id = ${lookup('gone.id')}
     ), silenced as (
-      delete from pawl.log using gone where task_id = any(array[gone.id])
+      delete from pawl.log using gone where task_id = ${lookup('gone.id')}
     ), unfiled as (
-      delete from pawl.artifact using gone where task_id = any(array[gone.id])
+      delete from pawl.artifact using gone where task_id = ${lookup('gone.id')}
     ), unread as (
-      delete from pawl.input using gone where task_id = any(array[gone.id])
+      delete from pawl.input using gone where task_id = ${lookup('gone.id')}
     )
-    delete from pawl.datum using gone where task_id = any(array[gone.id])`
+    delete from pawl.datum using gone where task_id = ${lookup('gone.id')}`
 }
 
 /** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */

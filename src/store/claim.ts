@@ -1,5 +1,7 @@
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, leasedBy, sent, type Won, wonColumns } from './claimed.ts'
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import { among, json, literal, type Sql } from './sql.ts'
 
 export interface ClaimAsk {
@@ -149,11 +151,11 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
              owner       = ${ask.worker},
              started_at  = null,
              lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy(termsFound)}, found.typed)),
-             history     = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch + 1, 'assigned',
+             history     = t.history || row(${nextTime('t')}, t.epoch + 1, 'assigned',
                                             null, ${`worker:${ask.worker}`}, null, ${literal(termsFound)})::pawl.step
         from found
        where (not found.careful or found.place in (select place from used))
-         and t.id = any(array[found.id]) and t.state in (${open}) and t.run_at = found.run_at
+         and t.id = ${lookup('found.id')} and t.state in (${open}) and t.run_at = found.run_at
       returning ${wonColumns(termsFound, 'found.typed')}, t.seq, found.limited
     ), won as materialized (
       select ${gathered}, array_agg(seq) as seqs from moved

@@ -2,6 +2,9 @@
  * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
  * task where the one before it stopped, so no task is looked at twice.
  */
+
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import { list, type Sql } from './sql.ts'
 
 /** How far a batch came: the last task that it looked at, and how many it looked at. */
@@ -56,10 +59,10 @@ export function skipBlocked(
       update pawl.task t
          set state    = 'skipped',
              seq      = t.seq + 1,
-             ended_at = greatest(pawl.clock(), (t.history[t.seq]).ts),
-             history  = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'skipped', null,
+             ended_at = ${nextTime('t')},
+             history  = t.history || row(${nextTime('t')}, t.epoch, 'skipped', null,
                                          'engine', batch.cause, null)::pawl.step
-        from batch where t.id = any(array[batch.id]) and t.state = 'blocked'
+        from batch where t.id = ${lookup('batch.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.seq
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
@@ -115,7 +118,7 @@ export async function outputsOf(
                from unnest(${tasksOf}::uuid[]) as s (id)
               cross join lateral (
                       select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
-                        from pawl.task t where t.stage_id = any(array[s.id])) as o) end as outputs,
+                        from pawl.task t where t.stage_id = ${lookup('s.id')}) as o) end as outputs,
            case when bytes <= ${mostBytes}::bigint then (
              select coalesce(json_object_agg(id, fan->0), '{}'::json) from pawl.stage
               where id = any(${valuesOf}::uuid[])) end as values

@@ -4,6 +4,7 @@
  */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { lookup } from './plans.ts'
 import { among, list, type Sql } from './sql.ts'
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
@@ -84,7 +85,7 @@ export async function staleJobs(sql: Sql, limit: number, except: readonly string
          and j.id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.stage s
                           where s.job_id = j.id and s.ended_at is null and (s.state = 'waiting' or s.open <> 'sealed'))
-         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
+         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
                           where s.job_id = j.id and s.ended_at is null and t.state in (${open}, ${held}))
        limit ${limit}::int`,
   )
@@ -121,7 +122,7 @@ export async function oldJobs(
       select id from stretch j
        where id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.trouble x
-                           join pawl.task t on t.id = any(array[x.task_id])
+                           join pawl.task t on t.id = ${lookup('x.task_id')}
                            left join pawl.task_type tt on tt.type = t.type
                           where x.job_id = j.id and x.state = 'dead_lettered'
                             and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)

@@ -2,6 +2,7 @@
 import type { TaskSettings } from '../kernel/settings.ts'
 import { moveArtifacts } from './artifact-moves.ts'
 import { removeBeside } from './chores.ts'
+import { lookup } from './plans.ts'
 import { list, type Sql } from './sql.ts'
 
 export interface Redo {
@@ -28,7 +29,7 @@ export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: reado
                    nullif(t.type, s.plan->>'task') as type, nullif(t.settings, s.plan->'settings') as settings,
                    t.metadata, case when not o.is_open then t.id end as done_by
               from pawl.stage s
-              join pawl.task t on t.stage_id = any(array[s.id])
+              join pawl.task t on t.stage_id = ${lookup('s.id')}
              cross join lateral (
                      select ${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped'
                             or (t.files and exists (select from pawl.artifact a
@@ -80,10 +81,10 @@ export async function removeSome(sql: Sql, id: string, limit: number): Promise<'
   if ((await giveUpFiles(sql, id, limit)) === limit) return 'some'
   const gone = await sql<{ id: string }>`
     with chosen as materialized (
-      select t.id from pawl.stage s join pawl.task t on t.stage_id = any(array[s.id])
+      select t.id from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
        where s.job_id = ${id}::uuid limit ${limit}::int
     )
-    delete from pawl.task t using chosen where t.id = any(array[chosen.id]) returning t.id`
+    delete from pawl.task t using chosen where t.id = ${lookup('chosen.id')} returning t.id`
   await removeBeside(
     sql,
     gone.map(task => task.id),

@@ -1,6 +1,7 @@
 /** Lines that handlers have logged. */
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { lookup } from './plans.ts'
 import { among, json, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -29,7 +30,7 @@ export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<v
                   ${lines.map(({ n }) => n)}::int[], ${lines.map(({ agoMs }) => agoMs)}::float8[],
                   ${lines.map(({ level }) => level)}::text[], ${lines.map(({ message }) => message)}::text[],
                   ${lines.map(({ facts }) => json(facts))}::json[]) as said (id, epoch, n, ago_ms, level, message, facts)
-      join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
+      join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
      order by t.id, said.epoch, said.n
         on conflict do nothing`
 }

@@ -4,10 +4,9 @@
  * over indexes, planned once. Left to itself the planner was seen to read the whole table a thousand times.
  *
  * Which side of the loop is the outer one it still decides by its statistics, and a plan that was made while the table
- * was empty would read all of it for every row of a batch. So a batch finds its tasks with `t.id = any(array[x.id])`:
- * that can be looked up in the index, but gives no reason to walk along it.
+ * was empty would read all of it for every row of a batch. So a batch finds its rows with `lookup`.
  */
-import { literal, type Sql } from './sql.ts'
+import { type Literal, literal, type Sql } from './sql.ts'
 
 export const narrowPlans = {
   enable_seqscan: 'off',
@@ -16,6 +15,14 @@ export const narrowPlans = {
   enable_memoize: 'off',
   jit: 'off',
   plan_cache_mode: 'force_generic_plan',
+}
+
+/**
+ * For joins by key: `t.id = ${lookup('x.id')}` finds the rows of `t` by their index, once for each row of `x`. A plain
+ * `t.id = x.id` would let the planner go through all of `t` and look up `x` instead. It cannot turn `any(…)` around.
+ */
+export function lookup(key: string): Literal {
+  return literal(`any(array[${key}])`)
 }
 
 /**

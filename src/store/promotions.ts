@@ -2,6 +2,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
+import { lookup } from './plans.ts'
 import { among, list, literal, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -36,7 +37,7 @@ export function takeUnstored(sql: Sql, limit: number, busy: readonly string[]): 
       from (select id from pawl.artifact
              where won and state = 'uploaded' and at <= pawl.clock() and ${place} = (select place from first)
              order by at limit ${limit}::int for update skip locked) as due
-     where a.id = any(array[due.id])
+     where a.id = ${lookup('due.id')}
     returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries, ${place} as place`
 }
 
@@ -75,7 +76,7 @@ export function takeUnswept(sql: Sql, limit: number): Promise<{ id: string; stag
                                          where o.task_id = old.task_id and o.staged_uri = old.staged_uri
                                            and o.ended_at is null)))
              order by at limit ${limit}::int for update skip locked) as due
-     where a.id = any(array[due.id])
+     where a.id = ${lookup('due.id')}
     returning a.id, a.staged_uri`
 }
 

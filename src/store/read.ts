@@ -2,7 +2,7 @@ import type { TaskError } from '../kernel/decide.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import { type Frame, type Paging, rowsOf, totalOf } from './paging.ts'
-import { heldTask, widely } from './plans.ts'
+import { heldTask, lookup, widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
 export interface TaskRow {
@@ -210,15 +210,15 @@ export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]
   return sql`
     select type, settings, payload_schema
       from pawl.task_type
-     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = any(array[x.id]))`
+     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = ${lookup('x.id')})`
 }
 
 export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`
     select distinct l.queue
       from unnest(${ids}::uuid[]) as x (id)
-      join pawl.task t on t.id = any(array[x.id])
-      join pawl.lane l on l.id = any(array[t.lane_id])`
+      join pawl.task t on t.id = ${lookup('x.id')}
+      join pawl.lane l on l.id = ${lookup('t.lane_id')}`
   return rows.map(({ queue }) => queue)
 }
 

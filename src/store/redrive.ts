@@ -1,5 +1,6 @@
 /** Redrives of dead letters, and how far they have come. */
 import type { Refused } from '../kernel/problem.ts'
+import { lookup } from './plans.ts'
 import { list, type Sql } from './sql.ts'
 
 export interface LetterFilter {
@@ -15,7 +16,7 @@ export async function deadLetterIds(sql: Sql, filter: LetterFilter): Promise<str
   const rows = await sql<{ id: string }>`
     select x.task_id as id
       from pawl.trouble x
-      join pawl.task t on t.id = any(array[x.task_id])
+      join pawl.task t on t.id = ${lookup('x.task_id')}
       join pawl.lane l on l.id = t.lane_id
      where x.state = 'dead_lettered'
        and (${filter.queue}::text is null or l.queue = ${filter.queue})
@@ -72,7 +73,7 @@ export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<
      cross join lateral (
              select json_agg(json_build_object('id', l.id, 'jobId', t.job_id) order by l.n) as letters
                from unnest(mine.ids[seen + 1 : seen + ${limit}::int]) with ordinality as l (id, n)
-               left join pawl.task t on t.id = any(array[l.id])) as next`
+               left join pawl.task t on t.id = ${lookup('l.id')}) as next`
   return row
 }
 

@@ -1,6 +1,7 @@
 /** Tasks that need not be done: somebody did the same before. */
 import { newId } from '../kernel/id.ts'
 import { moveArtifacts } from './artifact-moves.ts'
+import { nextTime } from './clock.ts'
 import { list, type Sql } from './sql.ts'
 
 interface Reused {
@@ -21,8 +22,8 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
          set state    = 'skipped',
              seq      = t.seq + 1,
              output   = done.output,
-             ended_at = greatest(pawl.clock(), (t.history[t.seq]).ts),
-             history  = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'skipped', null, 'engine',
+             ended_at = ${nextTime('t')},
+             history  = t.history || row(${nextTime('t')}, t.epoch, 'skipped', null, 'engine',
                                          'done_before', jsonb_build_object('doneBy', done.id))::pawl.step
         from unnest(${list(reused.map(({ taskId }) => taskId))}::uuid[],
                     ${list(reused.map(({ doneBy }) => doneBy))}::uuid[]) as r (id, done_by)

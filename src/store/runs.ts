@@ -2,6 +2,7 @@
 import type { FilesPlan } from '../kernel/datum.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { lookup } from './plans.ts'
 import { among, list, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -115,7 +116,7 @@ export function holdersIn(
     with holding as materialized (
       select t.owner, t.stage_id, t.id, t.epoch
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
     )
     select owner as worker, id, epoch from holding where stage_id = any(${list(stageIds)}::uuid[])`
 }

@@ -1,7 +1,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, sent, termsOfLease, type Won, wonColumns } from './claimed.ts'
-import { heldTask, widely } from './plans.ts'
+import { heldTask, lookup, widely } from './plans.ts'
 import { among, type Sql } from './sql.ts'
 
 const held = among(statesOf(taskLifecycle, 'held'))
@@ -35,7 +35,7 @@ export async function wonBefore(sql: Sql, session: string, syncId: string | null
         from pawl.session
         join pawl.claim on claim.id = session.claim_id
        cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
-        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
        where session.id = ${session}::uuid and (${syncId}::text is null or session.sync_id = ${syncId}::text)
     ), won as (
@@ -54,7 +54,7 @@ export async function stillHeld(
     with mine as (
       select ${wonColumns(termsOfLease, 'tt.settings')}
         from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ epoch }) => epoch)}::int[]) as won (id, epoch)
-        join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), won as (
       select ${gathered} from mine
@@ -71,7 +71,7 @@ export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; 
   const rows = await sql<{ id: string; epoch: number; owner: string }>`
     select t.id, t.epoch, t.owner
       from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-      join pawl.task t on t.id = any(array[won.id]) and t.epoch = won.epoch and t.state in (${held})
+      join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
      where t.owner = ${worker} or (strpos(t.owner, '/') > 0 and substr(t.owner, strpos(t.owner, '/') + 1) = ${worker})`
   const exact = rows.filter(({ owner }) => owner === worker)
   return exact.length > 0 ? exact : rows

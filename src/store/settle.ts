@@ -5,6 +5,8 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { leasedBy, termsOfLease } from './claimed.ts'
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import type { TaskRow } from './read.ts'
 import { among, json, type Literal, list, literal, type Sql } from './sql.ts'
 
@@ -29,18 +31,18 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
       update pawl.task t
          set state       = 'succeeded',
              seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
-             ended_at    = greatest((t.history[t.seq]).ts, pawl.clock()),
+             ended_at    = ${nextTime('t')},
              lease_until = null,
              error       = null,
              output      = said.output,
              history     = t.history || case when t.state = 'assigned' then array[
-               row(greatest((t.history[t.seq]).ts, pawl.clock() - said.ran_us * interval '1 microsecond'), t.epoch,
+               row(${nextTime('t', `pawl.clock() - said.ran_us * interval '1 microsecond'`)}, t.epoch,
                    'running', null, null, 'implied', null)::pawl.step] end ||
-               row(greatest((t.history[t.seq]).ts, pawl.clock()), t.epoch, 'succeeded', null, null, null, null)::pawl.step
+               row(${nextTime('t')}, t.epoch, 'succeeded', null, null, null, null)::pawl.step
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as said (id, epoch, output, ran_us)
-       where t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held}) and not t.files
+       where t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held}) and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
     ), done as materialized (
       select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
@@ -130,19 +132,19 @@ function start<Row>(
       select t.id, t.state, said.ago_ms, said.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                     ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as said (id, epoch, ago_ms, worker)
-        join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t
     ), moved as (
       update pawl.task t
          set state      = 'running',
              seq        = t.seq + 1,
-             started_at = greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
+             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
              history    = t.history || row(
-                            greatest((t.history[t.seq]).ts, pawl.clock() - make_interval(secs => mine.ago_ms / 1000)),
+                            ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
                             t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
         from mine
-       where t.id = any(array[mine.id]) and mine.state = 'assigned'
+       where t.id = ${lookup('mine.id')} and mine.state = 'assigned'
       returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
     ), noted as (
       insert into pawl.change (entity, ids, seqs)
@@ -150,8 +152,8 @@ function start<Row>(
     ), first as materialized (
       select in_job, in_stage, count(*) as tasks
         from moved
-        join pawl.stage s on s.id = any(array[in_stage])
-        join pawl.job j on j.id = any(array[in_job])
+        join pawl.stage s on s.id = ${lookup('in_stage')}
+        join pawl.job j on j.id = ${lookup('in_job')}
        where not (s.begun and j.begun)
        group by in_job, in_stage
     ), tallied as (
@@ -183,7 +185,7 @@ export async function beatTasks(
         as s (id, epoch, progress, checkpoint)
     ), mine as materialized (
       select t.id, t.type, said.progress, said.checkpoint, ${literal(termsOfLease)} as terms
-        from said join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})
+        from said join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
     ), renewed as (
@@ -192,7 +194,7 @@ export async function beatTasks(
              progress    = coalesce(mine.progress, t.progress),
              checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
         from mine left join pawl.task_type tt on tt.type = mine.type
-       where t.id = any(array[mine.id])
+       where t.id = ${lookup('mine.id')}
       returning t.id, t.epoch, mine.progress
     ), noted as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
@@ -203,7 +205,7 @@ export async function beatTasks(
     select said.id, renewed.id is not null as renewed, t.id is not null as held
       from said
       left join renewed on renewed.id = said.id
-      left join pawl.task t on t.id = any(array[said.id]) and t.epoch = said.epoch and t.state in (${held})`
+      left join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})`
   return {
     lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
     passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
@@ -218,7 +220,7 @@ export function endsOf(
   return sql`
     select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id
       from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
-      join pawl.task t on t.id = any(array[s.id])
+      join pawl.task t on t.id = ${lookup('s.id')}
      cross join generate_series(1, t.seq) as n
      cross join lateral pawl.event_of(t.id, t.history, n) as e
      where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`

@@ -1,6 +1,7 @@
 /** Tasks of stages: written in batches, of one stage or of many. */
 import type { TaskSettings } from '../kernel/settings.ts'
 import { tasksPerPlace } from './enqueue.ts'
+import { lookup } from './plans.ts'
 import { json, list, type Sql } from './sql.ts'
 
 export interface StageTasks {
@@ -51,7 +52,7 @@ export async function insertStageTasks(
              coalesce(s.plan->>'traceparent', ${job.traceparent}::text) as traceparent
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
-        join pawl.stage s on s.id = any(array[k.stage_id])
+        join pawl.stage s on s.id = ${lookup('k.stage_id')}
     ), said as (
       select i.id, i.type, i.payload, i.place, i.own, kind.stage_id, kind.state, kind.lane_id, kind.run_at,
              coalesce(i.own->'metadata', kind.metadata) as metadata,

@@ -1,4 +1,4 @@
-import { widely } from './plans.ts'
+import { lookup, widely } from './plans.ts'
 import type { Sql } from './sql.ts'
 
 export interface StaleQueue {
@@ -20,7 +20,7 @@ export function staleQueues(sql: Sql, seconds: number): Promise<StaleQueue[]> {
       select distinct l.queue
         from pawl.claim c
        cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = any(array[won.id])
+        join pawl.task t on t.id = ${lookup('won.id')}
         join pawl.lane l on l.id = t.lane_id
        where (t.epoch = won.epoch and t.lease_until > pawl.clock())
           or exists (select from unnest(t.history) as h

@@ -3,7 +3,7 @@
  * once, by the minute in which it happened, into rows that outlive the tasks.
  */
 import { bucketCount, statSeconds } from '../kernel/histogram.ts'
-import { widely } from './plans.ts'
+import { lookup, widely } from './plans.ts'
 import { queueDepths } from './read.ts'
 import { type Literal, literal, type Sql } from './sql.ts'
 
@@ -43,7 +43,7 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
              case when t.run_at <= way.claimed then greatest(t.run_at, way.queued) else way.queued end as queued
         from page
        cross join unnest(page.ids, page.seqs) as u (id, seq)
-        join pawl.task t on t.id = any(array[u.id])
+        join pawl.task t on t.id = ${lookup('u.id')}
        cross join lateral (select (t.history[u.seq]).*) as now
         left join lateral (select (t.history[u.seq - 1]).*) as last on true
        cross join lateral (

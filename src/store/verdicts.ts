@@ -7,6 +7,8 @@ import { mayMove, statesOf } from '../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import { decideFiles } from './artifacts.ts'
+import { nextTime } from './clock.ts'
+import { lookup } from './plans.ts'
 import { among, json, literal, type Sql } from './sql.ts'
 import { appendTally, deltasOf } from './tally.ts'
 
@@ -130,11 +132,11 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              losses      = coalesce((r.p->>'losses')::int, t.losses),
              careful     = coalesce((r.p->>'careful')::boolean, t.careful),
              run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
-             started_at  = case when jsonb_array_length(r.steps) = 2 then greatest(pawl.clock(), (t.history[t.seq]).ts)
+             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t')}
                                 else t.started_at end,
              lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
              ended_at    = case when r.to_state in (${finalStates})
-                                then coalesce(t.ended_at, greatest(pawl.clock(), (t.history[t.seq]).ts)) end,
+                                then coalesce(t.ended_at, ${nextTime('t')}) end,
              cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
                                 when r.p ? 'opensRound' then null else t.cancel_at end,
              expire_at   = case when r.p ? 'opensRound'
@@ -147,11 +149,11 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
              dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
              history     = t.history || array(
-               select row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, s->>'to', s->>'type',
+               select row(${nextTime('t')}, t.epoch, s->>'to', s->>'type',
                           r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
                  from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
         from ruled r
-       where t.id = any(array[r.id]) and t.seq = r.seq
+       where t.id = ${lookup('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
     ), waiting as (

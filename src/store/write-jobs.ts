@@ -2,8 +2,10 @@
 import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../kernel/stage.ts'
+import { nextTime } from './clock.ts'
 import { tasksPerPlace } from './enqueue.ts'
 import { stagesPerStatement } from './new-job.ts'
+import { lookup } from './plans.ts'
 import { among, json, list, literal, type Sql } from './sql.ts'
 
 /** One transition of a job or stage, or a request that must be provable (`to` is the state it is in). */
@@ -147,9 +149,9 @@ const moveSets = (finals: readonly string[]) => `
   seq      = e.seq + case when c.step is null then 0 else 1 end,
   round    = e.round + case when c.opens_round then 1 else 0 end,
   ended_at = case when coalesce(c.step->>'to', e.state) in (${among(finals).literal})
-                  then coalesce(e.ended_at, greatest(pawl.clock(), (e.history[e.seq]).ts)) end,
+                  then coalesce(e.ended_at, ${nextTime('e').literal}) end,
   history  = case when c.step is null then e.history else e.history || row(
-               greatest(pawl.clock(), (e.history[e.seq]).ts), 0, c.step->>'to', c.step->>'type', c.step->>'actor',
+               ${nextTime('e').literal}, 0, c.step->>'to', c.step->>'type', c.step->>'actor',
                c.step->>'cause', nullif(c.step->'payload', '{}'))::pawl.step end`
 
 const jobSets = literal(`${moveSets(statesOf(jobLifecycle, 'final'))}, ${sets(jobColumns)}`)
@@ -178,7 +180,7 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
          set state   = 'queued',
              seq     = t.seq + 1,
              run_at  = greatest(pawl.clock(), t.run_at),
-             history = t.history || row(greatest(pawl.clock(), (t.history[t.seq]).ts), t.epoch, 'queued', null,
+             history = t.history || row(${nextTime('t')}, t.epoch, 'queued', null,
                                         'engine', 'stage_opened', null)::pawl.step
         from unnest(${list(releases.map(({ stageId }) => stageId))}::uuid[],
                     ${list(releases.map(({ after }) => after ?? lowest))}::uuid[],
@@ -187,7 +189,7 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                select id from pawl.task
                 where stage_id = r.stage_id and id > r.after and id <= r.up_to and state = 'blocked'
                offset 0) as b
-       where t.id = any(array[b.id]) and t.state = 'blocked'
+       where t.id = ${lookup('b.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
     ), fewer as (
       select stage_id, count(*)::int as blocked from released group by stage_id
@@ -204,15 +206,15 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                        - coalesce(fewer.blocked, 0),
              ${stageSets}
         from stage_change c left join fewer on fewer.stage_id = c.id
-       where e.id = any(array[c.id]) and e.seq = c.seq
+       where e.id = ${lookup('c.id')} and e.seq = c.seq
       returning e.id, e.seq, e.blocked, c.step is not null as is_move
     ), moved_job as (
-      update pawl.job e set ${jobSets} from job_change c where e.id = any(array[c.id]) and e.seq = c.seq
+      update pawl.job e set ${jobSets} from job_change c where e.id = ${lookup('c.id')} and e.seq = c.seq
       returning e.id, e.seq, c.step is not null as is_move
     ), set_lane as (
       update pawl.lane l set open = w.open
         from unnest(${list(lanes.map(({ id }) => id))}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
-       where l.id = any(array[w.id]) and l.open <> w.open
+       where l.id = ${lookup('w.id')} and l.open <> w.open
       returning case when l.open then l.queue end as queue
     ), cleared as (
       delete from pawl.due where ctid = any(array(
