@@ -99,7 +99,8 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
     const { out } = await pawl.run([list, 'list', '--limit', '1'])
     assert.ok(out.includes(first) && !out.includes(second), out)
     const [, cursor] = /--cursor (\S+)/.exec(out)!
-    assert.ok((await pawl.run([list, 'list', '--cursor', cursor!])).out.includes(second))
+    const next = (await pawl.run([list, 'list', '--cursor', cursor!])).out
+    assert.ok(next.includes(second) && !next.includes(first), next)
   }
 })
 
