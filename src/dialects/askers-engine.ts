@@ -29,7 +29,6 @@ export type RoutedOperation =
   | 'jobTasks'
   | 'jobs'
   | 'pauseJob'
-  | 'queues'
   | 'redrive'
   | 'reportArtifacts'
   | 'resume'
@@ -46,7 +45,14 @@ export type RoutedOperation =
   | 'workers'
 
 /** Operations without a route that only read, and so need the permission `read`. */
-export type ReadingOperation = 'countsByState' | 'countTasks' | 'inputsFound' | 'reasonsOf' | 'taskCounts' | 'totals'
+export type ReadingOperation =
+  | 'countsByState'
+  | 'countTasks'
+  | 'deepestQueues'
+  | 'inputsFound'
+  | 'reasonsOf'
+  | 'taskCounts'
+  | 'totals'
 
 export interface AskersEngine
   extends Pick<Pawl, RoutedOperation | ReadingOperation | 'clock' | 'follow' | 'ready' | 'setJobPriority' | 'take'> {

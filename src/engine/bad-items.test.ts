@@ -147,5 +147,5 @@ test('a sync that is wrong as a whole does nothing of what it asks', async t => 
     )
   }
   assert.equal((await run.engine.task(task.id)).state, 'running')
-  assert.equal((await run.engine.queues()).find(({ queue }) => queue === 'a')?.due, 1)
+  assert.equal((await run.engine.queues()).items.find(({ queue }) => queue === 'a')?.due, 1)
 })

@@ -22,7 +22,7 @@ test('a claim that is sent again under its key has the same tasks, with what is 
     [0, 1],
   )
   assert.ok(again[0]!.leaseSeconds <= first[0]!.leaseSeconds - 10)
-  assert.equal((await engine.queues())[0]!.due, 1)
+  assert.equal((await engine.queues()).items[0]!.due, 1)
   const next = await engine.claims(ask, { idempotencyKey: 'another' })
   assert.equal(next.length, 1)
 })
@@ -33,7 +33,7 @@ test('another claim under the same key is refused, and wins nothing', async t =>
   await engine.claims({ worker: 'sh', queues: ['a'] }, key)
   const other = engine.claims({ worker: 'sh', queues: ['a'], claim: 2 }, key)
   await assert.rejects(other, { code: 'IDEMPOTENCY_MISMATCH', status: 422 })
-  assert.equal((await engine.queues())[0]!.due, 1)
+  assert.equal((await engine.queues()).items[0]!.due, 1)
   const ofAnother = await engine.claims({ worker: 'sh', queues: ['a'] }, { ...key, holder: 'bea' } as object)
   assert.equal(ofAnother.length, 1, 'two callers may use the same key')
 })
@@ -67,7 +67,7 @@ test('the same claim sent twice at once, to two servers, wins once', needsServer
     assert.equal(one!.length, 1)
     assert.deepEqual(leasesOf(one!), leasesOf(two!))
   }
-  assert.equal((await run.engine.queues())[0]!.due, 20)
+  assert.equal((await run.engine.queues()).items[0]!.due, 20)
 })
 
 test('a claim under a key waits for work as any other, and keeps what it then wins', async t => {

@@ -85,7 +85,7 @@ test('a cancelled task is never claimed', async t => {
   const { id, queue } = await taskIn(run, 'queued')
   await run.engine.cancel(id)
   assert.deepEqual((await run.sync({ queues: [queue], claim: 1 })).claimed, [])
-  assert.equal((await run.engine.queues())[0]!.due, 0)
+  assert.equal((await run.engine.queues()).items[0]!.due, 0)
 })
 
 test('a new round has fresh budgets, a fresh time to live, and no trace of the old trouble', async t => {

@@ -1,4 +1,13 @@
-import type { Call, LoseWorkerCall, PawlApi, TaskEventQuery, TasksOfQuery } from '../protocol/api.ts'
+import { otherName } from '../kernel/bounded-names.ts'
+import type {
+  Call,
+  LoseWorkerCall,
+  PageQuery,
+  PawlApi,
+  TaskEventQuery,
+  TasksOfQuery,
+  WorkerQuery,
+} from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/artifacts.ts'
 import type { DeadLetterQuery, RedriveRequest } from '../protocol/dead-letters.ts'
 import type { AddedStage, JobQuery, NewStageTask } from '../protocol/jobs.ts'
@@ -12,11 +21,11 @@ import type { TimelineQuery, TroubleQuery } from '../protocol/timeline.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
 import { clockMs } from '../store/clock.ts'
-import { countByState } from '../store/count-by-state.ts'
+import { type CountedNames, countByState } from '../store/count-by-state.ts'
 import { feedLag } from '../store/feed.ts'
 import { brokenRules } from '../store/integrity.ts'
 import { migrate } from '../store/migrate.ts'
-import { queueDepths } from '../store/read.ts'
+import { deepestQueues, type QueuesToName } from '../store/queue-depths.ts'
 import { reasonsOf } from '../store/reasons.ts'
 import type { Sql } from '../store/sql.ts'
 import { countDeadLetters, readTotals, type TypesToName } from '../store/stats.ts'
@@ -57,6 +66,9 @@ export type { PawlOptions } from './open-store.ts'
 
 /** A caller's own code runs in between. */
 const callersBounds = { idleSeconds: 60 }
+
+/** Types and queues in figures, unless the caller names others. */
+const unnamed = { named: [], most: 1000, others: otherName }
 
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 
@@ -216,27 +228,29 @@ function engineOf(context: Context, close: () => Promise<void>) {
     events: (ask?: FeedQuery) => read.readEvents(context, ask),
     /** The same as it goes on, page by page. */
     follow: (ask: FeedQuery, how: Following) => follow({ events: page => engine.events(page), feed }, ask, how),
-    queues: () => queueDepths(context.sql),
+    queues: (query?: PageQuery) => read.findQueues(context, query),
     loseWorker: (worker: string, call?: LoseWorkerCall) => loseWorker(context, worker, call),
-    workers: (query?: Parameters<typeof read.findWorkers>[1]) => read.findWorkers(context, query),
+    workers: (query?: WorkerQuery) => read.findWorkers(context, query),
     /** How often and how fast tasks move, by type and over time, as far as the babysitter has counted. */
     stats: (query?: StatsQuery) => readStatistics(context, query),
     /** For metrics: what the servers on one database agree on. */
-    totals: async (types: TypesToName = { named: [], most: 1000, others: '_other' }) => ({
+    totals: async (types: TypesToName = unnamed, queues: QueuesToName = unnamed) => ({
       moves: await readTotals(context.sql, types),
-      queues: await queueDepths(context.sql),
+      queues: await deepestQueues(context.sql, queues),
       deadLetters: await countDeadLetters(context.sql),
       feedLagSeconds: await feedLag(context.sql),
     }),
+    /** The deepest queues, and all others as one. */
+    deepestQueues: (names: QueuesToName) => deepestQueues(context.sql, names),
     /** Why each of these tasks is in its state, as far as that was said. */
     reasonsOf: (ids: readonly string[]) => reasonsOf(context.sql, ids),
     /** For metrics: how many jobs, stages and tasks are in each state. */
-    countsByState: () => countByState(context.sql),
+    countsByState: (names: CountedNames) => countByState(context.sql, names),
     /** Teaches the engine a type: its schema for this process, its settings for everyone. */
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeRecord) => types.put(type, options),
     taskType: (type: string) => read.readTaskType(context, type),
-    taskTypes: () => read.findTaskTypes(context),
+    taskTypes: (query?: PageQuery) => read.findTaskTypes(context, query),
     createKey: (key: NewKey, call?: Call) => keys.createKey(context, key, call),
     keys: () => keys.findKeys(context),
     revokeKey: (id: string, call?: Call) => keys.revokeKey(context, id, call),

@@ -15,7 +15,7 @@ test('one call queues ten thousand tasks, and answers in their order', async t =
     const task = await engine.task(queued[n]!.id)
     assert.deepEqual([task.payload, task.type, task.queue], [{ n }, items[n]!.type, items[n]!.type])
   }
-  const depths = await engine.queues()
+  const depths = (await engine.queues()).items
   assert.deepEqual(
     depths.map(({ queue, due }) => [queue, due]),
     [

@@ -74,7 +74,7 @@ test('a lease of no sensible length is refused, and nothing is claimed', async t
   for (const said of [{ leaseSeconds: 4 }, { leaseSeconds: 10 ** 9 }, { heartbeatSeconds: 0 }]) {
     await assert.rejects(engine.claims(ask(said)), { code: 'OPTION_INVALID' })
   }
-  assert.equal((await engine.queues())[0]!.due, 1)
+  assert.equal((await engine.queues()).items[0]!.due, 1)
 })
 
 test('a claimer’s default for heartbeats holds only where neither the task nor its type says how far apart they are', async t => {

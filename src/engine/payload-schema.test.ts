@@ -24,7 +24,10 @@ test('what a worker’s schema wants is known to whoever asks for its type, in p
   const { payloadSchema, retry } = await engine.taskType('letter')
   assert.deepEqual([payloadSchema?.required, retry], [['to'], { attempts: 1 }])
   assert.deepEqual(await client.taskType('letter'), await engine.taskType('letter'))
-  assert.deepEqual(await client.taskTypes(), [{ type: 'letter', ...(await engine.taskType('letter')) }])
+  assert.deepEqual(await client.taskTypes(), {
+    items: [{ type: 'letter', ...(await engine.taskType('letter')) }],
+    next: null,
+  })
 })
 
 test('one who does not know the schema does not take it away; one who says that there is none, does', async t => {

@@ -166,7 +166,7 @@ test('the attempt that goes on has no end yet', async t => {
 
 test('queues tell how deep they are', async t => {
   const run = await fresh(t)
-  const depths = async () => (await run.engine.queues()).map(({ oldestSeconds: _, ...depth }) => depth)
+  const depths = async () => (await run.engine.queues()).items.map(({ oldestSeconds: _, ...depth }) => depth)
   assert.deepEqual(await depths(), [])
   await run.engine.enqueueMany([
     { type: 'a' },
@@ -181,7 +181,7 @@ test('queues tell how deep they are', async t => {
     { queue: 'a', due: 2, scheduled: 1, held: 1, paused: 0 },
     { queue: 'b', due: 0, scheduled: 1, held: 0, paused: 0 },
   ])
-  const [a, b] = await run.engine.queues()
+  const [a, b] = (await run.engine.queues()).items
   assert.ok(a!.oldestSeconds! >= 10 && a!.oldestSeconds! < 100, `${a!.oldestSeconds}`)
   assert.equal(b!.oldestSeconds, null)
   await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
@@ -199,7 +199,8 @@ test('workers are those that were heard of lately', async t => {
     run.sync({ worker, session, queues, claim: 1, syncId: randomUUID() })
   await claim('ada', one, ['a', 'b'])
   await claim('bob', two, ['c'])
-  const seen = async () => (await run.engine.workers()).map(({ worker, session, queues }) => [worker, session, queues])
+  const seen = async () =>
+    (await run.engine.workers()).items.map(({ worker, session, queues }) => [worker, session, queues])
   assert.deepEqual(await seen(), [
     ['ada', one, ['a', 'b']],
     ['bob', two, ['c']],
@@ -208,7 +209,7 @@ test('workers are those that were heard of lately', async t => {
   await claim('bob', two, ['c'])
   await run.advance(20)
   assert.deepEqual(await seen(), [['bob', two, ['c']]])
-  assert.equal((await run.engine.workers({ withinSeconds: 3600 })).length, 2)
+  assert.equal((await run.engine.workers({ withinSeconds: 3600 })).items.length, 2)
 })
 
 test('what cannot be claimed because its job is paused does not count as due, and makes no queue look old', async t => {
@@ -217,9 +218,9 @@ test('what cannot be claimed because its job is paused does not count as due, an
   await run.engine.pauseJob(job.id)
   await run.advance(100)
   const paused = { queue: 'a', due: 0, scheduled: 0, held: 0, paused: 2, oldestSeconds: null }
-  assert.deepEqual(await run.engine.queues(), [paused])
+  assert.deepEqual((await run.engine.queues()).items, [paused])
   await run.engine.resumeJob(job.id)
-  const [open] = await run.engine.queues()
+  const [open] = (await run.engine.queues()).items
   assert.deepEqual([open!.due, open!.paused, open!.oldestSeconds! >= 100], [2, 0, true])
 })
 
@@ -230,7 +231,8 @@ test('workers tell how many tasks they hold, also those that claim without a ses
   const [done] = (await run.sync({ worker: 'ada', session, queues: ['a'], claim: 2 })).claimed
   await run.sync({ worker: 'sh', queues: ['a'], claim: 1 })
   await run.sync({ worker: 'bob', session: randomUUID(), queues: ['a'], claim: 1 })
-  const seen = async () => (await run.engine.workers()).map(each => [each.worker, each.leases, each.session !== null])
+  const seen = async () =>
+    (await run.engine.workers()).items.map(each => [each.worker, each.leases, each.session !== null])
   assert.deepEqual(await seen(), [
     ['ada', 2, true],
     ['bob', 0, true],
@@ -245,7 +247,11 @@ test('workers tell how many tasks they do at once, and of which queues they hold
   await run.engine.enqueueMany([{ type: 'a' }, { type: 'b' }, { type: 'b' }])
   await run.sync({ worker: 'ada', session: randomUUID(), queues: ['a', 'b'], slots: 4, claim: 2 })
   await run.sync({ worker: 'sh', queues: ['b'], claim: 1 })
-  const seen = (await run.engine.workers()).map(({ worker, slots, leasesByQueue }) => [worker, slots, leasesByQueue])
+  const seen = (await run.engine.workers()).items.map(({ worker, slots, leasesByQueue }) => [
+    worker,
+    slots,
+    leasesByQueue,
+  ])
   assert.deepEqual(seen, [
     ['ada', 4, { a: 1, b: 1 }],
     ['sh', null, { b: 1 }],
@@ -255,7 +261,7 @@ test('workers tell how many tasks they do at once, and of which queues they hold
     concurrency: 7,
   })
   t.after(() => worker.stop())
-  await eventually('it is heard of', async () => (await run.engine.workers()).some(each => each.slots === 7))
+  await eventually('it is heard of', async () => (await run.engine.workers()).items.some(each => each.slots === 7))
 })
 
 test('a worker that is busy and claims nothing is still heard of', async t => {
@@ -266,7 +272,7 @@ test('a worker that is busy and claims nothing is still heard of', async t => {
     await run.advance(19)
     await run.sync({ worker: 'ada', session, beats: [{ id, epoch }] })
   }
-  assert.equal((await run.engine.workers()).length, 1)
+  assert.equal((await run.engine.workers()).items.length, 1)
 })
 
 async function busy(run: Fresh, session: string) {

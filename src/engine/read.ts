@@ -1,12 +1,13 @@
 import { name } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
 import { saidOf } from '../kernel/settings.ts'
-import type { TasksOfQuery } from '../protocol/api.ts'
+import type { PageQuery, TasksOfQuery, WorkerQuery } from '../protocol/api.ts'
 import type { DeadLetterQuery } from '../protocol/dead-letters.ts'
-import type { WorkerView } from '../protocol/operations.ts'
+import type { QueueView, WorkerView } from '../protocol/operations.ts'
 import {
   deadLetterQueryFields,
   feedFields,
+  namedPageFields,
   pageFields,
   taskQueryFields,
   tasksOfFields,
@@ -37,6 +38,8 @@ import {
 } from '../store/feed.ts'
 import { recordedSince } from '../store/feed-time.ts'
 import { currentGeneration } from '../store/generation.ts'
+import type { PageRow } from '../store/name-paging.ts'
+import { listQueues } from '../store/queue-depths.ts'
 import {
   countTasks,
   getClaimedTask,
@@ -47,7 +50,7 @@ import {
   queuesOfTasks,
   type TaskTypeRow,
 } from '../store/read.ts'
-import { listSessions } from '../store/sessions.ts'
+import { listWorkers } from '../store/sessions.ts'
 import type { Sql } from '../store/sql.ts'
 import { checkId, checkOptions, isId } from './check.ts'
 import type { Context } from './context.ts'
@@ -155,22 +158,47 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
   return recordOf(known)
 }
 
-export async function findTaskTypes({ sql }: Context): Promise<NamedTaskType[]> {
-  return (await listTaskTypes(sql)).map(known => ({ type: known.type, ...recordOf(known) }))
+export async function findTaskTypes({ sql }: Context, query: PageQuery = {}): Promise<Page<NamedTaskType>> {
+  checkOptions(query, namedPageFields, 'query')
+  const rows = await listTaskTypes(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+  const items = rows.map(({ more: _, ...known }) => ({ type: known.type, ...recordOf(known) }))
+  return { items, next: nextOf(rows, ({ type }) => ({ name: type })) }
 }
 
 function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
   return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
+/** How deep each queue is. */
+export async function findQueues({ sql }: Context, query: PageQuery = {}): Promise<Page<QueueView>> {
+  checkOptions(query, namedPageFields, 'query')
+  const rows = await listQueues(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+  const items = rows.map(({ more: _, ...queue }) => queue)
+  return { items, next: nextOf(rows, ({ queue }) => ({ name: queue })) }
+}
+
 /** Worker processes that were heard of lately. */
-export async function findWorkers(
-  { sql }: Context,
-  query: { readonly withinSeconds?: number } = {},
-): Promise<WorkerView[]> {
-  checkOptions(query, workerQueryFields, 'workers')
-  const rows = await listSessions(sql, query.withinSeconds ?? 60)
-  return rows.map(row => ({ ...row, startedAt: iso(row.startedAt), seenAt: iso(row.seenAt) }))
+export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Promise<Page<WorkerView>> {
+  checkOptions(query, workerQueryFields, 'query')
+  const { withinSeconds = 60, limit = 100, cursor } = query
+  const afterSession = cursor === undefined ? '' : decode<{ session: string }>(cursor, 'session').session
+  if (afterSession !== '' && !isId(afterSession)) throw new Problem('CURSOR_INVALID', { cursor })
+  const rows = await listWorkers(sql, withinSeconds, { after: nameBefore(cursor), afterSession, limit })
+  const items = rows.map(({ more: _, ...row }) => ({ ...row, startedAt: iso(row.startedAt), seenAt: iso(row.seenAt) }))
+  return { items, next: nextOf(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
+}
+
+/** The name that a page begins behind; without a cursor, it begins with the first. */
+function nameBefore(cursor: string | undefined): string {
+  const after = cursor === undefined ? '' : decode<{ name: string }>(cursor, 'name').name
+  if (typeof after !== 'string' || after.includes('\0')) throw new Problem('CURSOR_INVALID', { cursor })
+  return after
+}
+
+/** The cursor behind the last row, if others follow. */
+function nextOf<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
+  const last = rows.at(-1)
+  return last?.more ? encode(positionOf(last)) : null
 }
 
 export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {

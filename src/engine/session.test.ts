@@ -38,7 +38,7 @@ test('a sync that is sent again with its syncId has the same claims again, on an
       assert.ok(leaseSeconds <= atFirst)
     }
   }
-  assert.deepEqual((await run.engine.queues())[0]!.due, 3)
+  assert.deepEqual((await run.engine.queues()).items[0]!.due, 3)
   const next = await other.sync(ask('2'))
   assert.equal(next.claimed.length, 2)
   assert.notDeepEqual(leasesOf(next), leasesOf(first))
@@ -134,7 +134,7 @@ test('the same sync sent twice at once, to two servers, claims once', needsServe
   const [one, two] = await Promise.all(syncs)
   assert.equal(one!.claimed.length, 2)
   assert.deepEqual(leasesOf(one!), leasesOf(two!))
-  assert.equal((await run.engine.queues())[0]!.due, 3)
+  assert.equal((await run.engine.queues()).items[0]!.due, 3)
 })
 
 test('a session that was removed after a day unseen is opened again, and its claims remembered', async t => {
@@ -148,5 +148,5 @@ test('a session that was removed after a day unseen is opened again, and its cla
   const first = await run.engine.sync(ask('2'))
   assert.equal(first.claimed.length, 2)
   assert.deepEqual(leasesOf(await run.engine.sync(ask('2'))), leasesOf(first))
-  assert.equal((await run.engine.workers()).length, 1)
+  assert.equal((await run.engine.workers()).items.length, 1)
 })

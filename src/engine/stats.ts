@@ -3,7 +3,7 @@ import { quantile } from '../kernel/histogram.ts'
 import { Problem } from '../kernel/problem.ts'
 import { statsQueryFields } from '../protocol/query-fields.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../protocol/stats.ts'
-import { type QueueRow, queueDepths } from '../store/read.ts'
+import { deepestQueues } from '../store/queue-depths.ts'
 import { readDepths, readStats, type StatRow } from '../store/stats.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
@@ -26,8 +26,7 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
   const most = Math.min(limit, Math.floor(mostPointsInAll / Math.ceil(sinceSeconds / bucketSeconds)))
   const ask = { sinceSeconds, bucketSeconds, type, most }
   const { from, to, lastCountedAt, rows, typesLeftOut } = await readStats(sql, ask)
-  const all = await queueDepths(sql)
-  const queues = deepest(all, most)
+  const { queues, rest } = await deepestQueues(sql, { named: [], most, others: null })
   const names = queues.map(({ queue }) => queue)
   const spanSeconds = (to.getTime() - from.getTime()) / 1000
   return {
@@ -45,16 +44,8 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
       at: at.toISOString(),
       ...deep,
     })),
-    leftOut: { types: typesLeftOut, queues: all.length - queues.length },
+    leftOut: { types: typesLeftOut, queues: rest.count },
   }
-}
-
-/** The queues with the most tasks, sorted by name. */
-function deepest(queues: readonly QueueRow[], most: number): readonly QueueRow[] {
-  if (queues.length <= most) return queues
-  const tasks = ({ due, held, scheduled, paused }: QueueRow) => due + held + scheduled + paused
-  const chosen = new Set(queues.toSorted((one, other) => tasks(other) - tasks(one)).slice(0, most))
-  return queues.filter(queue => chosen.has(queue))
 }
 
 function grouped(rows: readonly StatRow[], keyOf: (row: StatRow) => string): StatRow[][] {

@@ -100,7 +100,7 @@ test('the same client asking twice at once, of two servers, gets one task', need
   })
   const [one, two] = await Promise.all(asked)
   assert.deepEqual([one!.id, one!.epoch], [two!.id, two!.epoch])
-  assert.equal((await run.engine.queues())[0]!.due, 4)
+  assert.equal((await run.engine.queues()).items[0]!.due, 4)
 })
 
 test(

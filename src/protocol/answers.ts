@@ -4,12 +4,14 @@ import type { Operation } from './routes.ts'
 import { list, object, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 
-const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> = {}): Schema => ({
+const pageOf = (item: Schema, more: Readonly<Record<string, Schema>> = {}): Schema => ({
   type: 'object',
-  properties: { items: list(ref(name)), next: orNull(text), ...more },
+  properties: { items: list(item), next: orNull(text), ...more },
   required: ['items', 'next', ...Object.keys(more)],
   additionalProperties: false,
 })
+
+const page = (name: keyof typeof views, more: Readonly<Record<string, Schema>> = {}) => pageOf(ref(name), more)
 
 /** One that says how many there are in all, where that was asked for. */
 const numbered = (name: keyof typeof views): Schema => ({
@@ -83,13 +85,13 @@ export const answers: Readonly<Record<Operation, Schema | undefined>> = {
   release: task,
   cancelled: task,
   reportArtifacts: list(ref('Artifact')),
-  workers: list(ref('Worker')),
+  workers: page('Worker'),
   loseWorker: ref('LostWorker'),
   putTaskType: undefined,
   taskType: object,
-  taskTypes: list({ type: 'object', required: ['type'], properties: { type: text } }),
+  taskTypes: pageOf({ type: 'object', required: ['type'], properties: { type: text } }),
   stats: ref('Stats'),
-  queues: list(ref('Queue')),
+  queues: page('Queue'),
   doctor: ref('Examination'),
   events: ref('FeedPage'),
   createKey: ref('MadeKey'),

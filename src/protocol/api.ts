@@ -94,6 +94,11 @@ export interface PageQuery {
   readonly cursor?: string
 }
 
+export interface WorkerQuery extends PageQuery {
+  /** Only workers that were heard of within this time. Default: 60. */
+  readonly withinSeconds?: number
+}
+
 export interface TaskEventQuery extends PageQuery {
   /** Also heartbeats, where they belong among the events: they move nothing, have no seq of their own, and are kept for a day. */
   readonly pulses?: boolean
@@ -180,12 +185,12 @@ export interface PawlApi {
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeRecord): Promise<void>
   taskType(type: string): Promise<TaskTypeRecord>
-  taskTypes(): Promise<NamedTaskType[]>
+  taskTypes(query?: PageQuery): Promise<Page<NamedTaskType>>
 
   events(query?: FeedQuery): Promise<FeedPage>
   stats(query?: StatsQuery): Promise<StatsView>
-  queues(): Promise<QueueView[]>
-  workers(query?: { readonly withinSeconds?: number }): Promise<WorkerView[]>
+  queues(query?: PageQuery): Promise<Page<QueueView>>
+  workers(query?: WorkerQuery): Promise<Page<WorkerView>>
   /** Declares a worker dead, by its name or by that of its pod: its leases end at once, as if they had run out. */
   loseWorker(worker: string, call?: LoseWorkerCall): Promise<LostWorkerView>
   doctor(): Promise<Examination>

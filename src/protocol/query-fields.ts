@@ -13,6 +13,8 @@ import { jobOrders } from './jobs.ts'
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields: Fields = { limit, cursor: text(500) }
+/** Of a list by name. Its cursor holds a name, each of whose characters may take eight of the cursor's. */
+export const namedPageFields: Fields = { limit, cursor: text(2000) }
 
 export const taskEventFields: Fields = { ...pageFields, pulses: oneOf([true, false]) }
 
@@ -85,7 +87,7 @@ export const stageQueryFields: Fields = {
   queue: name,
 }
 
-export const workerQueryFields: Fields = { withinSeconds: number({ from: 1, to: 86_400 }) }
+export const workerQueryFields: Fields = { ...namedPageFields, withinSeconds: number({ from: 1, to: 86_400 }) }
 
 export const statsQueryFields: Fields = {
   sinceSeconds: number({ from: 60, to: statSeconds }),

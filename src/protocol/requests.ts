@@ -27,6 +27,7 @@ const said = (outcome: OneOutcome): Request => ({
   required: ['epoch'],
 })
 const page: Request = { query: queries.pageFields }
+const namedPage: Request = { query: queries.namedPageFields }
 
 export const requests: Readonly<Record<Operation, Request>> = {
   submit: { spec: 'job' },
@@ -93,9 +94,9 @@ export const requests: Readonly<Record<Operation, Request>> = {
   loseWorker: { body: fields.bodyOf(fields.loseWorkerFields) },
   putTaskType: { body: fields.taskTypeRecordFields },
   taskType: {},
-  taskTypes: {},
+  taskTypes: namedPage,
   stats: { query: queries.statsQueryFields },
-  queues: {},
+  queues: namedPage,
   doctor: {},
   events: { query: queries.feedFields },
   createKey: { body: fields.keyFields, required: ['name'] },

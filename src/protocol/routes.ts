@@ -152,7 +152,7 @@ export const routes = {
   release: report('/v1/tasks/{id}/release', 'Give a task back; it is not charged.'),
   cancelled: report('/v1/tasks/{id}/cancelled', 'Say that a task has stopped, as it was asked to.'),
   reportArtifacts: report('/v1/tasks/{id}/artifacts', 'Say what became of files that a task puts out.'),
-  workers: get('/v1/workers', ['query'], 'Workers that were heard of lately.'),
+  workers: get('/v1/workers', ['query'], 'Workers that were heard of lately, by name.'),
   loseWorker: operate(
     '/v1/workers/{id}/lost',
     'Declare a worker dead: its leases end at once. Its name is that of the worker, or of its pod.',
@@ -163,10 +163,10 @@ export const routes = {
     method: 'PUT',
     status: 204,
   },
-  taskTypes: get('/v1/task-types', [], 'The types that something was said of, by name.'),
+  taskTypes: get('/v1/task-types', ['query'], 'The types that something was said of, by name.'),
   taskType: get('/v1/task-types/{id}', ['id'], 'What was said of a type.'),
   stats: get('/v1/stats', ['query'], 'How often and how fast tasks move, by type and over time.'),
-  queues: get('/v1/queues', [], 'How deep each queue is.'),
+  queues: get('/v1/queues', ['query'], 'How deep each queue is, by name.'),
   doctor: get('/v1/doctor', [], 'Broken rules, pinned snapshots, bloat, clock skew, schema drift.'),
   events: get(
     '/v1/events',

@@ -4,8 +4,8 @@
  */
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import type { Pawl } from '../engine/engine.ts'
+import { mostNamed, otherName } from '../kernel/bounded-names.ts'
 import { upperSeconds } from '../kernel/histogram.ts'
-import { choosingNames, mostNamed, otherName } from './bounded-labels.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -34,13 +34,19 @@ export function makeMetrics(engine: Source): Metrics {
   const shared = sharedMetrics(registry)
   const own = ownMetrics(registry, engine.context)
 
-  // A type that once had a name keeps it: a count must not move from one series to another.
+  // A type that once had a name keeps it: a count must not move from one series to another. A queue keeps it while it has
+  // tasks, so that no series comes and goes with the load.
   let types: readonly string[] = []
+  let queues: readonly string[] = []
+  const toName = (named: readonly string[]) => ({ named, most: mostNamed, others: otherName })
   async function collect(): Promise<string> {
     own()
-    const totals = await engine.totals({ named: types, most: mostNamed, others: otherName }).catch(() => undefined)
+    const totals = await engine.totals(toName(types), toName(queues)).catch(() => undefined)
     up.set(totals === undefined ? 0 : 1)
-    if (totals !== undefined) types = namesIn(totals.moves)
+    if (totals !== undefined) {
+      types = namesIn(totals.moves)
+      queues = totals.queues.queues.map(({ queue }) => queue)
+    }
     shared(totals)
     return registry.metrics()
   }
@@ -92,7 +98,6 @@ function sharedMetrics(registry: Registry) {
     help: 'Age of the oldest event that the feed cannot show yet. Of all processes.',
     registers,
   })
-  const chooseQueues = choosingNames()
   let latencies: readonly Series[] = []
   addHistogram(
     registry,
@@ -111,7 +116,7 @@ function sharedMetrics(registry: Registry) {
       moves.find(move => move.what === what)?.counter.inc({ type }, n)
       if (ends.includes(what)) ended.inc({ type, state: what }, n)
     }
-    for (const { queue, ...depth } of someQueues(totals.queues, chooseQueues)) {
+    for (const { queue, ...depth } of depthsIn(totals.queues)) {
       due.set({ queue }, depth.due)
       scheduled.set({ queue }, depth.scheduled)
       held.set({ queue }, depth.held)
@@ -125,19 +130,9 @@ function sharedMetrics(registry: Registry) {
 const namesIn = (moves: Totals['moves']) =>
   [...new Set(moves.map(({ type }) => type))].filter(type => type !== otherName).slice(0, mostNamed)
 
-type Depth = Pick<Totals['queues'][number], 'queue' | 'due' | 'scheduled' | 'held' | 'oldestSeconds'>
-
-/** Those that are told by name, and one for all the others together. */
-function someQueues(queues: Totals['queues'], choose: ReturnType<typeof choosingNames>): Depth[] {
-  const named = choose(
-    queues.map(({ queue, due, scheduled, held }) => ({ name: queue, weight: due + scheduled + held })),
-  )
-  const rest = queues.filter(({ queue }) => !named.has(queue))
-  if (rest.length === 0) return queues
-  const sum = (what: 'due' | 'scheduled' | 'held') => rest.reduce((total, depth) => total + depth[what], 0)
-  const oldestSeconds = rest.reduce((oldest, depth) => Math.max(oldest, depth.oldestSeconds ?? 0), 0)
-  const others = { queue: otherName, due: sum('due'), scheduled: sum('scheduled'), held: sum('held'), oldestSeconds }
-  return [...queues.filter(({ queue }) => named.has(queue) && queue !== otherName), others]
+/** The queues that are told by name, and one for all the others together. */
+function depthsIn({ queues, rest }: Totals['queues']): Totals['queues']['queues'] {
+  return rest.count === 0 ? queues : [...queues, { queue: otherName, ...rest }]
 }
 
 function latencySeries(moves: Totals['moves']): Series[] {

@@ -1,8 +1,9 @@
 import type { TaskError } from '../kernel/decide.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
+import { mostPageBytes, type NamePaging, type PageRow } from './name-paging.ts'
 import { type Frame, type Paging, rowsOf, totalOf } from './paging.ts'
-import { heldTask, lookup, widely } from './plans.ts'
+import { lookup, widely } from './plans.ts'
 import { literal, type Sql } from './sql.ts'
 
 export interface TaskRow {
@@ -131,44 +132,6 @@ function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[
   )
 }
 
-export interface QueueRow {
-  readonly queue: string
-  /** May be claimed now. */
-  readonly due: number
-  /** Wait for their time. */
-  readonly scheduled: number
-  readonly held: number
-  /** Due, but their job is paused or stopping, or their stage is held: not to be claimed now. */
-  readonly paused: number
-  /** How long the oldest that is due has been waiting. */
-  readonly oldestSeconds: number | null
-}
-
-/** How deep each queue is. */
-export function queueDepths(sql: Sql): Promise<QueueRow[]> {
-  return widely(
-    sql,
-    tx => tx<QueueRow>`
-    with waiting as (
-      select lane_id, coalesce(sum(cardinality(ids)) filter (where run_at <= pawl.clock()), 0) as due,
-             coalesce(sum(cardinality(ids)) filter (where run_at > pawl.clock()), 0) as scheduled,
-             min(run_at) filter (where run_at <= pawl.clock()) as oldest
-        from pawl.due group by lane_id
-    ), held as (
-      select t.lane_id, count(*) as held
-        from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-       cross join lateral ${heldTask} as t
-       group by t.lane_id
-    )
-    select l.queue, coalesce(sum(w.due) filter (where l.open), 0)::bigint as due, coalesce(sum(w.scheduled), 0)::bigint as scheduled,
-           coalesce(sum(h.held), 0)::bigint as held,
-           coalesce(sum(w.due) filter (where not l.open), 0)::bigint as paused,
-           extract(epoch from pawl.clock() - min(w.oldest) filter (where l.open))::float8 as oldest_seconds
-      from pawl.lane l left join waiting w on w.lane_id = l.id left join held h on h.lane_id = l.id
-     group by l.queue order by l.queue`,
-  )
-}
-
 /** A schema of undefined leaves the one that is there: who queues a task may not know it. */
 export async function putTaskType(
   sql: Sql,
@@ -200,9 +163,21 @@ export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow |
   return row
 }
 
-/** All that something was said of, by name. */
-export function listTaskTypes(sql: Sql): Promise<TaskTypeRow[]> {
-  return sql`select type, settings, payload_schema from pawl.task_type order by type`
+/** A page of types with settings, by name. Schemas may be long, so a page is also bounded by its bytes. */
+export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<TaskTypeRow>[]> {
+  return sql`
+    with page as (
+      select type, settings, payload_schema,
+             octet_length(settings::text) + coalesce(octet_length(payload_schema::text), 0) as bytes
+        from pawl.task_type where type > ${after} order by type limit ${limit}::int + 1
+    ), measured as (
+      select *, row_number() over by_name as place, sum(bytes) over by_name as bytes_so_far, count(*) over () as found
+        from page window by_name as (order by type)
+    )
+    select type, settings, payload_schema, place < found as more
+      from measured
+     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${mostPageBytes}::int)
+     order by type`
 }
 
 /** What is known of the types of these tasks. */

@@ -1,6 +1,7 @@
 import { statesOf } from '../kernel/lifecycle.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { type Claimed, claimedFrom, gathered, sent, termsOfLease, type Won, wonColumns } from './claimed.ts'
+import { mostPageBytes, type NamePaging, type PageRow } from './name-paging.ts'
 import { heldTask, lookup, widely } from './plans.ts'
 import { among, type Sql } from './sql.ts'
 
@@ -91,11 +92,24 @@ export interface WorkerRow {
   readonly leasesByQueue: Record<string, number>
 }
 
-/** Worker processes that were heard of lately, and whoever holds a task. */
-export function listSessions(sql: Sql, withinSeconds: number): Promise<WorkerRow[]> {
+/** A worker's name is not its own, so a page begins behind a name and a session. */
+export interface WorkerPaging extends NamePaging {
+  /** Empty: a worker without a session. */
+  readonly afterSession: string
+}
+
+/**
+ * A page of worker processes that were heard of lately, and of whoever holds a task, by name. They may name many queues, so
+ * a page is also bounded by its bytes.
+ */
+export function listWorkers(
+  sql: Sql,
+  withinSeconds: number,
+  { after, afterSession, limit }: WorkerPaging,
+): Promise<PageRow<WorkerRow>[]> {
   return widely(
     sql,
-    tx => tx<WorkerRow>`
+    tx => tx<PageRow<WorkerRow>>`
     with seen as (
       select * from pawl.session where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
     ), held as (
@@ -106,11 +120,23 @@ export function listSessions(sql: Sql, withinSeconds: number): Promise<WorkerRow
     ), holding as (
       select owner, sum(leases)::int as leases, json_object_agg(queue, leases order by queue) as by_queue
         from held group by owner
+    ), known as (
+      select seen.id as session, coalesce(seen.worker, holding.owner) collate "C" as worker,
+             coalesce(seen.id::text, '') collate "C" as session_text, coalesce(seen.queues, '{}') as queues,
+             seen.started_at, seen.seen_at, seen.slots, coalesce(holding.leases, 0) as leases,
+             coalesce(holding.by_queue, '{}') as leases_by_queue
+        from seen full join holding on holding.owner = seen.worker
+    ), page as (
+      select *, octet_length(queues::text) + octet_length(leases_by_queue::text) as bytes
+        from known where (worker, session_text) > (${after}, ${afterSession})
+       order by worker, session_text limit ${limit}::int + 1
+    ), measured as (
+      select *, row_number() over by_name as place, sum(bytes) over by_name as bytes_so_far, count(*) over () as found
+        from page window by_name as (order by worker, session_text)
     )
-    select seen.id as session, coalesce(seen.worker, holding.owner) as worker, coalesce(seen.queues, '{}') as queues,
-           seen.started_at, seen.seen_at, seen.slots, coalesce(holding.leases, 0) as leases,
-           coalesce(holding.by_queue, '{}') as leases_by_queue
-      from seen full join holding on holding.owner = seen.worker
-     order by 2, seen.started_at`,
+    select session, worker, queues, started_at, seen_at, slots, leases, leases_by_queue, place < found as more
+      from measured
+     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${mostPageBytes}::int)
+     order by place`,
   )
 }

@@ -4,7 +4,7 @@
  */
 import { bucketCount, statSeconds } from '../kernel/histogram.ts'
 import { lookup, widely } from './plans.ts'
-import { queueDepths } from './read.ts'
+import { deepestQueues } from './queue-depths.ts'
 import { type Literal, literal, type Sql } from './sql.ts'
 
 /** `bucketOf` of kernel/histogram.ts, in SQL. */
@@ -181,11 +181,15 @@ export interface DepthRow {
   readonly held: number
 }
 
+/** Most queues whose depths are kept for a minute, the deepest first: as many as statistics can show. */
+export const mostNoted = 1000
+
 /** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
 export async function noteDepths(sql: Sql): Promise<void> {
   const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
   if (done !== undefined) return
-  const deep = (await queueDepths(sql)).filter(({ due, held }) => due > 0 || held > 0)
+  const { queues } = await deepestQueues(sql, { named: [], most: mostNoted, others: null })
+  const deep = queues.filter(({ due, held }) => due > 0 || held > 0)
   await sql`
     insert into pawl.depth (at, queue, due, held)
     select date_bin('1 minute', pawl.clock(), 'epoch'), *

@@ -44,7 +44,7 @@ test('a task that was lost before its start runs alone, after its start is on re
         const before = port.asked.length
         // Long enough for a worker that would fetch more meanwhile to have done so.
         await eventually('its lease was renewed', () => port.asked.slice(before).some(({ beats }) => beats?.length))
-        const [depth] = await engine.queues()
+        const [depth] = (await engine.queues()).items
         seen.push([state, [...running].join(), depth!.held])
         assert.deepEqual([...running], [ctx.id])
       }

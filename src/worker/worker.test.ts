@@ -69,7 +69,7 @@ test('a worker claims ahead of need what its buffer holds, and no more', bounded
   await engine.enqueueMany(items(20))
   await using _worker = startWorker(port, [work], { concurrency: 2, buffer: 3, drainSeconds: 2 })
   await eventually('what it runs and what it holds ahead is claimed', async () => {
-    const [depth] = await engine.queues()
+    const [depth] = (await engine.queues()).items
     return depth?.held === 5
   })
   go.open()

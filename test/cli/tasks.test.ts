@@ -90,6 +90,18 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
   await client.sync({ worker: 'hand', session: crypto.randomUUID(), queues: ['mail'], claim: 1 })
   assert.match((await pawl.run(['queue', 'list'])).out, /mail +0 +0 +1/)
   assert.match((await pawl.run(['worker', 'list'])).out, /hand +mail/)
+  await engine.putTaskType('letter', {})
+  await engine.enqueue('letter', null)
+  for (const [list, first, second] of [
+    ['type', 'letter', 'mail'],
+    ['queue', 'letter', 'mail'],
+  ] as const) {
+    const { out } = await pawl.run([list, 'list', '--limit', '1'])
+    assert.ok(out.includes(first) && !out.includes(second), out)
+    const [, cursor] = /--cursor (\S+)/.exec(out)!
+    const next = (await pawl.run([list, 'list', '--cursor', cursor!])).out
+    assert.ok(next.includes(second) && !next.includes(first), next)
+  }
 })
 
 test(

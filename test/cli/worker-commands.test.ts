@@ -81,7 +81,7 @@ test('a worker that is called by its node and pod can speak to a server', bounde
   const { id } = await engine.enqueue('command', { run: { command: ['true'] } })
   assert.equal((await ended(engine, id)).state, 'succeeded')
   assert.deepEqual(
-    (await engine.workers()).map(({ worker }) => worker),
+    (await engine.workers()).items.map(({ worker }) => worker),
     ['node-1/pod-2'],
   )
 })
@@ -125,7 +125,7 @@ test('--buffer says how many commands a worker claims ahead', bounded, async t =
   const waits = { type: 'command', ...meeting(pawl.folder, 'one', 'two') }
   const tasks = await engine.enqueueMany([waits, waits, waits, waits])
   pawl.start(['worker', '--commands', '--concurrency', '1', '--buffer', '2', '--server', server.url])
-  await eventually('one runs and two wait for it', async () => (await engine.workers())[0]?.leases === 3)
+  await eventually('one runs and two wait for it', async () => (await engine.workers()).items[0]?.leases === 3)
   writeFileSync(join(pawl.folder, 'two'), '')
   for (const { id } of tasks) assert.equal((await ended(engine, id)).state, 'succeeded')
 })

@@ -165,7 +165,7 @@ test('a held datum is Pawl’s task too: in hand of a worker that is named by it
   const { datum } = await f.pod('pod-7', 'node-3').take(id)
   const { owner, state, leaseUntil } = await f.engine.task(datum.id)
   assert.deepEqual([owner, state, leaseUntil !== null], ['node-3/pod-7', 'running', true])
-  const [worker] = await f.engine.workers()
+  const [worker] = (await f.engine.workers()).items
   assert.deepEqual([worker!.worker, worker!.leases], ['node-3/pod-7', 1])
   const long = await f.pod('p'.repeat(150), 'n'.repeat(300)).reserve(id)
   assert.equal(long, null)

@@ -94,3 +94,18 @@ test('a type of stage with quotes, backslashes or line breaks does not break /se
   const text = await (await fetch(`${server.url}/dialects/jobnik/service-metrics`)).text()
   assert.ok(text.includes('jobnik_stages_by_status{stage_status="PENDING",stage_type="a\\"b\\\\c\\nd"} 1'))
 })
+
+test('/service-metrics names 100 types of stages, and sums up the others and their priorities', async t => {
+  const { server, engine } = await served(t)
+  const stages = Array.from({ length: 120 }, (_, n) => ({ name: `s${n}`, task: `t${n}`, payloads: [1], needs: [] }))
+  await engine.submit({ name: 'many', priority: 501, stages })
+  await engine.submit({ name: 'same', priority: 502, stages: [{ name: 'mine', task: 'mine', payloads: [1, 2] }] })
+  const text = await (await fetch(`${server.url}/dialects/jobnik/service-metrics`)).text()
+  const figures = [...text.matchAll(/^jobnik_tasks_count\{stage_type="([^"]*)",priority="HIGH",.*\} (\d+)$/gm)]
+  const counts = new Map(figures.map(([, type, count]) => [type, Number(count)]))
+  assert.deepEqual([counts.size, counts.get('mine'), counts.get('_other')], [101, 2, 21])
+  const types = new Set(
+    [...text.matchAll(/^jobnik_stages_by_status\{.*stage_type="([^"]*)"/gm)].map(([, type]) => type),
+  )
+  assert.deepEqual([...types].sort(), [...counts.keys()].sort())
+})

@@ -112,7 +112,7 @@ test(
     const chance = dice(seed)
     const zombies: { worker: string; job: Job }[] = []
     let expired = 0
-    for (let round = 0; (await run.engine.queues())[0]!.due > 0; round++) {
+    for (let round = 0; (await run.engine.queues()).items[0]!.due > 0; round++) {
       assert.ok(round < 50, 'it comes to an end')
       const silent: Job[] = []
       await inParallel(8, async n => {

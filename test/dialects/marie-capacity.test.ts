@@ -36,6 +36,19 @@ test('marie: what a worker claims ahead of need is used, and said so', async t =
   assert.deepEqual(totals, { capacity: 2, used: 3, available: 0 })
 })
 
+test('marie: capacity names 100 queues and sums up the others, also those that are only served', async t => {
+  const rig = await marieRig(t)
+  const names = Array.from({ length: 150 }, (_, n) => `q${n}`)
+  await rig.engine.enqueueMany(names.flatMap(queue => ['t', 't'].map(type => ({ type, queue }))))
+  await rig.client.sync({ worker: 'w', session: randomUUID(), queues: names, slots: 400, claim: 300 })
+  await rig.client.sync({ worker: 'idle', session: randomUUID(), queues: ['unheard'], slots: 5, claim: 1 })
+  const { slots, totals } = (await rig.marie.capacity()).result
+  assert.deepEqual([slots.length, totals], [101, { capacity: 405, used: 300, available: 105 }])
+  const { notes: _, ...others } = slots.find(({ name }) => name === '_other')!
+  const { notes: __, ...expected } = slot('_other', 405, 100, 105, ['w'])
+  assert.deepEqual(others, expected)
+})
+
 const slot = (name: string, capacity: number, used: number, available: number, holders: string[]) => ({
   name,
   capacity,

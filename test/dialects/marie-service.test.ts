@@ -78,6 +78,27 @@ test('marie: /api/deployments names the executors that are connected, and what e
   assert.deepEqual((await rig.marie.ask('GET', '/api/deployment-nodes')).result, nodes)
 })
 
+test('marie: /api/debug names 100 queues and sums up the others', async t => {
+  const rig = await marieRig(t)
+  const names = Array.from({ length: 120 }, (_, n) => `q${n}`)
+  await rig.engine.enqueueMany(names.map((queue, priority) => ({ type: 't', queue, priority })))
+  const { result } = await rig.marie.ask<Debug>('GET', '/api/debug')
+  const { queues } = result.job_state_counts as { queues: Record<string, unknown> }
+  assert.deepEqual([Object.keys(queues).length, queues._other], [101, { CREATED: 20 }])
+  assert.equal(result.scheduler_info.known_queues.length, 100)
+})
+
+test('marie: /api/deployments shows 10,000 endpoints at most', async t => {
+  const rig = await marieRig(t)
+  const queues = Array.from({ length: 1000 }, (_, n) => `q${n}`)
+  for (let n = 10; n < 21; n++) {
+    await rig.client.sync({ worker: `w${n}`, session: crypto.randomUUID(), queues, slots: 1, claim: 1 })
+  }
+  const { result } = await rig.marie.ask<Record<string, unknown[]>>('GET', '/api/deployment-nodes')
+  const counts = Object.values(result).map(nodes => nodes.length)
+  assert.deepEqual([counts.length, counts.reduce((sum, count) => sum + count, 0), result.w20], [11, 10_000, []])
+})
+
 test('marie: a queue may have any name in /api/debug', async t => {
   const rig = await marieRig(t)
   await rig.engine.enqueue('extract', {}, { queue: '__proto__' })

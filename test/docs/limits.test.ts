@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { serverBounds } from '../../src/config/server-bound-settings.ts'
 import { flagOf, type Setting, settings, storeSettings } from '../../src/config/settings.ts'
+import { mostEndpoints, mostWorkers } from '../../src/dialects/marie/service-routes.ts'
 import { stepsPerJob, stepsPerSecond } from '../../src/engine/condition-budget.ts'
+import { mostNamed } from '../../src/kernel/bounded-names.ts'
 import { maxClaim, maxTasksPerCall, mostRedriven, mostReports } from '../../src/protocol/fields.ts'
 import { logLimits } from '../../src/protocol/logs.ts'
-import { mostNamed } from '../../src/server/bounded-labels.ts'
 import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
 import { longestCondition, longestConditions, mostSteps } from '../../src/spec/conditions.ts'
 import { mostStages } from '../../src/spec/fields.ts'
@@ -14,6 +15,8 @@ import { mostNeeds } from '../../src/spec/graph.ts'
 import { mostContainers, mostMembers, mostSequences, mostTexts, mostValues } from '../../src/spec/json-bounds.ts'
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
 import { longestYaml } from '../../src/spec/yaml-limits.ts'
+import { mostPageBytes } from '../../src/store/name-paging.ts'
+import { mostNoted } from '../../src/store/stats.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
 const rows = page.split('\n').filter(line => line.startsWith('| '))
@@ -42,6 +45,10 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'open streams of events': [defaultStreams.maxStreams],
   'open streams of one key': [defaultStreams.maxStreamsPerKey],
   'queues and task types': [mostNamed],
+  'queues that Jobnik': [mostNamed],
+  'workers that Marie': [mostWorkers, mostEndpoints],
+  'queues whose depth': [mostNoted],
+  'page of task types or workers': [`${mostPageBytes / 2 ** 20} MiB`],
 }
 
 test('the page of limits says the values that hold', () => {

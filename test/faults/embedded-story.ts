@@ -70,7 +70,8 @@ async function workOff(engine: Pawl): Promise<void> {
   const work = defineTask({ type: 'work', leaseSeconds: 5, heartbeatSeconds: 1, handler: () => 'at last' })
   await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false })])
   await using _worker = startWorker(engine, [work], { concurrency: 20, drainSeconds: 5, waitSeconds: 0.5 })
-  const isDone = async () => (await engine.queues()).every(({ due, scheduled, held }) => due + scheduled + held === 0)
+  const isDone = async () =>
+    (await engine.queues()).items.every(({ due, scheduled, held }) => due + scheduled + held === 0)
   await eventually('all is worked off', isDone, 120)
 }
 

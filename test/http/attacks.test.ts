@@ -3,9 +3,12 @@
  * bound is processor time of one turn of the event loop: time on the clock says little on a busy machine, so it is only told.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
 import { takeListing } from '../../src/store/listings.ts'
+import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { folder } from '../harness/files.ts'
 import { healthyWhile } from '../harness/healthy-while.ts'
@@ -89,4 +92,87 @@ test('an option name of megabytes is refused in few words while others are answe
   )
   const text = await answer.text()
   assert.deepEqual([answer.status, text.length < 10_000], [422, true])
+})
+
+test('a task with 20,000 outputs is reported, ends and is listed while others are answered', limits, async t => {
+  const run = await served(t)
+  await run.engine.enqueue('a', 1)
+  const { claimed } = await run.engine.sync({ worker: 'w', queues: ['a'], claim: 1 })
+  const { id, epoch } = claimed[0]!
+  const files = Array.from({ length: 20_000 }, (_, n) => ({ name: `f${n}`, uri: `s3://bucket/out/f${n}` }))
+  const uploaded = { state: 'uploaded', size: 1, sha256: 'a'.repeat(64) }
+  const post = (path: string, json: object) => run.request(path, { method: 'POST', json })
+  const answers = await attack(t, run, async () => {
+    const all: Response[] = []
+    for (const said of [{ state: 'registered' }, uploaded]) {
+      for (let at = 0; at < files.length; at += 5000) {
+        const artifacts = files.slice(at, at + 5000).map(file => ({ id, epoch, ...file, ...said }))
+        all.push(await post('/v1/workers/w/sync', { artifacts }))
+      }
+    }
+    // It answers with all that the attempt has registered.
+    all.push(await post(`/v1/tasks/${id}/artifacts`, { epoch, artifacts: [{ ...files[0], ...uploaded }] }))
+    all.push(await post(`/v1/tasks/${id}/succeed`, { epoch }))
+    all.push(await run.request(`/v1/tasks/${id}/artifacts?limit=1000`))
+    return all
+  })
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+  const registered = (await answers.at(-3)!.json()) as { state: string }[]
+  const { items } = (await answers.at(-1)!.json()) as { items: { state: string }[] }
+  assert.deepEqual([registered.length, items.length], [files.length, 1000])
+})
+
+test('1,000 clients that open a stream of events and do not read hold up nobody', limits, async t => {
+  const streams = 1000
+  const run = await served(t, { server: { maxStreams: streams + 1 } })
+  const stalled: Socket[] = []
+  t.after(() => {
+    for (const socket of stalled) socket.destroy()
+  })
+  const { port } = new URL(run.server.url)
+  const stall = async () => {
+    const socket = connect(Number(port), '127.0.0.1').pause()
+    stalled.push(socket)
+    socket.write('GET /v1/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n')
+    // The answer has begun, and nobody reads it.
+    await once(socket, 'readable')
+  }
+  const seen = await attack(t, run, async () => {
+    for (let n = 0; n < streams; n += 100) await Promise.all(Array.from({ length: 100 }, stall))
+    const source = await openEvents(run.server.url)
+    // All of them are open: there is no place for another.
+    const another = await run.request('/v1/events', { headers: { accept: 'text/event-stream' } })
+    assert.equal(another.status, 503)
+    for (let n = 0; n < 10; n++) await run.engine.enqueueMany(Array.from({ length: 10 }, () => ({ type: 't' })))
+    const all = await eventually('one who reads sees everything', () => source.events.length === 100 && source.events)
+    await source.cut()
+    return all.length
+  })
+  assert.deepEqual([seen, stalled.filter(({ destroyed }) => !destroyed).length], [100, streams])
+})
+
+test('figures and lists of 50,000 queues are short, and are answered while others are', limits, async t => {
+  const run = await served(t)
+  for (let n = 0; n < 50_000; n += 10_000) {
+    await run.engine.enqueueMany(Array.from({ length: 10_000 }, (_, at) => ({ type: 't', queue: `queue-${n + at}` })))
+  }
+  const paths = [
+    '/v1/queues',
+    '/v1/queues?limit=1000',
+    '/v1/stats?limit=1000',
+    '/metrics',
+    '/dialects/jobnik/service-metrics',
+    '/dialects/marie/api/capacity',
+    '/dialects/marie/api/debug',
+  ]
+  const sizes = await attack(t, run, async () => {
+    const found: Record<string, number> = {}
+    for (const path of paths) {
+      const answer = await run.request(path)
+      assert.equal(answer.status, 200, path)
+      found[path] = (await answer.text()).length
+    }
+    return found
+  })
+  for (const [path, size] of Object.entries(sizes)) assert.ok(size < 300_000, `${path} has ${size} characters`)
 })

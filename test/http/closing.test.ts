@@ -18,7 +18,7 @@ test('a server that closes ends long polls at once, with an empty answer', soon,
     claim: 1,
     waitSeconds: 60,
   })
-  await eventually('the worker waits', async () => (await run.engine.workers()).length === 1)
+  await eventually('the worker waits', async () => (await run.engine.workers()).items.length === 1)
   await run.server.close()
   const { claimed } = await answer
   assert.deepEqual(claimed, [])

@@ -90,7 +90,7 @@ export async function compareHistories({ engine, sql, model }: World): Promise<v
 
   const [pulses] = await sql<{ n: number }>`select count(*) as n from pawl.pulse`
   assert.equal(pulses!.n, model.beats)
-  for (const { queue, due, scheduled, held } of await engine.queues()) {
+  for (const { queue, due, scheduled, held } of (await engine.queues()).items) {
     const inQueue = tasks.filter(task => task.queue === queue)
     const open = inQueue.filter(isOpen)
     const isDue = open.filter(({ runAt }) => runAt <= model.clock).length

@@ -24,7 +24,7 @@ test('64 claimers on 64 connections never share a task, and leave none', needsSe
   assert.equal(crowd.refused, 0, 'every settle was by the one holder')
   const wins = crowd.won.map(({ id, epoch }) => `${id} ${epoch}`)
   assert.deepEqual(wins.sort(), queued.map(({ id }) => `${id} 1`).sort(), 'each task was claimed once, and once only')
-  assert.deepEqual(await engine.queues(), [
+  assert.deepEqual((await engine.queues()).items, [
     { queue: 'crowd', due: 0, scheduled: 0, held: 0, paused: 0, oldestSeconds: null },
   ])
   const rows = await engine.context.sql`

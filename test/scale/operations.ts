@@ -169,7 +169,7 @@ export const operations: Record<Operation, readonly [items: number, ask: Ask]> =
     5,
     async (engine, some) => onHeld(some, ({ id, epoch }) => engine.reportArtifacts(id, epoch, { artifacts: [] })),
   ],
-  workers: [60, engine => engine.workers()],
+  workers: [60, engine => engine.workers({ limit: 60 })],
   loseWorker: [
     10,
     async engine => {
@@ -181,7 +181,7 @@ export const operations: Record<Operation, readonly [items: number, ask: Ask]> =
   taskTypes: [5, engine => engine.taskTypes()],
   taskType: [5, engine => engine.taskType('x')],
   stats: [50, engine => engine.stats()],
-  queues: [60, engine => engine.queues()],
+  queues: [60, engine => engine.queues({ limit: 60 })],
   doctor: [0, engine => engine.doctor()],
   events: [50, engine => engine.events({ latest: 50 })],
   createKey: [5, engine => engine.createKey({ name: `key ${Math.floor(performance.now())}`, role: 'viewer' })],

@@ -43,7 +43,7 @@ test('what is added under a key is added once, however often it is sent, and wor
   const f = await fresh(t)
   const worker = startWorker(f.engine, [defineTask({ type: 'a', handler: async () => {} })], { waitSeconds: 60 })
   t.after(() => worker.stop())
-  await eventually('the worker waits', async () => (await f.engine.workers()).length === 1)
+  await eventually('the worker waits', async () => (await f.engine.workers()).items.length === 1)
   const call = { idempotencyKey: 'k' }
   for (const _ of [1, 2]) await f.engine.submit(adding(stage('a')), call)
   await eventually('it is done', async () => (await f.engine.job(id)).state === 'succeeded', 20)

@@ -7,6 +7,7 @@ import { harmless } from '../../../src/kernel/harmless.ts'
 import { api } from '../server.ts'
 import { useDeadLetterGroups, useWaiting } from '../waiting.ts'
 import { Fault } from './fault.tsx'
+import { queuesQuery, silentWorkersQuery, workersQuery } from './queries.ts'
 
 interface Call {
   readonly key: string
@@ -105,11 +106,11 @@ function useStuckJobs(): Call[] {
     queryFn: () => api.jobs({ state: ['pending', 'running', 'stopping'], order: 'oldest', limit: 100 }),
     refetchInterval: 10_000,
   })
-  const { data: queues = [] } = useQuery({ queryKey: ['queues'], queryFn: () => api.queues(), refetchInterval: 5000 })
-  const { data: workers = [] } = useQuery({ queryKey: ['workers'], queryFn: () => api.workers() })
-  const served = new Set(workers.flatMap(worker => worker.queues))
+  const { data: queues } = useQuery({ ...queuesQuery, refetchInterval: 5000 })
+  const { data: workers } = useQuery(workersQuery)
+  const served = new Set(workers?.items.flatMap(worker => worker.queues))
   const starving = new Set(
-    queues
+    queues?.items
       .filter(
         ({ queue, due, held, oldestSeconds }) =>
           due > 0 && held === 0 && (oldestSeconds ?? 0) > 60 && !served.has(queue),
@@ -133,12 +134,8 @@ function useStuckJobs(): Call[] {
 
 /** Heard of in the last ten minutes, and silent now with work in hand. */
 function useLostWorkers(): Call[] {
-  const { data = [] } = useQuery({
-    queryKey: ['workers', 600],
-    queryFn: () => api.workers({ withinSeconds: 600 }),
-    refetchInterval: 5000,
-  })
-  const lost = data.filter(
+  const { data } = useQuery({ ...silentWorkersQuery, refetchInterval: 5000 })
+  const lost = (data?.items ?? []).filter(
     ({ seenAt, leases }) => leases > 0 && seenAt !== null && Date.now() - Date.parse(seenAt) > 30_000,
   )
   if (lost.length === 0) return []

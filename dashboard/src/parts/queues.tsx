@@ -2,17 +2,19 @@ import { Paper, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { harmless } from '../../../src/kernel/harmless.ts'
 import { api } from '../server.ts'
+import { PageEnd } from './page-end.tsx'
+import { queuesQuery } from './queries.ts'
 import { span } from './when.tsx'
 
 export function Queues() {
-  const { data = [] } = useQuery({ queryKey: ['queues'], queryFn: () => api.queues(), refetchInterval: 2000 })
+  const { data } = useQuery({ ...queuesQuery, refetchInterval: 2000 })
   const { data: stats } = useQuery({
     queryKey: ['stats', 900],
     queryFn: () => api.stats({ sinceSeconds: 900 }),
     refetchInterval: 10_000,
   })
   const rates = new Map(stats?.types.map(({ type, endedPerSecond }) => [type, endedPerSecond]))
-  const busy = data.filter(
+  const busy = (data?.items ?? []).filter(
     ({ due, scheduled, paused, held, queue }) => due + scheduled + paused + held > 0 || (rates.get(queue) ?? 0) > 0,
   )
   return (
@@ -51,6 +53,7 @@ export function Queues() {
           </Table>
         </Table.ScrollContainer>
       )}
+      <PageEnd page={data} items="queues" />
     </Paper>
   )
 }

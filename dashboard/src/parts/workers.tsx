@@ -1,11 +1,13 @@
 import { Paper, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import { api } from '../server.ts'
+import { PageEnd } from './page-end.tsx'
+import { workersQuery } from './queries.ts'
 import { Ago } from './when.tsx'
 
 export function Workers() {
-  const { data = [] } = useQuery({ queryKey: ['workers'], queryFn: () => api.workers(), refetchInterval: 2000 })
+  const { data: page } = useQuery({ ...workersQuery, refetchInterval: 2000 })
+  const data = page?.items ?? []
   return (
     <Paper withBorder p="sm">
       <Title order={2} size="h5" mb="xs">
@@ -41,6 +43,7 @@ export function Workers() {
           </Table>
         </Table.ScrollContainer>
       )}
+      <PageEnd page={page} items="workers" />
     </Paper>
   )
 }

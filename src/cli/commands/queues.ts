@@ -1,8 +1,8 @@
 import type { QueueView, WorkerView } from '../../protocol/operations.ts'
-import { callFlags, callOf } from '../asking.ts'
+import { callFlags, callOf, pageFlags, said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { relative, span } from '../moments.ts'
-import { type Column, table } from '../table.ts'
+import { type Column, listed } from '../table.ts'
 
 const queueColumns: readonly Column<QueueView>[] = [
   { head: 'QUEUE', of: ({ queue }) => queue },
@@ -20,11 +20,10 @@ const queueColumns: readonly Column<QueueView>[] = [
 export const queueList = apiCommand({
   name: 'queue list',
   summary: 'List queues and their depths.',
-  async run({ api }) {
-    const queues = await api.queues()
-    const show = ({ width }: { width: number }) =>
-      queues.length === 0 ? ['There is nothing in any queue.'] : table(queues, queueColumns, width)
-    return { data: queues, show }
+  flags: pageFlags,
+  async run({ api, flags }) {
+    const page = await api.queues(said({ limit: flags.limit, cursor: flags.cursor }))
+    return listed(page, queueColumns, 'There is nothing in any queue.')
   },
 })
 
@@ -57,11 +56,10 @@ export const workerList = apiCommand({
   summary: 'List workers that reported recently.',
   flags: {
     within: { kind: 'number', value: 'SECONDS', summary: 'only workers that reported within this time; default: 60' },
+    ...pageFlags,
   },
-  async run({ api, flags }) {
-    const workers = await api.workers(flags.within === undefined ? {} : { withinSeconds: flags.within })
-    const show = ({ width }: { width: number }) =>
-      workers.length === 0 ? ['No worker was heard of.'] : table(workers, workerColumns, width)
-    return { data: workers, show }
+  async run({ api, flags: { within: withinSeconds, limit, cursor } }) {
+    const page = await api.workers(said({ withinSeconds, limit, cursor }))
+    return listed(page, workerColumns, 'No worker was heard of.')
   },
 })

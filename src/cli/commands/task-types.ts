@@ -1,10 +1,11 @@
 import { isObject } from '../../kernel/check.ts'
 import { harmlessJson } from '../../kernel/harmless.ts'
 import type { TaskTypeOptions } from '../../protocol/tasks.ts'
+import { pageFlags, said } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
-import { styled } from '../line.ts'
+import { type Line, styled } from '../line.ts'
 import { readJson, refused } from '../parse.ts'
-import { facts } from '../table.ts'
+import { facts, pageEnd } from '../table.ts'
 
 const view = (type: string, options: TaskTypeOptions) => ({
   data: options,
@@ -38,10 +39,14 @@ const typeShow = apiCommand({
 const typeList = apiCommand({
   name: 'type list',
   summary: 'List configured task types.',
-  async run({ api }) {
-    const types = await api.taskTypes()
-    const show = () => (types.length === 0 ? ['Nothing was said of any type.'] : types.map(({ type }) => type))
-    return { data: types, show }
+  flags: pageFlags,
+  async run({ api, flags }) {
+    const page = await api.taskTypes(said({ limit: flags.limit, cursor: flags.cursor }))
+    const show = (): Line[] =>
+      page.items.length === 0
+        ? ['No task type is configured.']
+        : [...page.items.map(({ type }) => type), ...pageEnd(page)]
+    return { data: page, show }
   },
 })
 

@@ -46,7 +46,8 @@ export const limits: readonly string[] = [
     'the nearest of the five, the type of a stage is its queue, and a task of no stage has a `stageId` of zeros. One that is ' +
     'sealed takes nothing more, as if it had ended.',
   '`/liveness` and `/docs/api` need no key, `/service-metrics` needs one that may read. It counts everything that is kept, ' +
-    'as the original does; a large store is better watched with `/metrics` of Pawl’s own. The figures of the original ' +
+    'as the original does; a large store is better watched with `/metrics` of Pawl’s own. It names the 100 types of stages with the most ' +
+    'tasks, and sums up the others as `_other`. The figures of the original ' +
     'about its process and its requests are not there.',
   'What has ended is removed after 14 days, as everywhere; the original keeps it until it is deleted.',
 ]

@@ -11,6 +11,9 @@ export type Priority = (typeof bands)[number]['word']
 
 export const priorityWords: readonly Priority[] = bands.map(({ word }) => word)
 
+/** Where each band begins, the lowest first. */
+export const bandStarts: readonly number[] = bands.map(({ from }) => from).toReversed()
+
 const bandOf = (priority: Priority) => bands.findIndex(({ word }) => word === priority)
 
 export const numberFor = (priority: Priority) => bands[bandOf(priority)]!.number

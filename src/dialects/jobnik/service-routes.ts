@@ -1,7 +1,9 @@
 /** Routes for those who run the service: probes, documentation and figures. */
+import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
 import { type DialectRoute, good } from '../dialect.ts'
 import { docsPage, openApiOf } from '../docs.ts'
 import { jobRoutes } from './job-routes.ts'
+import { bandStarts } from './priorities.ts'
 import { serviceMetrics } from './service-metrics.ts'
 import * as shapes from './shapes.ts'
 import { stageRoutes } from './stage-routes.ts'
@@ -45,7 +47,9 @@ export const serviceRoutes: readonly DialectRoute[] = [
     says: 'Jobs, stages and tasks by status, type and priority, for Prometheus.',
     answers: shapes.page,
     async handle({ engine }) {
-      const body = serviceMetrics(await engine.countsByState())
+      const body = serviceMetrics(
+        await engine.countsByState({ most: mostNamed, others: otherName, priorities: bandStarts }),
+      )
       return { status: 200, headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }, body }
     },
   },

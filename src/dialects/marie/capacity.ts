@@ -1,14 +1,30 @@
 /** The slots of each queue: what live workers offer, and what of it is used by live leases. */
+
+import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
 import type { Schema } from '../../kernel/check.ts'
 import type { WorkerView } from '../../protocol/operations.ts'
 import type { Answer, Ask } from '../dialect.ts'
 import { good, schemaOf } from './envelope.ts'
+import { mostWorkers } from './service-routes.ts'
 
 export async function capacity({ engine }: Ask): Promise<Answer> {
-  const [workers, queues] = [await engine.workers(), await engine.queues()]
-  const used = new Map(queues.map(({ queue, held }) => [queue, held]))
-  const names = new Set([...used.keys(), ...workers.flatMap(({ queues: served }) => served)])
-  const slots = [...names].sort().map(name => slotOf(name, used.get(name) ?? 0, workers))
+  const { items: views } = await engine.workers({ limit: mostWorkers })
+  const served = [...new Set(views.flatMap(({ queues }) => queues))].sort().filter(name => name !== otherName)
+  const deepest = await engine.deepestQueues({ named: [], most: mostNamed, others: otherName })
+  const busy = deepest.queues.filter(({ due, scheduled, held, paused }) => due + scheduled + held + paused > 0)
+  const inOrder = [...busy.map(({ queue }) => queue), ...served, ...deepest.queues.map(({ queue }) => queue)]
+  const named = new Set([...new Set(inOrder)].slice(0, mostNamed))
+  const labelOf = (queue: string) => (named.has(queue) ? queue : otherName)
+
+  const used = summed(deepest.queues.map(({ queue, held }) => [labelOf(queue), held]))
+  if (deepest.rest.count > 0) used.set(otherName, (used.get(otherName) ?? 0) + deepest.rest.held)
+  const workers = views.map(view => ({
+    ...view,
+    serves: new Set(view.queues.map(labelOf)),
+    holds: summed(Object.entries(view.leasesByQueue).map(([queue, held]) => [labelOf(queue), held])),
+  }))
+  const labels = new Set([...used.keys(), ...workers.flatMap(({ serves }) => [...serves])])
+  const slots = [...labels].sort().map(name => slotOf(name, used.get(name) ?? 0, workers))
   const totals = {
     capacity: sum(workers, offered),
     used: sum([...used.values()], held => held),
@@ -17,16 +33,28 @@ export async function capacity({ engine }: Ask): Promise<Answer> {
   return good({ slots, totals })
 }
 
+interface Worker extends WorkerView {
+  /** The queues that it serves, those without a name as one. */
+  readonly serves: ReadonlySet<string>
+  readonly holds: ReadonlyMap<string, number>
+}
+
+function summed(counts: readonly (readonly [label: string, count: number])[]): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const [label, count] of counts) sums.set(label, (sums.get(label) ?? 0) + count)
+  return sums
+}
+
 /** Of a worker that does not say, what it holds. */
 const offered = ({ slots, leases }: WorkerView) => slots ?? leases
 const free = (worker: WorkerView) => Math.max(0, offered(worker) - worker.leases)
 
-function slotOf(name: string, used: number, workers: readonly WorkerView[]) {
-  const holding = workers.filter(({ leasesByQueue }) => (leasesByQueue[name] ?? 0) > 0)
-  const serving = workers.filter(({ queues }) => queues.includes(name))
-  const silent = holding.filter(worker => !serving.includes(worker))
-  const all = sum(serving, offered) + sum(silent, ({ leasesByQueue }) => leasesByQueue[name]!)
-  const others = new Set(serving.flatMap(({ queues }) => queues.filter(queue => queue !== name)))
+function slotOf(name: string, used: number, workers: readonly Worker[]) {
+  const holding = workers.filter(({ holds }) => (holds.get(name) ?? 0) > 0)
+  const serving = workers.filter(({ serves }) => serves.has(name))
+  const silent = holding.filter(({ serves }) => !serves.has(name))
+  const all = sum(serving, offered) + sum(silent, ({ holds }) => holds.get(name)!)
+  const others = new Set(serving.flatMap(({ serves }) => [...serves].filter(queue => queue !== name)))
   const notes = [
     ...(others.size > 0 ? [`shared with ${[...others].sort().join(', ')}`] : []),
     ...(used > all ? [`${used - all} claimed ahead of need`] : []),

@@ -58,6 +58,9 @@ The helper methods of its states are functions of \`pawl\` and \`pawl/client\` o
 
 A worker’s slots are the handlers that it runs at once. One that serves several queues offers them to each, so the queues
 may add up to more than the total; what it claims ahead of need is in \`used\`.
+
+\`/api/capacity\` and \`/api/debug\` name at most 100 queues and sum up the others as \`_other\`. Capacity and deployments
+cover the first 1,000 workers by name, and deployments at most 10,000 endpoints.
 `
 
 export const keys =

@@ -1,4 +1,6 @@
 /** The routes of Marie's gateway that are about the service itself. */
+
+import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
 import type { Schema } from '../../kernel/check.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
@@ -8,6 +10,9 @@ import type { Answer, Ask, DialectRoute } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { good, goodSchema, schemaOf } from './envelope.ts'
 import { words } from './words.ts'
+
+/** All priorities are one band here. */
+const lowest = -1_000_000
 
 /** Marie's clients know no other success. */
 const success = { code: 0, description: '', exception: null }
@@ -21,7 +26,7 @@ const whileReady =
   }
 
 async function debug({ engine }: Ask): Promise<Answer> {
-  const { jobs, tasks } = await engine.countsByState()
+  const { jobs, tasks } = await engine.countsByState({ most: mostNamed, others: otherName, priorities: [lowest] })
   const queues = [...new Set(tasks.map(({ queue }) => queue))].sort()
   const countsOf = (name: string) =>
     summed(
@@ -33,7 +38,7 @@ async function debug({ engine }: Ask): Promise<Answer> {
   return good({
     scheduler_info: {
       running: true,
-      known_queues: queues,
+      known_queues: queues.filter(queue => queue !== otherName),
       active_dags_count: active.reduce((sum, { count }) => sum + count, 0),
     },
     timing_info: { current_time: new Date(await engine.clock()).toISOString() },
@@ -48,15 +53,27 @@ function summed(counts: readonly (readonly [word: string, count: number])[]): Re
   return Object.fromEntries(sums)
 }
 
+/** Most workers that are shown, the first by name. */
+export const mostWorkers = 1000
+/** Most endpoints of all workers together. */
+export const mostEndpoints = 10_000
+
 /** Executors are the workers that are connected; an endpoint of one is a queue that it serves. */
 async function deployments({ engine, root }: Ask) {
-  const workers = await engine.workers()
+  const { items: workers } = await engine.workers({ limit: mostWorkers })
   const names = [...new Set(workers.map(({ worker }) => worker))].sort()
   const byName = <Value>(shown: (same: readonly WorkerView[]) => Value) =>
     Object.fromEntries(names.map(name => [name, shown(workers.filter(({ worker }) => worker === name))]))
+  let room = mostEndpoints
   return {
     deployments: byName(same => same.map(deploymentOf)),
-    deployment_nodes: byName(same => same.flatMap(worker => nodesOf(worker, root))),
+    deployment_nodes: byName(same =>
+      same.flatMap(worker => {
+        const nodes = nodesOf(worker, root).slice(0, room)
+        room -= nodes.length
+        return nodes
+      }),
+    ),
   }
 }
 

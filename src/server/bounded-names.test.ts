@@ -3,19 +3,38 @@ import { test } from 'node:test'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { countEvents } from '../babysitter/chores.ts'
-import { choosingNames } from './bounded-labels.ts'
+import { deepestQueues } from '../store/queue-depths.ts'
 import { makeMetrics } from './metrics.ts'
 
-const weigh = (weights: Record<string, number>) => Object.entries(weights).map(([name, weight]) => ({ name, weight }))
-
-test('a queue keeps its own label while it has tasks, however many others have', () => {
-  const choose = choosingNames(2)
-  assert.deepEqual([...choose(weigh({ a: 1, b: 2, c: 0 }))].sort(), ['a', 'b'])
-  assert.deepEqual([...choose(weigh({ a: 1, b: 2, c: 50, d: 60 }))].sort(), ['a', 'b'])
-  // One that is empty makes room for the one that has most; one that is gone, too.
-  assert.deepEqual([...choose(weigh({ a: 0, b: 2, c: 50, d: 60 }))].sort(), ['b', 'd'])
-  assert.deepEqual([...choose(weigh({ a: 0, c: 50, d: 60 }))].sort(), ['c', 'd'])
-  assert.deepEqual([...choose(weigh({ a: 0, c: 0, d: 0 }))].sort(), ['c', 'd'])
+test('a queue keeps its own label while it has tasks, however many others have', async t => {
+  const { engine, sql } = await fresh(t)
+  let named: readonly string[] = []
+  const choose = async () => {
+    const { queues, rest } = await deepestQueues(sql, { named, most: 2, others: '_other' })
+    named = queues.map(({ queue }) => queue)
+    return [...named, rest.count, rest.due]
+  }
+  const add = (queue: string, count: number) =>
+    engine.enqueueMany(Array.from({ length: count }, () => ({ type: 't', queue })))
+  const empty = async (queue: string) => {
+    const { items } = await engine.tasks({ queue })
+    for (const { id } of items) await engine.cancel(id)
+  }
+  await add('a', 1)
+  await add('b', 2)
+  assert.deepEqual(await choose(), ['a', 'b', 0, 0])
+  await add('c', 5)
+  await add('d', 6)
+  // A queue that is called as the others together are is one of them.
+  await add('_other', 20)
+  assert.deepEqual(await choose(), ['a', 'b', 3, 31])
+  // One that is empty makes room for the one that has most.
+  await empty('a')
+  assert.deepEqual(await choose(), ['b', 'd', 3, 25])
+  await empty('b')
+  await empty('c')
+  await empty('d')
+  assert.deepEqual(await choose(), ['b', 'd', 3, 20])
 })
 
 test('metrics have at most 100 queues and types by name, the rest as one, and their sums are right', async t => {

@@ -1,0 +1,11 @@
+/** Lists that several parts of a page show: each is read once. They are read up to the most that a page may hold. */
+import { api } from '../server.ts'
+
+const limit = 1000
+
+export const queuesQuery = { queryKey: ['queues'], queryFn: () => api.queues({ limit }) }
+export const workersQuery = { queryKey: ['workers'], queryFn: () => api.workers({ limit }) }
+export const silentWorkersQuery = {
+  queryKey: ['workers', 600],
+  queryFn: () => api.workers({ withinSeconds: 600, limit }),
+}
