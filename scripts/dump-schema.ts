@@ -3,7 +3,7 @@
  * indexes and triggers, then views, each in alphabetical order. The text is the same on every server of a version, and
  * running it creates the schema.
  */
-import type { Sql } from '../src/store/sql.ts'
+import type { Sql } from '../src/store/driver/sql.ts'
 
 export async function dumpSchema(sql: Sql): Promise<string> {
   return sql.begin(async tx => {

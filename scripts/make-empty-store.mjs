@@ -1,8 +1,8 @@
-// Makes the empty store that new embedded stores are unpacked from (src/store/empty-store.ts), once for each PGlite.
+// Makes the empty store that new embedded stores are unpacked from (src/store/driver/empty-store.ts), once for each PGlite.
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { emptyStoreName } from '../dist/store/empty-store.js'
+import { emptyStoreName } from '../dist/store/driver/empty-store.js'
 
 const at = name => fileURLToPath(new URL(`../dist/${name}`, import.meta.url))
 const file = at(emptyStoreName())

@@ -1,7 +1,7 @@
 /** docs/schema.sql: the schema that the migrations create, with the comments that the migrations have. */
-import { openEmbedded } from '../src/store/embedded.ts'
-import { migrate, schemaSql } from '../src/store/migrate.ts'
-import { makeSql, type Sql } from '../src/store/sql.ts'
+import { openEmbedded } from '../src/store/driver/embedded.ts'
+import { makeSql, type Sql } from '../src/store/driver/sql.ts'
+import { migrate, schemaSql } from '../src/store/schema/migrate.ts'
 import { dumpSchema } from './dump-schema.ts'
 
 const note = '-- Dumped from a database by `npm run docs`; do not edit. src/store/migrations creates this schema.'

@@ -3,7 +3,7 @@
  * missed and none comes twice; a tab that nobody sees reads nothing, and goes on from there when it is looked at.
  */
 import { createParser } from 'eventsource-parser'
-import type { EventView } from '../../src/protocol/tasks.ts'
+import type { EventView } from '../../src/protocol/tasks/tasks.ts'
 import { api, base, headers } from './server.ts'
 
 export type Link = 'joining' | 'live' | 'lost' | 'paused'

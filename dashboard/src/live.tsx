@@ -4,7 +4,7 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import { jobLifecycle } from '../../src/kernel/job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { stageLifecycle } from '../../src/kernel/stage.ts'
-import type { EventView } from '../../src/protocol/tasks.ts'
+import type { EventView } from '../../src/protocol/tasks/tasks.ts'
 import { type Link, watchFeed } from './feed.ts'
 
 interface LiveView {

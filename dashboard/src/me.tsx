@@ -2,7 +2,7 @@
 import { Button, Center, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useState } from 'react'
-import type { Me } from '../../src/protocol/keys.ts'
+import type { Me } from '../../src/protocol/admin/keys.ts'
 import { Fault } from './parts/fault.tsx'
 import { keyInHand, takeKey, whoAmI } from './server.ts'
 

@@ -1,6 +1,6 @@
 /** The server that this page came from, wherever it is mounted, through the same client that programs use. */
 import { connect, type PawlClient } from '../../src/client/client.ts'
-import type { Me } from '../../src/protocol/keys.ts'
+import type { Me } from '../../src/protocol/admin/keys.ts'
 
 export const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
 

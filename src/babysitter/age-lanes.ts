@@ -1,5 +1,5 @@
 import { laneRank } from '../kernel/rank.ts'
-import { openLanes, setRanks } from '../store/lanes.ts'
+import { openLanes, setRanks } from '../store/flow/lanes.ts'
 import type { Chore } from './chore.ts'
 
 const batch = 1000

@@ -1,7 +1,7 @@
 /** What is to be done with files: inputs to be found, outputs to be put in their places, leftovers to be removed. */
-import { listInputs } from '../engine/listing.ts'
-import { promoteFiles, sweepFiles } from '../engine/promote.ts'
-import { sweepStagings } from '../engine/sweep.ts'
+import { listInputs } from '../engine/files/list-inputs.ts'
+import { promoteFiles, sweepFiles } from '../engine/files/promote.ts'
+import { sweepStagings } from '../engine/files/sweep.ts'
 import type { Chore } from './chore.ts'
 
 export const findInputs: Chore = {

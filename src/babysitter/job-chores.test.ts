@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../test/harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../../test/harness/jobs.ts'
-import { succeedTasks } from '../store/settle.ts'
+import { succeedTasks } from '../store/tasks/settle.ts'
 import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 
 const two = {

@@ -1,7 +1,7 @@
 /** Jobs that need somebody: whose driver died, whose time has come, or which nobody will ever finish. */
 import type { Context } from '../engine/context.ts'
-import { driveJob } from '../engine/drive.ts'
-import type { JobBook } from '../engine/job-book.ts'
+import { driveJob } from '../engine/jobs/drive.ts'
+import type { JobBook } from '../engine/jobs/locked-job.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -14,8 +14,8 @@ import {
   overdueGates,
   overdueJobs,
   staleJobs,
-} from '../store/job-chores.ts'
-import { removeJob } from '../store/job-ends.ts'
+} from '../store/jobs/job-chores.ts'
+import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
 import { tellUnruly } from './tell-unruly.ts'
 import { type Turn, takingTurns } from './turns.ts'

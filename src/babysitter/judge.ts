@@ -1,8 +1,8 @@
 import type { Context } from '../engine/context.ts'
-import { rollUp } from '../engine/roll-up.ts'
+import { rollUp } from '../engine/jobs/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
-import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/verdicts.ts'
+import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/tasks/rulings.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 /**

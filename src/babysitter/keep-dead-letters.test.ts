@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { firstJob, oldJobs } from '../store/job-chores.ts'
+import { firstJob, oldJobs } from '../store/jobs/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 

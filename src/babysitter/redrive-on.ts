@@ -1,5 +1,5 @@
-import { goOn, tellFailed } from '../engine/redrive.ts'
-import { idleRedrives } from '../store/redrive.ts'
+import { goOn, tellFailed } from '../engine/tasks/redrive.ts'
+import { idleRedrives } from '../store/tasks/redrive.ts'
 import type { Chore } from './chore.ts'
 import { takingTurns } from './turns.ts'
 

@@ -7,9 +7,9 @@
  */
 import { loseLease, timeOut } from '../kernel/decide.ts'
 import { defaultSettings } from '../kernel/settings.ts'
-import { overrunTasks } from '../store/chores.ts'
-import { clockMs } from '../store/clock.ts'
-import type { LockedTask } from '../store/verdicts.ts'
+import { clockMs } from '../store/driver/clock.ts'
+import type { LockedTask } from '../store/tasks/rulings.ts'
+import { overrunTasks } from '../store/tasks/task-chores.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 

@@ -4,7 +4,7 @@
  * speeds leases up, and never stands for them.
  */
 import type { Context } from '../engine/context.ts'
-import { driveJob } from '../engine/drive.ts'
+import { driveJob } from '../engine/jobs/drive.ts'
 import { loseLease } from '../kernel/decide.ts'
 import {
   compare,
@@ -25,7 +25,8 @@ import {
   type StageToRun,
 } from '../runners/runner.ts'
 import { podsOf } from '../runners/stages-to-run.ts'
-import { clockMs } from '../store/clock.ts'
+import { clockMs } from '../store/driver/clock.ts'
+import { storeFault } from '../store/driver/store-fault.ts'
 import {
   holdersIn,
   noteMissing,
@@ -36,8 +37,7 @@ import {
   runsOf,
   runsToEnd,
   type StageOfRunner,
-} from '../store/runs.ts'
-import { storeFault } from '../store/store-fault.ts'
+} from '../store/jobs/runs.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 

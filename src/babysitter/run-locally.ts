@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { LocalPool } from '../runners/local.ts'
-import { openCommandStages } from '../store/runs.ts'
+import { openCommandStages } from '../store/jobs/runs.ts'
 import type { Chore } from './chore.ts'
 
 /** Keeps as many local workers as the open stages with commands have work for, and no more than they say at once. */

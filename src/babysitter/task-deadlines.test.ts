@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
-import type { TaskOptions } from '../protocol/tasks.ts'
-import { makeLanes } from '../store/enqueue.ts'
+import type { TaskOptions } from '../protocol/tasks/tasks.ts'
+import { makeLanes } from '../store/tasks/enqueue.ts'
 import { ageLanes } from './age-lanes.ts'
 
 /** Time passes, and the babysitter looks. */

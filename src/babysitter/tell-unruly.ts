@@ -1,5 +1,5 @@
 import type { Context } from '../engine/context.ts'
-import { logCorrelated } from '../engine/correlated.ts'
+import { logCorrelated } from '../engine/log-correlated.ts'
 
 export interface Unruly {
   readonly id: string

@@ -1,5 +1,5 @@
 import type { Context } from '../engine/context.ts'
-import type { Sql } from '../store/sql.ts'
+import type { Sql } from '../store/driver/sql.ts'
 
 /** Most that is passed over at once; beyond that all begin anew. */
 const mostPassedOver = 10_000

@@ -2,7 +2,7 @@
 import { isObject } from '../kernel/check.ts'
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
-import type { TaskView } from '../protocol/tasks.ts'
+import type { TaskView } from '../protocol/tasks/tasks.ts'
 import { placeOf } from '../runners/names.ts'
 
 export interface TaskWithWorker extends TaskView {

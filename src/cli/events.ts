@@ -1,7 +1,7 @@
 /** Events, a line each. */
 
 import { harmlessJson } from '../kernel/harmless.ts'
-import type { EventView } from '../protocol/tasks.ts'
+import type { EventView } from '../protocol/tasks/tasks.ts'
 import { type Line, styled } from './line.ts'
 import { causeOf, type Entity, stateOf } from './states.ts'
 import { type Column, table } from './table.ts'

@@ -1,7 +1,7 @@
 /** An id may be typed as its beginning or its end, where that fits only one of the latest; lists show the end. */
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import type { PawlApi } from '../protocol/api.ts'
-import type { StageView } from '../protocol/jobs.ts'
+import type { StageView } from '../protocol/jobs/jobs.ts'
 import { refused } from './parse.ts'
 
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -3,7 +3,7 @@ import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { telling, writeJson } from '../kernel/json.ts'
 import { maskKeys } from '../kernel/mask-keys.ts'
-import type { LogLevel } from '../protocol/logs.ts'
+import type { LogLevel } from '../protocol/tasks/logs.ts'
 
 export interface LogOptions {
   /** Default: pretty on a terminal, else json. */

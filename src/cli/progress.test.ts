@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobView, Progress, StageView } from '../protocol/jobs.ts'
+import type { JobView, Progress, StageView } from '../protocol/jobs/jobs.ts'
 import { render } from './line.ts'
 import { makeEstimate, progressLines } from './progress.ts'
 

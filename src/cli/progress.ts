@@ -1,7 +1,7 @@
 /** How far a job is: a bar for each stage, and an estimate of the time left. */
 
 import { harmless } from '../kernel/harmless.ts'
-import type { JobView, Progress, StageView } from '../protocol/jobs.ts'
+import type { JobView, Progress, StageView } from '../protocol/jobs/jobs.ts'
 import { type Line, lineWidth, type Piece, styled } from './line.ts'
 import { span } from './moments.ts'
 import { causeOf, hasEnded, markOf, stateOf } from './states.ts'

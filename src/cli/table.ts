@@ -1,7 +1,7 @@
 /** A table that fits: columns that can be spared go first, then the widest are cut. */
 
 import { harmless } from '../kernel/harmless.ts'
-import type { Page } from '../protocol/tasks.ts'
+import type { Page } from '../protocol/tasks/tasks.ts'
 import { type Line, type Piece, styled, textOf, withText } from './line.ts'
 import { cut, cutStart, widthOf } from './text.ts'
 

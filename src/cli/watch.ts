@@ -1,6 +1,6 @@
 /** Follows a job until it has ended, and shows how far it is. A server that is away for a while is waited for. */
 import type { PawlApi } from '../protocol/api.ts'
-import type { JobView } from '../protocol/jobs.ts'
+import type { JobView } from '../protocol/jobs/jobs.ts'
 import { patiently, pause } from './patience.ts'
 import { changes, makeEstimate, progressLines } from './progress.ts'
 import type { Screen } from './screen.ts'

@@ -5,9 +5,9 @@ import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
 import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
-import type { SyncRequest } from '../protocol/sync.ts'
-import { checkPayload, recordOf, type TaskDefinition } from '../protocol/task-type.ts'
-import type { NewTaskItem, TaskOptions } from '../protocol/tasks.ts'
+import type { SyncRequest } from '../protocol/tasks/sync.ts'
+import { checkPayload, recordOf, type TaskDefinition } from '../protocol/tasks/task-type.ts'
+import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
 import { type Ask, ask, type Link } from './http.ts'
 
 export interface ClientOptions {

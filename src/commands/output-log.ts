@@ -6,7 +6,7 @@
  * says how much is missing between: why a program failed stands at its end.
  */
 import { keepableText } from '../kernel/json.ts'
-import { logLimits } from '../protocol/logs.ts'
+import { logLimits } from '../protocol/tasks/logs.ts'
 import type { Mask } from './secrets.ts'
 
 export type StreamName = 'stdout' | 'stderr'

@@ -1,6 +1,6 @@
 import type { DialectName } from '../protocol/dialects.ts'
-import type { LogLevel } from '../protocol/logs.ts'
-import type { TaskTypeOptions } from '../protocol/tasks.ts'
+import type { LogLevel } from '../protocol/tasks/logs.ts'
+import type { TaskTypeOptions } from '../protocol/tasks/tasks.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 
 /** What `pawl.config.ts` (or .js, .mjs, .json) may say. The environment goes before it, and a flag before both. */

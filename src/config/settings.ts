@@ -2,7 +2,7 @@
 import { type Field, number, oneOf, text } from '../kernel/check.ts'
 import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../kernel/fields.ts'
 import { dialectNames } from '../protocol/dialects.ts'
-import { logLevels } from '../protocol/logs.ts'
+import { logLevels } from '../protocol/tasks/logs.ts'
 import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
 import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { HeldTask, SettledTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
+import type { HeldTask, SettledTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
 
 /** One sync, as the proxy saw it. Times are those of this process. */
 export interface Exchange {

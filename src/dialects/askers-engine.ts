@@ -2,11 +2,12 @@
  * The engine as the asker of a request may use it, which is all of the engine that a dialect sees. Every call checks the
  * asker's roles and queues, by the rules of Pawl's own routes, so no dialect can reach further than they do.
  */
+
+import type { Figures } from '../engine/admin/figures.ts'
 import type { Pawl } from '../engine/engine.ts'
-import type { Figures } from '../engine/figures.ts'
-import type { JobView } from '../protocol/jobs.ts'
-import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/sync.ts'
-import type { TaskView } from '../protocol/tasks.ts'
+import type { JobView } from '../protocol/jobs/jobs.ts'
+import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
+import type { TaskView } from '../protocol/tasks/tasks.ts'
 import type { Call } from './dialect.ts'
 
 /** Operations that have a route of their own: they need what it needs. */

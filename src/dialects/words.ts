@@ -3,8 +3,8 @@ import type { ArtifactState } from '../kernel/artifact.ts'
 import type { JobState } from '../kernel/job.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { TaskState } from '../kernel/task.ts'
-import type { StageView } from '../protocol/jobs.ts'
-import type { TaskView } from '../protocol/tasks.ts'
+import type { StageView } from '../protocol/jobs/jobs.ts'
+import type { TaskView } from '../protocol/tasks/tasks.ts'
 
 /** A word that depends on more than the state. */
 export interface Depends<View> {

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
-import type { TaskQuery } from '../protocol/tasks.ts'
+import type { TaskQuery } from '../protocol/tasks/tasks.ts'
 import { defineTask } from '../worker/define-task.ts'
 import { pawl } from './engine.ts'
 

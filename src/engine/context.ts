@@ -1,14 +1,14 @@
 import type { FileStore } from '../files/file-store.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
 import type { Pipelines } from '../spec/named-job.ts'
-import type { Sql } from '../store/sql.ts'
+import type { Sql } from '../store/driver/sql.ts'
 import type { Activities } from './activities.ts'
-import type { Bell } from './bell.ts'
-import type { Turns } from './condition-budget.ts'
-import type { Figures } from './figures.ts'
-import type { ClaimHints } from './hints.ts'
+import type { Figures } from './admin/figures.ts'
+import type { WatchKey } from './admin/watch-keys.ts'
+import type { Turns } from './jobs/condition-budget.ts'
+import type { ClaimHints } from './tasks/claim-hints.ts'
 import type { Wake } from './wake.ts'
-import type { WatchKey } from './watch-keys.ts'
+import type { Bell } from './wake-signal.ts'
 
 /** A logger gets a word and its facts; what it does with them is its own. */
 export type Log = (word: string, facts: Record<string, unknown>) => void

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
-import { findAnswer, keepAnswer, reserveKey } from '../store/idempotency.ts'
-import type { Bounds, Sql } from '../store/sql.ts'
+import type { Bounds, Sql } from '../store/driver/sql.ts'
+import { findAnswer, keepAnswer, reserveKey } from '../store/tasks/idempotency.ts'
 
 export interface Idempotency {
   readonly idempotencyKey?: string

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Bounds } from '../store/sql.ts'
-import { storeFault } from '../store/store-fault.ts'
+import type { Bounds } from '../store/driver/sql.ts'
+import { storeFault } from '../store/driver/store-fault.ts'
 import type { Context } from './context.ts'
 
 /**

@@ -7,12 +7,12 @@
  * - A caller's transaction: we do not learn when it commits. Other processes and this one are notified by the database
  *   (NOTIFY is part of the transaction); the babysitter does the rest.
  */
-import type { Bounds, Sql } from '../store/sql.ts'
+import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { AfterCommit } from './after-commit.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { followUp } from './drive.ts'
+import { followUp } from './jobs/drive.ts'
+import { rollUp } from './jobs/roll-up.ts'
 import { type Idempotency, once } from './once.ts'
-import { rollUp } from './roll-up.ts'
 import { patiently } from './split.ts'
 
 /** The transactions that a unit of work has open. */

@@ -4,13 +4,21 @@ import type { ReasonCode, Step } from '../kernel/decide.ts'
 import type { StageState } from '../kernel/stage.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { NamedJob } from '../spec/named-job.ts'
-import type { ArtifactQuery, ArtifactView, Lineage, SaidArtifacts, StageFile, StageFilesQuery } from './artifacts.ts'
-import type { DeadLetterQuery, RedriveAnswer, RedriveProgress, RedriveRequest } from './dead-letters.ts'
-import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView, TaskCounts } from './jobs.ts'
-import type { KeyView, MadeKey, NewKey } from './keys.ts'
-import type { LogPage, LogQuery } from './logs.ts'
-import type { Examination, LostWorkerView, QueueView, WorkerView } from './operations.ts'
-import type { StatsQuery, StatsView } from './stats.ts'
+import type { KeyView, MadeKey, NewKey } from './admin/keys.ts'
+import type { Examination, LostWorkerView, QueueView, WorkerView } from './admin/operate.ts'
+import type { StatsQuery, StatsView } from './admin/stats.ts'
+import type {
+  ArtifactQuery,
+  ArtifactView,
+  Lineage,
+  SaidArtifacts,
+  StageFile,
+  StageFilesQuery,
+} from './files/artifacts.ts'
+import type { Added, AddedStage, JobQuery, JobView, NewStageTask, StageView, TaskCounts } from './jobs/jobs.ts'
+import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from './jobs/timeline.ts'
+import type { DeadLetterQuery, RedriveAnswer, RedriveProgress, RedriveRequest } from './tasks/dead-letters.ts'
+import type { LogPage, LogQuery } from './tasks/logs.ts'
 import type {
   BeatOfTask,
   ClaimedTask,
@@ -19,8 +27,8 @@ import type {
   SaidOf,
   SyncAnswer,
   SyncRequest,
-} from './sync.ts'
-import type { TaskDefinition } from './task-type.ts'
+} from './tasks/sync.ts'
+import type { TaskDefinition } from './tasks/task-type.ts'
 import type {
   AttemptView,
   EventView,
@@ -37,8 +45,7 @@ import type {
   TaskQuery,
   TaskTypeRecord,
   TaskView,
-} from './tasks.ts'
-import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from './timeline.ts'
+} from './tasks/tasks.ts'
 
 /** What goes with a request that changes something. */
 export interface Call {

@@ -23,8 +23,8 @@ import { lifecycles } from '../kernel/lifecycles.ts'
 import { Problem } from '../kernel/problem.ts'
 import { roles } from '../kernel/role.ts'
 import type { TaskSettings } from '../kernel/settings.ts'
-import { logLevels, logLimits } from './logs.ts'
-import { type OneOutcome, settleParts } from './sync.ts'
+import { logLevels, logLimits } from './tasks/logs.ts'
+import { type OneOutcome, settleParts } from './tasks/sync.ts'
 
 const flag = oneOf([true, false])
 const why = text(10_000)

@@ -9,7 +9,7 @@ import { statesOf } from '../kernel/lifecycle.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import { message, names, some } from './fields.ts'
-import { jobOrders } from './jobs.ts'
+import { jobOrders } from './jobs/jobs.ts'
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields: Fields = { limit, cursor: text(500) }

@@ -1,10 +1,10 @@
 /** What a request to each route may hold: its query and its body, as tables. */
 import { type Field, type Fields, nested } from '../kernel/check.ts'
 import * as fields from './fields.ts'
+import { timelineFields, troubleQueryFields } from './jobs/timeline-fields.ts'
 import * as queries from './query-fields.ts'
 import type { Operation } from './routes.ts'
-import type { OneOutcome } from './sync.ts'
-import { timelineFields, troubleQueryFields } from './timeline-fields.ts'
+import type { OneOutcome } from './tasks/sync.ts'
 
 export interface Request {
   readonly query?: Fields

@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
 import { may, type Permission, type Role, roles } from '../kernel/role.ts'
-import type { KeyView } from '../protocol/keys.ts'
+import type { KeyView } from '../protocol/admin/keys.ts'
 
 export interface Asker {
   /** The actor in events; undefined: the engine's own word for such requests. */

@@ -1,11 +1,11 @@
 /** Builds what a dialect is given in place of the engine: each of its calls is checked for the one who asks. */
 import type { AskersEngine, ReadingOperation, RoutedOperation } from '../dialects/askers-engine.ts'
 import type { Pawl } from '../engine/engine.ts'
-import { demandQueues } from '../engine/queues.ts'
+import { demandQueues } from '../engine/key-queues.ts'
 import { Problem } from '../kernel/problem.ts'
 import { may, type Permission } from '../kernel/role.ts'
 import { routes } from '../protocol/routes.ts'
-import { type HeldTask, leaseOf, type OneOutcome, type SaidOf } from '../protocol/sync.ts'
+import { type HeldTask, leaseOf, type OneOutcome, type SaidOf } from '../protocol/tasks/sync.ts'
 import { type Asker, demand } from './admit.ts'
 import type { Served } from './bind.ts'
 import { demandQueuesOf } from './queues-of.ts'

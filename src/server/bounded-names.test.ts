@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { countEvents } from '../babysitter/chores.ts'
-import { deepestQueues } from '../store/queue-depths.ts'
+import { deepestQueues } from '../store/flow/queue-depths.ts'
 import { makeMetrics } from './metrics.ts'
 
 test('a queue keeps its own label while it has tasks, however many others have', async t => {

@@ -4,7 +4,7 @@
  */
 import type { FastifyReply } from 'fastify'
 import type { Activities } from '../engine/activities.ts'
-import type { WatchKey } from '../engine/watch-keys.ts'
+import type { WatchKey } from '../engine/admin/watch-keys.ts'
 import { Problem } from '../kernel/problem.ts'
 
 export interface Calls {

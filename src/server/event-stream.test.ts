@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Following, follow } from '../engine/follow.ts'
-import type { FeedEvent, FeedQuery } from '../protocol/tasks.ts'
+import { type Following, follow } from '../engine/feed/follow.ts'
+import type { FeedEvent, FeedQuery } from '../protocol/tasks/tasks.ts'
 import { streamEvents } from './event-stream.ts'
 
 /** A stream of a feed without end to a reader that takes something only when it is told to. */

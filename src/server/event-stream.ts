@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Pawl } from '../engine/engine.ts'
-import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks.ts'
+import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks/tasks.ts'
 
 /** Events that are kept in memory for each slow client: one page, as objects and as text. */
 const eventsPerPage = 50

@@ -3,11 +3,11 @@
  * be anything yet; what is no name of a queue the engine refuses.
  */
 import type { Pawl } from '../engine/engine.ts'
-import { demandJob, demandQueues, isForOne, queuesSaid } from '../engine/queues.ts'
+import { demandJob, demandQueues, isForOne, queuesSaid } from '../engine/key-queues.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Operation } from '../protocol/routes.ts'
-import type { SyncRequest } from '../protocol/sync.ts'
-import type { NewTaskItem } from '../protocol/tasks.ts'
+import type { SyncRequest } from '../protocol/tasks/sync.ts'
+import type { NewTaskItem } from '../protocol/tasks/tasks.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 import type { Asker } from './admit.ts'
 

@@ -5,8 +5,8 @@
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { observe } from '../engine/admin/figures.ts'
 import type { Context } from '../engine/context.ts'
-import { observe } from '../engine/figures.ts'
 import { Problem } from '../kernel/problem.ts'
 
 /** How often the loop shows that it turns, within the bound. */

@@ -1,6 +1,6 @@
 import type { Step } from '../kernel/decide.ts'
-import type { ArtifactPort } from '../protocol/artifacts.ts'
-import type { SpawnedTask } from '../protocol/sync.ts'
+import type { ArtifactPort } from '../protocol/files/artifacts.ts'
+import type { SpawnedTask } from '../protocol/tasks/sync.ts'
 import type { TaskLogger } from './task-log.ts'
 
 /** What a handler is given beside its payload. */

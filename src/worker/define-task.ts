@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { TaskDefinition } from '../protocol/task-type.ts'
-import type { TaskTypeOptions } from '../protocol/tasks.ts'
+import type { TaskDefinition } from '../protocol/tasks/task-type.ts'
+import type { TaskTypeOptions } from '../protocol/tasks/tasks.ts'
 import type { TaskContext } from './context.ts'
 
 /** A type of task and the code that does it. */

@@ -1,5 +1,5 @@
 /** All that this worker holds. A task that it lost and claimed again is there twice, under two epochs. */
-import { leaseOf, type SyncAnswer } from '../protocol/sync.ts'
+import { leaseOf, type SyncAnswer } from '../protocol/tasks/sync.ts'
 import type { Bell } from './bell.ts'
 import { type InHand, interrupt, traceOf } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'

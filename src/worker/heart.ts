@@ -1,7 +1,7 @@
 /** Keeps leases alive: tells starts, renews at half, carries progress, and notices by itself when a lease is over. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../kernel/problem.ts'
-import { leaseOf, type Refusal } from '../protocol/sync.ts'
+import { leaseOf, type Refusal } from '../protocol/tasks/sync.ts'
 import type { Hands } from './hands.ts'
 import { correlationsOf, type InHand, interrupt, nameOf } from './held-task.ts'
 import type { Line } from './line.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem, willPass } from '../kernel/problem.ts'
-import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.ts'
 import { correlationsOf, type InHand } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'
 

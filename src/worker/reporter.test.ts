@@ -6,7 +6,7 @@ import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import { Problem } from '../kernel/problem.ts'
-import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/sync.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 

@@ -1,5 +1,5 @@
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
-import { leaseOf, type Refusal, type SettledTask } from '../protocol/sync.ts'
+import { leaseOf, type Refusal, type SettledTask } from '../protocol/tasks/sync.ts'
 import type { Hands } from './hands.ts'
 import { correlationsOf, type InHand, nameOf, traceOf } from './held-task.ts'
 import { type Line, mayPass } from './line.ts'

@@ -1,5 +1,5 @@
 /** What a handler says, on its way to the engine: kept here until that has it, and bounded. */
-import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/logs.ts'
+import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/tasks/logs.ts'
 
 type Say = (message: string, facts?: Record<string, unknown>) => void
 

@@ -1,5 +1,5 @@
 import { ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api'
-import type { ClaimedTask, SettledTask } from '../protocol/sync.ts'
+import type { ClaimedTask, SettledTask } from '../protocol/tasks/sync.ts'
 import { fail, inSpan, spanContextOf, tracer } from '../protocol/tracing.ts'
 
 /**

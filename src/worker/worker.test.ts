@@ -4,7 +4,7 @@ import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort } from '../../test/harness/faulty-port.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import type { TaskState } from '../kernel/task.ts'
-import type { SyncPort } from '../protocol/sync.ts'
+import type { SyncPort } from '../protocol/tasks/sync.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 

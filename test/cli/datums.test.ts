@@ -1,8 +1,8 @@
 /** What is shown of jobs with files: datums, who has them, and what they have put out. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { JobView } from '../../src/protocol/jobs.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { JobView } from '../../src/protocol/jobs/jobs.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'

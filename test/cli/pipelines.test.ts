@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { JobView } from '../../src/protocol/jobs.ts'
+import type { JobView } from '../../src/protocol/jobs/jobs.ts'
 import { cli } from '../harness/cli.ts'
 
 /** The embedded store takes a second to open, and on a busy machine many. */

@@ -1,7 +1,7 @@
 /** `--vocabulary`: the same commands in the words of another system. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobView } from '../../src/protocol/jobs.ts'
+import type { JobView } from '../../src/protocol/jobs/jobs.ts'
 import { defineTask } from '../../src/worker/index.ts'
 import { cli } from '../harness/cli.ts'
 import { served } from '../harness/served.ts'

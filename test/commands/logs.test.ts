@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { logLimits } from '../../src/protocol/logs.ts'
+import { logLimits } from '../../src/protocol/tasks/logs.ts'
 import { commandRig, ownFolder } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 

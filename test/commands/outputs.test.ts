@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uploadTries } from '../../src/commands/upload.ts'
 import { Problem } from '../../src/kernel/problem.ts'
-import type { ArtifactPort } from '../../src/protocol/artifacts.ts'
+import type { ArtifactPort } from '../../src/protocol/files/artifacts.ts'
 import { commandRig } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 

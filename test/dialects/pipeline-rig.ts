@@ -1,6 +1,6 @@
 /** A server, and a worker with stub handlers for the stages of the default pipeline; what they do a request says. */
 import type { TestContext } from 'node:test'
-import type { SyncPort } from '../../src/protocol/sync.ts'
+import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import { defineTask, Skip, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
 import { eventually, type Latch, latch } from '../harness/eventually.ts'
 import { type Served, type ServedOptions, served } from '../harness/served.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
-import { startTasks } from '../../src/store/settle.ts'
+import { startTasks } from '../../src/store/tasks/settle.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Job } from './pipeline-client.ts'
 import { type Doing, type Rig, rig, type StageName, stageNames } from './pipeline-rig.ts'

@@ -9,7 +9,7 @@ import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-
 import { driveOn } from '../../src/babysitter/job-chores.ts'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import { claimCommands, type Folder, folder, putOut } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { losingFiles } from './losing-files.ts'

@@ -1,5 +1,5 @@
 import { Problem } from '../../src/kernel/problem.ts'
-import type { Sql } from '../../src/store/sql.ts'
+import type { Sql } from '../../src/store/driver/sql.ts'
 
 /** The n-th statement never reaches the store; or it is done there, and its answer never comes back. */
 export interface Loss {

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
-import type { SyncPort } from '../../src/protocol/sync.ts'
+import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import {
   defineTask,
   type Interrupted,

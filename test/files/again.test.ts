@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { claimCommands, doFileChores, folder, putOut, said, succeed } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'

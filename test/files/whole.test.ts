@@ -1,7 +1,7 @@
 /** Workers that say all their files at once, and put them in their places by themselves. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { ArtifactView, SaidArtifact } from '../../src/protocol/artifacts.ts'
+import type { ArtifactView, SaidArtifact } from '../../src/protocol/files/artifacts.ts'
 import { claimCommands, doFileChores, folder, succeed } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pawl } from '../../src/engine/engine.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
-import type { TaskView } from '../../src/protocol/tasks.ts'
+import type { TaskView } from '../../src/protocol/tasks/tasks.ts'
 
 type Looked<T> = T | undefined | false | null
 

@@ -1,6 +1,6 @@
 /** A worker's line to the engine, with faults. */
 import { Problem } from '../../src/kernel/problem.ts'
-import type { SyncAnswer, SyncPort, SyncRequest } from '../../src/protocol/sync.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../../src/protocol/tasks/sync.ts'
 
 export interface FaultyPort extends SyncPort {
   /** All that was asked, in order. */

@@ -8,8 +8,8 @@ import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-
 import { openFiles } from '../../src/files/files.ts'
 import type { CommandPayload } from '../../src/kernel/datum.ts'
 import { stagingOf } from '../../src/kernel/datum.ts'
-import type { SaidArtifact } from '../../src/protocol/artifacts.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { SaidArtifact } from '../../src/protocol/files/artifacts.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { Fresh } from './fresh.ts'
 
 export interface Folder {

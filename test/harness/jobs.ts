@@ -1,6 +1,6 @@
 /** Working a job by hand: claims, and what becomes of each task is said by the test. */
 import type { ReportedOutcome, TaskError } from '../../src/kernel/decide.ts'
-import type { ClaimedTask, SpawnedTask } from '../../src/protocol/sync.ts'
+import type { ClaimedTask, SpawnedTask } from '../../src/protocol/tasks/sync.ts'
 import type { Fresh } from './fresh.ts'
 
 export interface Said {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { ReportedOutcome } from '../../src/kernel/decide.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import { marieClient } from './marie.ts'
 import { type Served, type ServedOptions, served } from './served.ts'
 

@@ -1,6 +1,6 @@
 /** Another transaction beside the test: it holds what it has locked until it is told to commit. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Sql } from '../../src/store/sql.ts'
+import type { Sql } from '../../src/store/driver/sql.ts'
 import { database } from './databases.ts'
 
 export interface OpenTransaction {

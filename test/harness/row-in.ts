@@ -1,7 +1,7 @@
 /** Rows put straight into a state, of any lifecycle, by the moves of its table and in plain SQL. */
 import { newId } from '../../src/kernel/id.ts'
 import { type Edge, edgesOf, type Lifecycle } from '../../src/kernel/lifecycle.ts'
-import type { Sql } from '../../src/store/sql.ts'
+import type { Sql } from '../../src/store/driver/sql.ts'
 
 export interface Row {
   readonly table: Lifecycle

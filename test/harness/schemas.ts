@@ -4,7 +4,7 @@
  * another process wrote to it: what a killed process still writes must not reach the next test.
  */
 import pg from 'pg'
-import type { Driver } from '../../src/store/sql.ts'
+import type { Driver } from '../../src/store/driver/sql.ts'
 
 export interface Schema {
   readonly name: string

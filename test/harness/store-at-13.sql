@@ -1,5 +1,5 @@
 -- A store of version 13 with three jobs, two stand-alone tasks, a dead letter and a key, as the program of that version
--- left it. src/store/migrate.test.ts runs it in a transaction, and migrates the store.
+-- left it. src/store/schema/migrate.test.ts runs it in a transaction, and migrates the store.
 create schema pawl;
 
 create type pawl.step as (

@@ -3,9 +3,9 @@
  * first claim on a new connection takes thirty times as long as the next. Each test has a schema of its own.
  */
 import { type Store, serverStore } from '../../src/engine/open-store.ts'
-import { openEmbedded } from '../../src/store/embedded.ts'
-import { openPools, usualBounds } from '../../src/store/postgres.ts'
-import { type Driver, makeSql } from '../../src/store/sql.ts'
+import { openEmbedded } from '../../src/store/driver/embedded.ts'
+import { openPools, usualBounds } from '../../src/store/driver/postgres.ts'
+import { type Driver, makeSql } from '../../src/store/driver/sql.ts'
 import { bouncerUrl, type DatabaseName, serverUrl } from './databases.ts'
 import { atProcessEnd } from './process-end.ts'
 

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
-import { sync } from '../../src/engine/sync.ts'
-import type { SyncAnswer, SyncRequest } from '../../src/protocol/sync.ts'
+import { sync } from '../../src/engine/tasks/sync.ts'
+import type { SyncAnswer, SyncRequest } from '../../src/protocol/tasks/sync.ts'
 import type { Fresh } from './fresh.ts'
 
 /**

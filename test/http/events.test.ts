@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../src/kernel/problem.ts'
-import type { FeedPage } from '../../src/protocol/tasks.ts'
+import type { FeedPage } from '../../src/protocol/tasks/tasks.ts'
 import { dice } from '../harness/dice.ts'
 import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'

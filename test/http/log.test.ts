@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeLog } from '../../src/cli/log.ts'
-import type { LogLevel } from '../../src/protocol/logs.ts'
+import type { LogLevel } from '../../src/protocol/tasks/logs.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 

@@ -1,7 +1,7 @@
 /** What may happen, as plain data. Tasks and leases are meant by number, so that any list of commands makes sense. */
 import fc from 'fast-check'
 import { type Report, reasonCodes } from '../../src/kernel/decide.ts'
-import type { TaskOptions, TaskTypeOptions } from '../../src/protocol/tasks.ts'
+import type { TaskOptions, TaskTypeOptions } from '../../src/protocol/tasks/tasks.ts'
 
 /** `fitting`: among those for which it is legal, if there are any; else among all that ever were. */
 export interface Pick {

@@ -3,11 +3,11 @@
  * finds what is written down.
  */
 
-import { JobBook } from '../../src/engine/job-book.ts'
+import { JobBook } from '../../src/engine/jobs/locked-job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
-import { widely } from '../../src/store/plans.ts'
-import { among, type Sql } from '../../src/store/sql.ts'
+import { widely } from '../../src/store/driver/plans.ts'
+import { among, type Sql } from '../../src/store/driver/sql.ts'
 import { nextAct } from '../harness/next-act.ts'
 
 const withOutcome = (outcome: 'good' | 'bad') =>

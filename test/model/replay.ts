@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import type { Pawl } from '../../src/engine/engine.ts'
 import { edgesOf, isFinal } from '../../src/kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
-import type { EventView, TaskView } from '../../src/protocol/tasks.ts'
+import type { EventView, TaskView } from '../../src/protocol/tasks/tasks.ts'
 import { wholeFeed } from './world.ts'
 
 const edges = edgesOf(taskLifecycle)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
-import type { HeldTask } from '../../src/protocol/sync.ts'
+import type { HeldTask } from '../../src/protocol/tasks/sync.ts'
 import { needsServer } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 

@@ -1,7 +1,7 @@
 /** Every operation, on a few rows of its own in a store that holds many others. */
 import type { Pawl } from '../../src/engine/engine.ts'
 import type { Operation } from '../../src/protocol/routes.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 
 export type Ask = (engine: Pawl, some: Some) => Promise<unknown>
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { expireTasks } from '../../src/babysitter/chores.ts'
-import { driveJob } from '../../src/engine/drive.ts'
+import { driveJob } from '../../src/engine/jobs/drive.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, saidBy, say, statesOf, type Word, workOff } from '../harness/jobs.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
-import type { ClaimedTask } from '../../src/protocol/sync.ts'
-import type { Sql } from '../../src/store/sql.ts'
+import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
+import type { Sql } from '../../src/store/driver/sql.ts'
 import { needsServer } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 

@@ -1,7 +1,7 @@
 import { SimpleGrid } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import type { StatsPoint, StatsView } from '../../../src/protocol/stats.ts'
+import type { StatsPoint, StatsView } from '../../../src/protocol/admin/stats.ts'
 import { api } from '../server.ts'
 import { Chart } from './chart.tsx'
 

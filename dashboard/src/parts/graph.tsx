@@ -6,7 +6,7 @@ import { Background, Controls, type Edge, Handle, type Node, type NodeProps, Pos
 import { useMemo } from 'react'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { JobView, StageView } from '../../../src/protocol/jobs.ts'
+import type { JobView, StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { Progress } from './progress.tsx'
 import { colourOf, State } from './state.tsx'
 

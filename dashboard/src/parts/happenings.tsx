@@ -2,7 +2,7 @@
 import { Badge, Group, Paper, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { EventView } from '../../../src/protocol/tasks.ts'
+import type { EventView } from '../../../src/protocol/tasks/tasks.ts'
 import { useHappenings } from '../live.tsx'
 import { type Entity, State } from './state.tsx'
 import { useStill } from './still.ts'

@@ -2,7 +2,7 @@
 import { Stack } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { JobView } from '../../../src/protocol/jobs.ts'
+import type { JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { api } from '../server.ts'
 import { Json } from './json.tsx'
 

@@ -2,7 +2,7 @@
 import { Checkbox, Table, UnstyledButton } from '@mantine/core'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { JobOrder, JobView } from '../../../src/protocol/jobs.ts'
+import type { JobOrder, JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { Progress } from './progress.tsx'
 import { State } from './state.tsx'
 import { Ago, Took } from './when.tsx'

@@ -2,7 +2,7 @@
 import { Code, Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { LogLineView } from '../../../src/protocol/logs.ts'
+import type { LogLineView } from '../../../src/protocol/tasks/logs.ts'
 import { api } from '../server.ts'
 
 const lookAgainMs = 1000

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core'
-import type { Page } from '../../../src/protocol/tasks.ts'
+import type { Page } from '../../../src/protocol/tasks/tasks.ts'
 
 /** Says so where a list goes on behind the page that is shown. */
 export function PageEnd({ page, items }: { page: Page<unknown> | undefined; items: 'queues' | 'workers' }) {

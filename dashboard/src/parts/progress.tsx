@@ -1,5 +1,5 @@
 import { Progress as Bar, Group, Text } from '@mantine/core'
-import type { Progress as Counts } from '../../../src/protocol/jobs.ts'
+import type { Progress as Counts } from '../../../src/protocol/jobs/jobs.ts'
 
 /** How far a stage or job has come: good, bad, and how many there are. */
 export function Progress({ of, wide = false }: { of: Counts; wide?: boolean }) {

@@ -1,7 +1,7 @@
 import { Table } from '@mantine/core'
 import { Link } from 'wouter'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import type { StageView } from '../../../src/protocol/jobs.ts'
+import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { Actions } from './actions.tsx'
 import { Progress } from './progress.tsx'
 import { State } from './state.tsx'

@@ -1,6 +1,6 @@
 /** Why a job is as it is, in a sentence. */
-import type { JobView } from '../../../src/protocol/jobs.ts'
-import type { TroubleView } from '../../../src/protocol/timeline.ts'
+import type { JobView } from '../../../src/protocol/jobs/jobs.ts'
+import type { TroubleView } from '../../../src/protocol/jobs/timeline.ts'
 
 const causes: Readonly<Record<string, string>> = {
   rejected: 'its gate was rejected',

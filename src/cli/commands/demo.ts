@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import type { JobView } from '../../protocol/jobs.ts'
+import type { JobView } from '../../protocol/jobs/jobs.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { defineTask, type Task } from '../../worker/index.ts'
 import type { Line } from '../line.ts'

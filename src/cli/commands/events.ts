@@ -1,7 +1,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import { mostLatest } from '../../protocol/query-fields.ts'
-import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks.ts'
+import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 import { said } from '../asking.ts'
 import { showingCommand } from '../command.ts'
 import { eventLine } from '../events.ts'

@@ -2,7 +2,7 @@
 import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import type { ArtifactView, Making } from '../../protocol/artifacts.ts'
+import type { ArtifactView, Making } from '../../protocol/files/artifacts.ts'
 import { absoluteUri } from '../../spec/absolute-uris.ts'
 import { apiCommand, showingCommand } from '../command.ts'
 import { findJobId } from '../find-id.ts'

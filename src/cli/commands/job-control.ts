@@ -1,4 +1,4 @@
-import type { JobView } from '../../protocol/jobs.ts'
+import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { callFlags, callOf, cancelFlags, cancelOf } from '../asking.ts'
 import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { findJobId } from '../find-id.ts'

@@ -1,5 +1,5 @@
 import type { PawlApi } from '../../protocol/api.ts'
-import type { JobView } from '../../protocol/jobs.ts'
+import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { callFlags, callOf, onceFlag, said } from '../asking.ts'
 import { type Answer, type Ask, apiCommand } from '../command.ts'
 import { exitCodes } from '../complain.ts'

@@ -1,6 +1,6 @@
 import { jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
-import { type JobOrder, type JobView, jobOrders } from '../../protocol/jobs.ts'
+import { type JobOrder, type JobView, jobOrders } from '../../protocol/jobs/jobs.ts'
 import { pageFlags, said } from '../asking.ts'
 import { showingCommand } from '../command.ts'
 import { eventLines } from '../events.ts'

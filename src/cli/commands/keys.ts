@@ -1,5 +1,5 @@
 import { roles as allRoles, type Role } from '../../kernel/role.ts'
-import type { KeyView } from '../../protocol/keys.ts'
+import type { KeyView } from '../../protocol/admin/keys.ts'
 import { callFlags, callOf } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { type Line, styled } from '../line.ts'

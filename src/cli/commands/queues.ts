@@ -1,4 +1,4 @@
-import type { QueueView, WorkerView } from '../../protocol/operations.ts'
+import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
 import { callFlags, callOf, pageFlags, said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { relative, span } from '../moments.ts'

@@ -1,7 +1,7 @@
 /** Commands that look at a store as a whole. */
 import { storeOf } from '../../config/resolve.ts'
 import { storeSettings } from '../../config/settings.ts'
-import type { Examination, Finding } from '../../protocol/operations.ts'
+import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../complain.ts'
 import { type Line, type Style, styled } from '../line.ts'
@@ -13,7 +13,7 @@ export const migrate = command({
   settings: ['database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
     const { pawl } = await import('../../engine/engine.ts')
-    const { migrate: migrateStore } = await import('../../store/migrate.ts')
+    const { migrate: migrateStore } = await import('../../store/schema/migrate.ts')
     await using engine = await pawl({ ...storeOf(settled), migrate: false })
     const made = await migrateStore(engine.context.sql)
     const { applied, version } = made

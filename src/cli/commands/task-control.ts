@@ -1,5 +1,5 @@
 import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { callFlags, callOf, cancelFlags, cancelOf, said } from '../asking.ts'
 import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'

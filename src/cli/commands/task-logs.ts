@@ -1,6 +1,6 @@
 import { harmlessJson } from '../../kernel/harmless.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import type { LogLineView, LogQuery } from '../../protocol/logs.ts'
+import type { LogLineView, LogQuery } from '../../protocol/tasks/logs.ts'
 import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'

@@ -1,5 +1,5 @@
 /** Leases: kept alive while the work goes on, and let go when they are gone or the work is called off. */
-import type { HeldTask } from '../../protocol/sync.ts'
+import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import { type Check, expect } from '../check.ts'
 import { isOf } from '../proxy.ts'
 import { expectOneRun, type Rig, shortLease, shortLeaseSeconds } from '../rig.ts'

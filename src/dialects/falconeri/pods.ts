@@ -5,7 +5,7 @@
  */
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import type { Reads } from './read.ts'
 

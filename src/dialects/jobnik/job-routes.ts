@@ -1,5 +1,5 @@
 import type { JobState } from '../../kernel/job.ts'
-import type { JobView } from '../../protocol/jobs.ts'
+import type { JobView } from '../../protocol/jobs/jobs.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Ask, type Call, type DialectRoute, good } from '../dialect.ts'
 import { jobBody, jobWord, workOf } from './bodies.ts'

@@ -1,7 +1,7 @@
 /** Lists as Jobnik has them: by page with a total, or, without one, whole; the oldest first. */
 import { Problem } from '../../kernel/problem.ts'
-import type { StageView } from '../../protocol/jobs.ts'
-import type { Page, TaskView } from '../../protocol/tasks.ts'
+import type { StageView } from '../../protocol/jobs/jobs.ts'
+import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
 import { hasEnded, type StageBody, stageBody, taskBody } from './bodies.ts'

@@ -1,5 +1,5 @@
 /** What is submitted to the engine for Jobnik's jobs, stages and tasks, with Jobnik's timing. */
-import type { AddedStage, NewStageTask } from '../../protocol/jobs.ts'
+import type { AddedStage, NewStageTask } from '../../protocol/jobs/jobs.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { Call } from '../dialect.ts'
 import { numberFor } from './priorities.ts'

@@ -1,6 +1,6 @@
 import type { StageState } from '../../kernel/stage.ts'
-import type { StageView } from '../../protocol/jobs.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { StageView } from '../../protocol/jobs/jobs.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, type DialectRoute, good } from '../dialect.ts'
 import { stageWord, taskBody, workOf } from './bodies.ts'

@@ -4,8 +4,8 @@
  */
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { HeldTask } from '../../protocol/sync.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { HeldTask } from '../../protocol/tasks/sync.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { jobOf } from './job.ts'

@@ -2,8 +2,8 @@
 import type { Schema } from '../../kernel/check.ts'
 import { reasonCodes, type Step, steps, type TaskError } from '../../kernel/decide.ts'
 import { anything, at, figure, id, list, orNull, text, view, whole, words } from '../../protocol/shapes.ts'
-import type { ClaimedTask } from '../../protocol/sync.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { ClaimedTask } from '../../protocol/tasks/sync.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { type State, stateOf, states } from './transitions.ts'
 
 export interface LastError {

@@ -1,7 +1,7 @@
 /** What can be seen. */
 import type { ReasonCode } from '../../kernel/decide.ts'
 import { Problem, unless } from '../../kernel/problem.ts'
-import type { EventView } from '../../protocol/tasks.ts'
+import type { EventView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { pageOf, readEventQuery } from './bodies.ts'

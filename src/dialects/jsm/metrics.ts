@@ -1,6 +1,7 @@
 /** The document's figures. Of those that a process counts about itself, the names of the others say nothing. */
+
+import type { PhaseStats } from '../../protocol/admin/stats.ts'
 import { figure, orNull, view, whole } from '../../protocol/shapes.ts'
-import type { PhaseStats } from '../../protocol/stats.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 
 interface Latency {

@@ -1,5 +1,5 @@
 /** Queueing jobs, and claiming them. */
-import type { NewTaskItem } from '../../protocol/tasks.ts'
+import type { NewTaskItem } from '../../protocol/tasks/tasks.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import { claimFields, enqueueFields, readBody } from './bodies.ts'
 import { claimedJobOf, jobOf } from './job.ts'

@@ -1,7 +1,7 @@
 /** What a worker says of a job that it holds, and what an operator asks for. */
 import type { ReasonCode, Step, TaskError } from '../../kernel/decide.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
-import type { HeldTask } from '../../protocol/sync.ts'
+import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
 import {
   cancelFields,

@@ -2,7 +2,7 @@
 
 import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
 import type { Schema } from '../../kernel/check.ts'
-import type { WorkerView } from '../../protocol/operations.ts'
+import type { WorkerView } from '../../protocol/admin/operate.ts'
 import type { Answer, Ask } from '../dialect.ts'
 import { good, schemaOf } from './envelope.ts'
 import { mostWorkers } from './service-routes.ts'

@@ -2,7 +2,7 @@
 import type { Schema } from '../../kernel/check.ts'
 import { isObject } from '../../kernel/check.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { TaskView } from '../../protocol/tasks.ts'
+import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
 import { schemaOf } from './envelope.ts'

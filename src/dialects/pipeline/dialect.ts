@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { JobState } from '../../kernel/job.ts'
 import { Problem } from '../../kernel/problem.ts'
-import type { JobView } from '../../protocol/jobs.ts'
+import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { tracer } from '../../protocol/tracing.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'

@@ -7,7 +7,7 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
-import type { JobView, StageView } from '../../protocol/jobs.ts'
+import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { aboutJob, errorsOf, type Look, shownStages, stageProgress, statusOf } from './shapes.ts'
 

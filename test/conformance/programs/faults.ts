@@ -1,5 +1,5 @@
 /** Faults that a worker may have, each as what it does wrong to what is said and heard. */
-import type { ClaimedTask, SyncAnswer, SyncPort, SyncRequest } from '../../../src/protocol/sync.ts'
+import type { ClaimedTask, SyncAnswer, SyncPort, SyncRequest } from '../../../src/protocol/tasks/sync.ts'
 
 type Sync = (request: SyncRequest) => Promise<SyncAnswer>
 

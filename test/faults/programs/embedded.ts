@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../../src/babysitter/babysitter.ts'
 import { rescue } from '../../../src/babysitter/rescue.ts'
 import { pawl } from '../../../src/engine/engine.ts'
-import type { SyncPort } from '../../../src/protocol/sync.ts'
+import type { SyncPort } from '../../../src/protocol/tasks/sync.ts'
 import { defineTask, startWorker, type TaskContext } from '../../../src/worker/index.ts'
 
 export interface EmbeddedProgram {

@@ -9,7 +9,7 @@
  */
 import { once } from 'node:events'
 import { pawl } from '../../../src/engine/engine.ts'
-import type { SyncPort, SyncRequest } from '../../../src/protocol/sync.ts'
+import type { SyncPort, SyncRequest } from '../../../src/protocol/tasks/sync.ts'
 import { defineTask, startWorker, type TaskContext } from '../../../src/worker/index.ts'
 
 export interface WorkerProgram {

@@ -1,0 +1,115 @@
+/** Looks at a store as a doctor would: what is wrong, and what to do about it. It changes nothing. */
+
+import type { Examination, Finding } from '../../protocol/admin/operate.ts'
+import {
+  clockSkew,
+  holdingSlots,
+  longTransactions,
+  preparedTransactions,
+  schemaDrift,
+  serverVersion,
+  wornTables,
+} from '../../store/admin/examine.ts'
+import { brokenRules } from '../../store/admin/integrity.ts'
+import { feedLag } from '../../store/feed/feed.ts'
+import { staleQueues } from '../../store/flow/unserved-queues.ts'
+import type { Context } from '../context.ts'
+
+/** Findings below these are not reported. */
+export interface Thresholds {
+  readonly longSeconds: number
+  /** The slot of a standby that follows closely stays far below this. */
+  readonly slotTransactions: number
+  readonly slotBytes: number
+}
+
+const usual: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
+const skewSeconds = 2
+
+export async function examine(
+  { sql, oneConnection }: Context,
+  thresholds: Partial<Thresholds> = {},
+): Promise<Examination> {
+  const { longSeconds, slotTransactions, slotBytes } = { ...usual, ...thresholds }
+  const found = await Promise.all([
+    schemaDrift(sql).then(drift => drift.map(drifted)),
+    brokenRules(sql).then(broken => broken.map(brokenRule)),
+    feedLag(sql).then(seconds => (seconds > longSeconds ? [feedBehind(seconds)] : [])),
+    longTransactions(sql, longSeconds).then(long => long.map(longTransaction)),
+    preparedTransactions(sql, longSeconds).then(prepared => prepared.map(preparedTransaction)),
+    holdingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
+    wornTables(sql).then(worn => worn.map(wornTable)),
+    clockSkew(sql).then(skew => (Math.abs(skew) > skewSeconds ? [skewed(skew)] : [])),
+    staleQueues(sql, 60).then(stale => stale.map(staleQueue)),
+  ])
+  const findings: Finding[] = found.flat()
+  if (oneConnection) findings.push(embedded)
+  const store = await serverVersion(sql)
+  return { store, findings, healthy: findings.every(({ grade }) => grade !== 'bad') }
+}
+
+type Found<T extends (...args: never[]) => Promise<unknown[]>> = Awaited<ReturnType<T>>[number]
+
+const drifted = ({ what }: Found<typeof schemaDrift>): Finding => ({
+  grade: 'bad',
+  what: `Schema: ${what}.`,
+  todo: 'Run `pawl migrate` with the newest Pawl that uses this database. If someone altered the tables, put it back.',
+})
+
+const brokenRule = ({ rule, entityId, found }: Found<typeof brokenRules>): Finding => ({
+  grade: 'bad',
+  what: `Rule broken: ${rule}: ${entityId} (${found}).`,
+  todo: 'Keep the row and its history as evidence and report it; no request of Pawl’s can have caused this.',
+})
+
+const feedBehind = (seconds: number): Finding => ({
+  grade: 'warning',
+  what: `The event feed is held back: its next event is ${Math.round(seconds)} s old.`,
+  todo: 'An older transaction still runs, in any database of the server. If none is named here, this user may not see it: grant it pg_read_all_stats.',
+})
+
+const longTransaction = ({ pid, who, database, state, seconds, query }: Found<typeof longTransactions>): Finding => ({
+  grade: 'warning',
+  what: `A transaction has been open for ${Math.round(seconds)} s: ${who} on database ${database} (pid ${pid}, ${state}): ${query}`,
+  todo: `It keeps dead rows alive and may hold the event feed back. End it: select pg_terminate_backend(${pid}).`,
+})
+
+const preparedTransaction = ({ gid, owner, database, seconds }: Found<typeof preparedTransactions>): Finding => ({
+  grade: 'warning',
+  what: `Transaction '${gid}' of ${owner} on database ${database} was prepared ${Math.round(seconds)} s ago and has not ended.`,
+  todo: `It holds its locks and the event feed, also after a restart. In that database: commit prepared '${gid}', or rollback prepared '${gid}'.`,
+})
+
+const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof holdingSlots>): Finding => ({
+  grade: 'warning',
+  what: [
+    `Replication slot ${name} (${active ? 'in use' : 'not in use'})`,
+    `keeps ${Math.round(walBytes / 1_048_576)} MiB of write-ahead log`,
+    `and the dead rows of ${heldTransactions ?? 'no'} transactions.`,
+  ].join(' '),
+  todo: `It can fill the disk. If nobody needs it any more: select pg_drop_replication_slot('${name}').`,
+})
+
+const wornTable = ({ name, live, dead, bytes }: Found<typeof wornTables>): Finding => ({
+  grade: 'warning',
+  what: `Bloat: ${name} has ${dead} dead rows beside ${live} living ones, ${Math.round(bytes / 1_048_576)} MiB.`,
+  todo: `Is autovacuum on, and no snapshot pinned? Then: vacuum analyze ${name}; in a quiet hour: vacuum full.`,
+})
+
+const skewed = (seconds: number): Finding => ({
+  grade: 'warning',
+  what: `This clock is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database's.`,
+  todo: 'Nothing breaks, for only the database’s clock counts; but logs will not line up. Synchronise the clocks.',
+})
+
+const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof staleQueues>): Finding => ({
+  grade: 'warning',
+  what: `Queue "${queue}" has ${due} due tasks, the oldest for ${Math.round(oldestSeconds)} s, and no worker.`,
+  todo: `Start a worker that serves the queue "${queue}".`,
+})
+
+const embedded: Finding = {
+  grade: 'note',
+  what: 'The embedded store runs without fsync: it survives the death of the process, but a power cut may lose data.',
+  todo: 'For work that must survive that, use a PostgreSQL server: set DATABASE_URL.',
+}

@@ -1,0 +1,81 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { newId } from '../../kernel/id.ts'
+import { Problem } from '../../kernel/problem.ts'
+import { may, type Role } from '../../kernel/role.ts'
+import type { KeyView, MadeKey, NewKey } from '../../protocol/admin/keys.ts'
+import type { Call } from '../../protocol/api.ts'
+import { callFields, controlFields, keyFields } from '../../protocol/fields.ts'
+import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../../store/admin/keys.ts'
+import { checkId, checkOptions } from '../check.ts'
+import type { Context } from '../context.ts'
+import { once } from '../once.ts'
+import { revocationOf } from './watch-keys.ts'
+
+/** The secret is in this answer and nowhere else: only its hash is kept. */
+export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
+  checkOptions({ ...key, name: key.name ?? null }, keyFields, 'key')
+  checkOptions(call, callFields, 'call')
+  const roles = rolesIn(key)
+  const mayBeNarrow = !may(roles, 'operate') && (may(roles, 'produce') || may(roles, 'work'))
+  if (key.queues !== undefined && !mayBeNarrow) {
+    const must = 'be left out: only keys of producers and workers are for some queues'
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
+  }
+  // An answer that is kept for its idempotency key would keep the secret with it.
+  if (call.idempotencyKey !== undefined) {
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
+  }
+  const secret = `pawl_${randomBytes(32).toString('base64url')}`
+  const row = await insertKey(sql, {
+    id: newId(),
+    name: key.name,
+    roles,
+    queues: key.queues ?? null,
+    hash: hashOf(secret),
+    actor: call.actor ?? 'operator',
+  })
+  return { ...toView(row), secret }
+}
+
+function rolesIn({ role, roles }: NewKey): readonly Role[] {
+  if ((role === undefined) === (roles === undefined)) {
+    const must = role === undefined ? 'be given, or `roles`' : 'be left out where `roles` are given'
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'role', must })
+  }
+  return [...new Set(roles ?? [role!])]
+}
+
+export async function findKeys({ sql }: Context): Promise<KeyView[]> {
+  return (await listKeys(sql)).map(toView)
+}
+
+/** Every server on this store refuses the key from now on, and ends the requests that it has open. */
+export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
+  checkOptions(call, controlFields, 'call')
+  const keyId = checkId(id, 'KEY_NOT_FOUND')
+  const word = [revocationOf(keyId)]
+  const revoked = await once(context.sql, call, ['revoke', keyId], async tx => {
+    const row = await endKey(tx, keyId, call.actor ?? 'operator')
+    if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
+    await context.tellOnCommit(tx, word)
+    return toView(row)
+  })
+  // The embedded store has no notifications.
+  context.wake.tell(word)
+  return revoked
+}
+
+export async function keyOf({ sql }: Context, secret: string): Promise<KeyView | undefined> {
+  const row = await findKey(sql, hashOf(secret))
+  return row && toView(row)
+}
+
+export function anyKeys({ sql }: Context): Promise<boolean> {
+  return hasKeys(sql)
+}
+
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+
+function toView({ createdAt, revokedAt, ...row }: KeyRow): KeyView {
+  return { ...row, createdAt: createdAt.toISOString(), revokedAt: revokedAt?.toISOString() ?? null }
+}

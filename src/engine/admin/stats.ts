@@ -1,0 +1,103 @@
+/** Statistics: what the babysitter has counted, by type and stretch of time. */
+import { quantile } from '../../kernel/histogram.ts'
+import { Problem } from '../../kernel/problem.ts'
+import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../../protocol/admin/stats.ts'
+import { statsQueryFields } from '../../protocol/query-fields.ts'
+import { readDepths, readStats, type StatRow } from '../../store/admin/stats.ts'
+import { deepestQueues } from '../../store/flow/queue-depths.ts'
+import { checkOptions } from '../check.ts'
+import type { Context } from '../context.ts'
+
+const mostPoints = 500
+const minute = 60
+/** Types, and queues, that are told of without asking for more. */
+const usualLimit = 100
+/** Most points of all types together, and of all queues. */
+const mostPointsInAll = 20_000
+
+export async function readStatistics({ sql }: Context, query: StatsQuery = {}): Promise<StatsView> {
+  checkOptions(query, statsQueryFields, 'stats')
+  const { sinceSeconds = 3600, type = null, limit = usualLimit } = query
+  const bucketSeconds = query.bucketSeconds ?? Math.ceil(sinceSeconds / 60 / minute) * minute
+  if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > mostPoints) {
+    const must = `be whole minutes, and make at most ${mostPoints} of ${sinceSeconds} seconds`
+    throw new Problem('OPTION_INVALID', { at: 'stats', option: 'bucketSeconds', must })
+  }
+  const most = Math.min(limit, Math.floor(mostPointsInAll / Math.ceil(sinceSeconds / bucketSeconds)))
+  const ask = { sinceSeconds, bucketSeconds, type, most }
+  const { from, to, lastCountedAt, rows, typesLeftOut } = await readStats(sql, ask)
+  const { queues, rest } = await deepestQueues(sql, { named: [], most, others: null })
+  const names = queues.map(({ queue }) => queue)
+  const spanSeconds = (to.getTime() - from.getTime()) / 1000
+  return {
+    from: from.toISOString(),
+    to: to.toISOString(),
+    bucketSeconds,
+    lastCountedAt: lastCountedAt?.toISOString() ?? null,
+    types: grouped(rows, row => row.type).map(some => typeStats(some, spanSeconds)),
+    series: grouped(rows, row => `${row.at.getTime()} ${row.type}`).map(some => ({
+      at: some[0]!.at.toISOString(),
+      ...typeStats(some, bucketSeconds),
+    })),
+    queues,
+    depths: (await readDepths(sql, { from, bucketSeconds, queues: names })).map(({ at, ...deep }) => ({
+      at: at.toISOString(),
+      ...deep,
+    })),
+    leftOut: { types: typesLeftOut, queues: rest.count },
+  }
+}
+
+function grouped(rows: readonly StatRow[], keyOf: (row: StatRow) => string): StatRow[][] {
+  const groups = new Map<string, StatRow[]>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group === undefined) groups.set(keyOf(row), [row])
+    else group.push(row)
+  }
+  return [...groups.values()]
+}
+
+function typeStats(rows: readonly StatRow[], seconds: number): TypeStats {
+  const count = (what: string) => rows.reduce((sum, row) => sum + (row.what === what ? row.n : 0), 0)
+  const [succeeded, skipped, failed] = [count('succeeded'), count('skipped'), count('failed')]
+  const [cancelled, expired, deadLettered] = [count('cancelled'), count('expired'), count('dead_lettered')]
+  const queued = count('queued')
+  return {
+    type: rows[0]!.type,
+    queued,
+    claimed: count('claimed'),
+    started: count('started'),
+    succeeded,
+    skipped,
+    failed,
+    cancelled,
+    expired,
+    deadLettered,
+    failures: count('failures'),
+    retried: count('retried'),
+    lost: count('lost'),
+    queuedPerSecond: queued / seconds,
+    endedPerSecond: (succeeded + skipped + failed + cancelled + expired + deadLettered) / seconds,
+    queue: phaseStats(rows, 'queue'),
+    run: phaseStats(rows, 'run'),
+  }
+}
+
+function phaseStats(rows: readonly StatRow[], phase: 'queue' | 'run'): PhaseStats {
+  const counts = new Map<number, number>()
+  let count = 0
+  let seconds = 0
+  for (const row of rows) {
+    if (row.what !== phase) continue
+    counts.set(row.bucket, (counts.get(row.bucket) ?? 0) + row.n)
+    count += row.n
+    seconds += row.seconds
+  }
+  return {
+    count,
+    meanSeconds: count === 0 ? null : seconds / count,
+    p50Seconds: quantile(counts, 0.5),
+    p95Seconds: quantile(counts, 0.95),
+  }
+}

@@ -1,0 +1,49 @@
+/** Which files jobs may name, and what their pods may have, looked at before anything of a job is written. */
+import { checkInputs } from '../../files/check-inputs.ts'
+import { checkBucket } from '../../files/files.ts'
+import { checkFolder, parseUri, pathIn, uriOf } from '../../files/uri.ts'
+import { isObject } from '../../kernel/check.ts'
+import { commandType, leavesOf } from '../../kernel/datum.ts'
+import type { StagePlan } from '../../kernel/plan.ts'
+import { checkPodRules } from '../../kernel/pod-rules.ts'
+import { Problem } from '../../kernel/problem.ts'
+import type { Context } from '../context.ts'
+
+/**
+ * Folders of this machine are anybody's where only its own programs can ask. Where others can, with a key, a job may
+ * name only those below the roots: what lies elsewhere, not even the names of it, is none of their business.
+ */
+export function checkFiles(context: Context, { name, files }: StagePlan): void {
+  if (files === undefined) return
+  const { podRules } = context
+  if (files.runner?.kind === 'kubernetes' && podRules !== undefined) {
+    checkPodRules(podRules, name, files.run, files.runner)
+  }
+  if (files.inputs !== null) checkInputs(files.inputs)
+  const leaves = files.inputs === null ? [] : leavesOf(files.inputs)
+  const folders = [...leaves.flatMap(({ from }) => ('uri' in from ? [from.uri] : [])), files.outputs]
+  for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
+}
+
+/** Checks the files that the payload of a command task names, if it is queued by itself or added to a stage. */
+export function checkCommandFiles(context: Context, type: string, payload: unknown, at: string): void {
+  if (type !== commandType || !isObject(payload)) return
+  const { inputs, outputs } = payload
+  const named = [...(Array.isArray(inputs) ? inputs : []).map(input => input?.uri), outputs]
+  // The worker refuses a payload with values of another type.
+  for (const uri of named) if (typeof uri === 'string') checkPlace(context, at, uri)
+}
+
+export function checkRoot(context: Context, at: string, folder: string): void {
+  checkPlace(context, at, checkFolder(folder))
+}
+
+function checkPlace({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
+  if (fileRoots === undefined && s3Buckets === undefined) return
+  const place = parseUri(given)
+  const uri = uriOf(place)
+  if (place.scheme === 's3') checkBucket(s3Buckets, uri, at)
+  if (place.scheme === 's3' || fileRoots === undefined) return
+  const isInside = fileRoots.some(root => pathIn(root, uri) !== undefined)
+  if (!isInside) throw new Problem('FILES_OUTSIDE', { at, uri, roots: fileRoots })
+}

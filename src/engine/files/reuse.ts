@@ -1,0 +1,141 @@
+/** Datums that were done before: the same command with the same inputs, which are told by their bytes, not their names. */
+import { createHash } from 'node:crypto'
+import { joinUri } from '../../files/uri.ts'
+import type { DatumInput, FilesPlan } from '../../kernel/datum.ts'
+import type { Sql } from '../../store/driver/sql.ts'
+import { doneBefore } from '../../store/files/listings.ts'
+import { type ArtifactRow, outputsOfTasks, storedFiles } from '../../store/files/read-artifacts.ts'
+import { linkArtifacts, skipTasks } from '../../store/files/reuse.ts'
+import type { StageRow } from '../../store/jobs/jobs.ts'
+import type { Context } from '../context.ts'
+
+export interface Reused {
+  readonly taskId: string
+  /** The task that did it. */
+  readonly doneBy: string
+}
+
+interface Made {
+  readonly id: string
+  readonly inputs: readonly DatumInput[]
+}
+
+/**
+ * What makes each datum the same as another, and which of them need not be done. `goOn` is called now and then: to read
+ * what inputs hold takes a while.
+ */
+export async function reusable(
+  context: Context,
+  jobId: string,
+  plan: FilesPlan,
+  made: readonly Made[],
+  goOn: () => Promise<void>,
+): Promise<{ digests: { taskId: string; digest: string }[]; reused: Reused[] }> {
+  const digests = await inTurns(
+    made,
+    async ({ id, inputs }) => ({ taskId: id, digest: await digestOf(context, plan, inputs) }),
+    goOn,
+  )
+  const done = await doneBefore(
+    context.sql,
+    jobId,
+    digests.map(({ digest }) => digest),
+  )
+  // Of datums of one job that are the same, only the first may be passed over: they would put out the same files.
+  const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
+  const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
+  const outputs = await outputsOfTasks(
+    context.sql,
+    found.map(({ doneBy }) => doneBy),
+  )
+  const taken = new Set<string>()
+  const clear = found.filter(({ doneBy }) => {
+    const uris = outputs.filter(({ taskId }) => taskId === doneBy).map(({ uri }) => uri)
+    const isClear = !uris.some(uri => taken.has(uri))
+    for (const uri of uris) taken.add(uri)
+    return isClear
+  })
+  const isThere = await inTurns(
+    clear,
+    ({ doneBy }) =>
+      areThere(
+        context,
+        outputs.filter(({ taskId }) => taskId === doneBy),
+      ),
+    goOn,
+  )
+  return { digests, reused: clear.filter((_, index) => isThere[index]) }
+}
+
+/** A file that was removed or replaced since is made again. */
+async function areThere(context: Context, outputs: readonly ArtifactRow[]): Promise<boolean> {
+  for (const { uri, size, sha256 } of outputs) {
+    const stat = await context.files.stat(uri)
+    if (stat === undefined || stat.size !== size) return false
+    if ((stat.sha256 ?? (await hashOf(context, uri))) !== sha256) return false
+  }
+  return true
+}
+
+async function digestOf(context: Context, plan: FilesPlan, inputs: readonly DatumInput[]): Promise<string> {
+  const sums = await Promise.all(inputs.map(async input => [input.name, input.path, await sumOf(context, input)]))
+  const { command, env, secrets, mount } = plan.run!
+  const sorted = [env, secrets].map(map => Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  const image = plan.runner?.kind === 'kubernetes' ? plan.runner.image : null
+  return sha256(JSON.stringify([command, sorted, mount, plan.outputs, image, sums]))
+}
+
+/** What its bytes are: of a folder, those of all that is in it. */
+async function sumOf(context: Context, { uri, path, version, stageId }: DatumInput): Promise<unknown> {
+  if (!uri.endsWith('/')) return fileSum(context, uri, version)
+  if (stageId !== undefined) return ledgerSums(context, stageId, path)
+  const sums: unknown[] = []
+  for await (const page of context.files.list(uri, { deep: true })) {
+    for (const { path, version } of page) sums.push([path, await fileSum(context, joinUri(uri, path), version)])
+  }
+  return sums
+}
+
+async function ledgerSums({ sql }: Context, stageId: string, prefix: string): Promise<unknown[]> {
+  const sums: unknown[] = []
+  for (let after = ''; ; ) {
+    const files = await storedFiles(sql, stageId, { prefix, after, limit: 1000 })
+    sums.push(...files.map(({ name, sha256 }) => [name, sha256]))
+    if (files.length < 1000) return sums
+    after = files.at(-1)!.name
+  }
+}
+
+/** A local file is read, for its time and size say little; a bucket keeps a checksum. */
+async function fileSum(context: Context, uri: string, version: string | undefined): Promise<string | undefined> {
+  return uri.startsWith('file:') ? hashOf(context, uri) : version
+}
+
+async function hashOf({ files }: Context, uri: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of await files.open(uri)) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+const atOnce = 16
+
+async function inTurns<In, Out>(
+  items: readonly In[],
+  work: (item: In) => Promise<Out>,
+  goOn: () => Promise<void>,
+): Promise<Out[]> {
+  const out: Out[] = []
+  for (let from = 0; from < items.length; from += atOnce) {
+    out.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))))
+    await goOn()
+  }
+  return out
+}
+
+/** Passes them over, with the output and the files of the task that did the same. */
+export async function skipReused(tx: Sql, stage: StageRow, reused: readonly Reused[]): Promise<void> {
+  await skipTasks(tx, stage, reused)
+  await linkArtifacts(tx, stage, reused)
+}

@@ -1,0 +1,205 @@
+import { Problem } from '../../kernel/problem.ts'
+import type { StageQuery } from '../../protocol/api.ts'
+import type { JobQuery, JobView, Progress, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
+import { jobQueryFields, stageQueryFields } from '../../protocol/query-fields.ts'
+import type { Page } from '../../protocol/tasks/tasks.ts'
+import type { Sql } from '../../store/driver/sql.ts'
+import {
+  countJobs,
+  countStages,
+  countTasks,
+  getJob,
+  getStage,
+  type JobReadRow,
+  listJobs,
+  listStages,
+  type StageReadRow,
+  stagesOf,
+  type TaskCount,
+} from '../../store/jobs/read-jobs.ts'
+import { checkId, checkOptions } from '../check.ts'
+import { iso, momentOf } from '../tasks/task-view.ts'
+
+export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promise<JobView> {
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const job = await getJob(sql, jobId)
+  if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id })
+  return toJobView(job, await stagesOf(sql, [jobId]))
+}
+
+export async function readStage({ sql }: { readonly sql: Sql }, id: string): Promise<StageView> {
+  const stage = await getStage(sql, checkId(id, 'STAGE_NOT_FOUND'))
+  if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
+  return toStageView(stage)
+}
+
+/** A page at a time, newest first unless it says otherwise. */
+export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<Page<JobView>> {
+  checkOptions(query, jobQueryFields, 'jobs')
+  const { limit = 50, cursor, order = 'newest', offset = 0 } = query
+  const filter = {
+    name: query.name ?? null,
+    search: query.search ?? null,
+    states: query.state === undefined ? [] : [query.state].flat(),
+    correlationId: query.correlationId ?? null,
+    createdFrom: momentOf(query.createdFrom),
+    createdTo: momentOf(query.createdTo),
+    priorityFrom: query.priorityFrom ?? null,
+    priorityTo: query.priorityTo ?? null,
+  }
+  const place = cursor === undefined ? undefined : placeOf(cursor)
+  const byAge = order === 'newest' || order === 'oldest'
+  const paging = byAge ? { offset, cursor: place?.toString() ?? null } : { offset: offset + (place ?? 0), cursor: null }
+  const jobs = await listJobs(sql, filter, { order, limit, ...paging })
+  const stages = await stagesOf(
+    sql,
+    jobs.map(({ id }) => id),
+  )
+  const items = jobs.map(job =>
+    toJobView(
+      job,
+      stages.filter(({ jobId }) => jobId === job.id),
+    ),
+  )
+  const next = byAge ? jobs.at(-1)?.n : (place ?? 0) + limit
+  return {
+    items,
+    next: items.length < limit ? null : String(next),
+    ...(query.total === true && { total: await countJobs(sql, filter) }),
+  }
+}
+
+/** Stages over all jobs, the oldest first: what waits for somebody, say. */
+export async function findStages({ sql }: { readonly sql: Sql }, query: StageQuery = {}): Promise<Page<StageView>> {
+  checkOptions(query, stageQueryFields, 'stages')
+  const { limit = 50, cursor, offset = 0 } = query
+  const filter = {
+    states: query.state === undefined ? [] : [query.state].flat(),
+    jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
+    queue: query.queue ?? null,
+  }
+  const rows = await listStages(sql, filter, { order: 'oldest', limit, offset, cursor: cursorOf(cursor) })
+  return {
+    items: rows.map(toStageView),
+    next: rows.length < limit ? null : rows.at(-1)!.id,
+    ...(query.total === true && { total: await countStages(sql, filter) }),
+  }
+}
+
+/** The tasks of a job by their states as they are now, stage by stage. */
+export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
+  const { stages } = await readJob({ sql }, id)
+  return countTasks(
+    sql,
+    stages.map(stage => stage.id),
+  )
+}
+
+/** How many tasks each of these stages has in each state, counted one by one; those that have none are left out. */
+export async function countTasksOfStages(
+  { sql }: { readonly sql: Sql },
+  stageIds: readonly string[],
+): Promise<Map<string, TaskCounts>> {
+  const ids = stageIds.map(id => checkId(id, 'STAGE_NOT_FOUND'))
+  const found = new Map<string, TaskCounts>()
+  if (ids.length === 0) return found
+  for (const { stageId, state, count } of await countTasks(sql, ids)) {
+    const counts = found.get(stageId)
+    found.set(stageId, { ...counts, [state]: (counts?.[state] ?? 0) + count })
+  }
+  return found
+}
+
+export async function countTasksOfStage(context: { readonly sql: Sql }, id: string): Promise<TaskCounts> {
+  const stage = await readStage(context, id)
+  return (await countTasksOfStages(context, [stage.id])).get(stage.id) ?? {}
+}
+
+/** Where a page begins: behind the job of this number, or behind so many in an order that is not that of their age. */
+function placeOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
+  return Number(cursor)
+}
+
+const cursorOf = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))
+
+function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
+  const { id, name, state, round, seq, priority, open, input, endsAs, compensated, correlationId, traceparent } = job
+  return {
+    id,
+    name,
+    state,
+    round,
+    seq,
+    priority,
+    open,
+    input,
+    progress: progressOf(stages.filter(({ kind }) => kind === 'work')),
+    endsAs,
+    cause: job.endsCause,
+    compensated,
+    correlationId,
+    traceparent,
+    tracestate: job.plan.tracestate ?? null,
+    metadata: job.metadata ?? {},
+    clonedFrom: job.clonedFrom,
+    leaseSeconds: job.plan.leaseSeconds ?? null,
+    deadlineAt: iso(job.deadlineAt),
+    createdAt: job.createdAt.toISOString(),
+    changedAt: job.changedAt.toISOString(),
+    startedAt: iso(job.startedAt),
+    endedAt: iso(job.endedAt),
+    stages: stages.map(toStageView),
+  }
+}
+
+function toStageView(stage: StageReadRow): StageView {
+  const { id, jobId, name, ordinal, kind, state, round, seq, queue, plan, open, endsAs, error, held, given } = stage
+  const { gate } = plan
+  return {
+    id,
+    jobId,
+    name,
+    ordinal,
+    kind,
+    state,
+    round,
+    seq,
+    task: plan.task,
+    queue,
+    files: filesOf(plan),
+    needs: plan.needs,
+    open,
+    progress: progressOf([stage]),
+    output: stage.output,
+    endsAs,
+    cause: stage.endsCause,
+    calledOffFrom: stage.calledOffFrom,
+    error,
+    held,
+    gate: gate === null ? null : { approvers: gate.approvers, ask: gate.ask, until: iso(stage.gateUntil) },
+    data: plan.data ?? null,
+    traceparent: plan.traceparent ?? null,
+    approvals: given,
+    metadata: stage.metadata ?? {},
+    createdAt: stage.createdAt.toISOString(),
+    changedAt: stage.changedAt.toISOString(),
+    startedAt: iso(stage.startedAt),
+    endedAt: iso(stage.endedAt),
+  }
+}
+
+function filesOf({ files }: StageReadRow['plan']): StageView['files'] {
+  if (files === undefined) return null
+  const { inputs, outputs, runner } = files
+  return { datums: inputs !== null, outputs, runner: runner?.kind ?? null }
+}
+
+function progressOf(stages: readonly StageReadRow[]): Progress {
+  const sum = (name: 'total' | 'good' | 'bad' | 'partial' | 'skipped') =>
+    stages.reduce((total, stage) => total + stage[name], 0)
+  const total = sum('total')
+  const ended = sum('good') + sum('bad')
+  const percent = total === 0 ? 0 : Math.floor((100 * ended) / total)
+  return { total, good: sum('good'), bad: sum('bad'), partial: sum('partial'), skipped: sum('skipped'), percent }
+}

@@ -1,0 +1,78 @@
+import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from '../../protocol/jobs/timeline.ts'
+import { timelineFields, troubleQueryFields } from '../../protocol/jobs/timeline-fields.ts'
+import {
+  type AttemptRow,
+  attemptsOfJob,
+  countTasksOf,
+  type StageStep,
+  stepsOfStages,
+} from '../../store/jobs/timeline.ts'
+import { groupTroubles } from '../../store/jobs/troubles.ts'
+import { checkId, checkOptions } from '../check.ts'
+import type { Context } from '../context.ts'
+import { iso } from '../tasks/task-view.ts'
+import { readJob } from './read-jobs.ts'
+
+/** When the stages of a job, and some of its tasks, were in which state. */
+export async function readTimeline(context: Context, id: string, query: TimelineQuery = {}): Promise<TimelineView> {
+  checkOptions(query, timelineFields, 'timeline')
+  const { limit = 200 } = query
+  const { id: jobId } = await readJob(context, id)
+  const [steps, attempts, count] = await Promise.all([
+    stepsOfStages(context.sql, jobId),
+    attemptsOfJob(context.sql, jobId, limit),
+    countTasksOf(context.sql, jobId),
+  ])
+  const tasks = together(attempts).map(toTask)
+  return { stages: together(steps).map(toStage), tasks, more: count > tasks.length }
+}
+
+/** Rows of one thing stand together. */
+function together<Row extends { readonly id: string }>(rows: readonly Row[]): Row[][] {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) groups.set(row.id, [...(groups.get(row.id) ?? []), row])
+  return [...groups.values()]
+}
+
+function toStage(steps: readonly StageStep[]) {
+  const { id, name } = steps[0]!
+  const spans = steps.map(({ state, at }, index) => ({
+    state,
+    from: at.toISOString(),
+    to: iso(steps[index + 1]?.at ?? null),
+  }))
+  return { id, name, spans }
+}
+
+function toTask(rows: readonly AttemptRow[]) {
+  const { id, stageId, state, createdAt } = rows[0]!
+  const attempts = rows.flatMap(({ epoch, worker, claimedAt, startedAt, endedAt, outcome, cause }) =>
+    epoch === null
+      ? []
+      : [
+          {
+            epoch,
+            worker: worker?.replace(/^worker:/, '') ?? null,
+            claimedAt: claimedAt!.toISOString(),
+            startedAt: iso(startedAt),
+            endedAt: iso(endedAt),
+            outcome,
+            cause,
+          },
+        ],
+  )
+  return { id, stageId, state, createdAt: createdAt.toISOString(), attempts }
+}
+
+/** What ended badly, by what is alike, most of a kind first. */
+export async function findTroubles({ sql }: Context, query: TroubleQuery = {}): Promise<TroubleView[]> {
+  checkOptions(query, troubleQueryFields, 'troubles')
+  const { queue = null, jobId, stageId, state } = query
+  const rows = await groupTroubles(sql, {
+    jobId: jobId === undefined ? null : checkId(jobId, 'JOB_NOT_FOUND'),
+    stageId: stageId === undefined ? null : checkId(stageId, 'STAGE_NOT_FOUND'),
+    states: state === undefined ? [] : [state].flat(),
+    queue,
+  })
+  return rows.map(row => ({ ...row, oldestAt: row.oldestAt.toISOString(), newestAt: row.newestAt.toISOString() }))
+}

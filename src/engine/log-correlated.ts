@@ -1,0 +1,14 @@
+import { tracesOf } from '../store/tasks/read-tasks.ts'
+import type { Context } from './context.ts'
+
+/** Logs something about a task or job, with the correlation by which people find it. It never throws. */
+export async function logCorrelated(
+  { sql, log }: Pick<Context, 'sql' | 'log'>,
+  word: string,
+  of: { readonly entity: 'task' | 'job'; readonly id: string },
+  facts: Record<string, unknown>,
+): Promise<void> {
+  const [trace] = await tracesOf(sql, of.entity, [of.id]).catch(() => [])
+  const { correlationId, traceparent } = trace ?? {}
+  log(word, { ...facts, ...(correlationId && { correlationId }), ...(traceparent && { traceparent }) })
+}

@@ -1,0 +1,221 @@
+/**
+ * How often and how fast tasks move. The feed is counted behind the hot path, which knows nothing of it: every event
+ * once, by the minute in which it happened, into rows that outlive the tasks.
+ */
+import { bucketCount, statSeconds } from '../../kernel/histogram.ts'
+import { lookup, widely } from '../driver/plans.ts'
+import { type Literal, literal, type Sql } from '../driver/sql.ts'
+import { deepestQueues } from '../flow/queue-depths.ts'
+
+/** `bucketOf` of kernel/histogram.ts, in SQL. */
+export function bucketSql(seconds: string): Literal {
+  const ms = `greatest(${seconds} * 1000, 1)`
+  return literal(`least(${bucketCount - 1}, ceil(2 * ln(${ms}) / ln(2::float8)))::smallint`)
+}
+
+/**
+ * Counts the next events of the feed, `limit` or what one statement more wrote. Only one counts at a time, and the
+ * others find nothing to do: the row that says how far it has come is locked, and moves on with the counts.
+ *
+ * `queue` is from when a task could have been claimed until it began, `run` from there until its attempt ended. A task
+ * whose time has been set anew since then is measured from the event that put it into the queue.
+ *
+ * What was counted on another system means nothing here: then counting begins anew with what happens from now on.
+ */
+export async function countMoves(sql: Sql, limit: number): Promise<{ events: number; isAll: boolean }> {
+  const [row] = await sql<{ events: number; found: number }>`
+    with me as materialized (
+      select c.tx, c.n, c.generation = m.generation as is_here, m.generation
+        from pawl.counted c cross join pawl.meta m
+         for update of c skip locked
+    ), page as materialized (
+      select tx, n, at, entity, ids, seqs
+        from (select c.*, sum(cardinality(c.ids)) over (order by c.tx, c.n) - cardinality(c.ids) as before
+                from me
+               cross join lateral (
+                       select * from pawl.change
+                        where (tx, n) > (me.tx, me.n) and me.is_here
+                          and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+                        order by tx, n limit 500) as c) as next
+       where before < ${limit}::int
+    ), step as (
+      select t.type, now.ts, now.state, now.cause, last.state as from_state, way.began,
+             case when t.run_at <= way.claimed then greatest(t.run_at, way.queued) else way.queued end as queued
+        from page
+       cross join unnest(page.ids, page.seqs) as u (id, seq)
+        join pawl.task t on t.id = ${lookup('u.id')}
+       cross join lateral (select (t.history[u.seq]).*) as now
+        left join lateral (select (t.history[u.seq - 1]).*) as last on true
+       cross join lateral (
+               select max((t.history[k]).ts) filter (where (t.history[k]).state = 'running' and (t.history[k]).type is null)
+                        as began,
+                      max((t.history[k]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
+                        as claimed,
+                      max((t.history[k - 1]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
+                        as queued
+                 from generate_series(greatest(2, u.seq - 3), u.seq) as k
+                where (t.history[k]).epoch = now.epoch) as way
+       where page.entity = 'task' and last.state is distinct from now.state
+    ), fact as (
+      select date_bin('1 minute', step.ts, 'epoch') as minute, step.type, f.what, f.seconds,
+             ${bucketSql('f.seconds')} as bucket
+        from step
+       cross join lateral (values
+               (case state when 'assigned' then 'claimed' when 'running' then 'started' when 'retrying' then 'retried'
+                           else state end, null::float8),
+               (case when cause = 'lease_lost' then 'lost' end, null),
+               (case when cause in ('reported_failed', 'reported_dead_lettered', 'timeout') then 'failures' end, null),
+               (case when state = 'running' then 'queue' end, extract(epoch from ts - queued)::float8),
+               (case when from_state = 'running' then 'run' end, extract(epoch from ts - began)::float8)
+             ) as f (what, seconds)
+       where f.what is not null and (f.what not in ('queue', 'run') or f.seconds is not null)
+    ), kept as (
+      insert into pawl.stat as s (at, type, what, bucket, n, seconds)
+      select v.at, type, what, bucket, count(*), coalesce(sum(seconds), 0)
+        from fact cross join lateral (values (minute), ('-infinity'::timestamptz)) as v (at)
+       group by v.at, type, what, bucket
+          on conflict (at, type, what, bucket) do update
+         set n = s.n + excluded.n, seconds = s.seconds + excluded.seconds
+    ), moved as (
+      update pawl.counted c
+         set tx = last.tx, n = last.n, at = last.at
+        from (select tx, n, at from page order by tx desc, n desc limit 1) as last
+    ), begun_anew as (
+      update pawl.counted c
+         set generation = me.generation, tx = pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, n = 0
+        from me where not me.is_here
+    )
+    select coalesce(sum(cardinality(ids)), 0)::int as events, count(*)::int as found from page`
+  const { events, found } = row!
+  return { events, isAll: events < limit && found < 500 }
+}
+
+export interface StatRow {
+  readonly at: Date
+  readonly type: string
+  readonly what: string
+  readonly bucket: number
+  readonly n: number
+  readonly seconds: number
+}
+
+export interface StatSpan {
+  readonly from: Date
+  readonly to: Date
+  readonly lastCountedAt: Date | null
+  /** Of the types that moved most. */
+  readonly rows: StatRow[]
+  /** How many others moved. */
+  readonly typesLeftOut: number
+}
+
+/** What was counted in a span that begins with a whole bucket of time, bucket by bucket. */
+export function readStats(
+  sql: Sql,
+  ask: { sinceSeconds: number; bucketSeconds: number; type: string | null; most: number },
+): Promise<StatSpan> {
+  return widely(sql, async tx => {
+    const [span] = await tx<Omit<StatSpan, 'rows' | 'typesLeftOut'>>`
+      select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8),
+                      pawl.clock() - make_interval(secs => ${ask.sinceSeconds}::float8), 'epoch') as "from",
+             pawl.clock() as "to", at as last_counted_at
+        from pawl.counted`
+    const [moved] = await tx<{ types: string[]; all: number }>`
+      with counted as materialized (
+        select type, sum(n) as n from pawl.stat
+         where at >= ${span!.from}::timestamptz and (${ask.type}::text is null or type = ${ask.type})
+         group by type
+      )
+      select array(select type from counted order by n desc, type limit ${ask.most}::int) as types,
+             (select count(*)::int from counted) as "all"`
+    const rows = await tx<StatRow>`
+      select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8), at, 'epoch') as at, type, what, bucket,
+             sum(n)::bigint as n, sum(seconds) as seconds
+        from pawl.stat
+       where at >= ${span!.from}::timestamptz and type = any(${moved!.types}::text[])
+       group by 1, 2, 3, 4
+       order by 1, 2`
+    return { ...span!, rows, typesLeftOut: moved!.all - moved!.types.length }
+  })
+}
+
+export interface TypesToName {
+  /** Named in any case. */
+  readonly named: readonly string[]
+  /** How many may have a name, the most queued first. */
+  readonly most: number
+  /** The name of all others together. */
+  readonly others: string
+}
+
+/** All that was ever counted here, by type; types that are not named are added up. */
+export function readTotals(sql: Sql, { named, most, others }: TypesToName): Promise<Omit<StatRow, 'at'>[]> {
+  return widely(
+    sql,
+    tx => tx`
+      with chosen as materialized (
+        select unnest(${named}::text[]) as type
+         union
+        (select type from pawl.stat
+          where at = '-infinity' and what = 'queued' and type <> all(${named}::text[])
+          group by type order by sum(n) desc, type limit greatest(0, ${most}::int - cardinality(${named}::text[])))
+      )
+      select coalesce(chosen.type, ${others}::text) as type, what, bucket, sum(n)::bigint as n, sum(seconds) as seconds
+        from pawl.stat s left join chosen on chosen.type = s.type
+       where at = '-infinity'
+       group by 1, 2, 3
+       order by 1, 2, 3`,
+  )
+}
+
+/** Tasks that are set aside now. */
+export async function countDeadLetters(sql: Sql): Promise<number> {
+  const [row] = await sql<{ n: number }>`select count(*)::int as n from pawl.trouble where state = 'dead_lettered'`
+  return row!.n
+}
+
+export interface DepthRow {
+  readonly at: Date
+  readonly queue: string
+  readonly due: number
+  readonly held: number
+}
+
+/** Most queues whose depths are kept for a minute, the deepest first: as many as statistics can show. */
+export const mostNoted = 1000
+
+/** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
+export async function noteDepths(sql: Sql): Promise<void> {
+  const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
+  if (done !== undefined) return
+  const { queues } = await deepestQueues(sql, { named: [], most: mostNoted, others: null })
+  const deep = queues.filter(({ due, held }) => due > 0 || held > 0)
+  await sql`
+    insert into pawl.depth (at, queue, due, held)
+    select date_bin('1 minute', pawl.clock(), 'epoch'), *
+      from unnest(${deep.map(({ queue }) => queue)}::text[], ${deep.map(({ due }) => due)}::bigint[],
+                  ${deep.map(({ held }) => held)}::bigint[])
+        on conflict do nothing`
+}
+
+/** The deepest that each queue was seen, stretch by stretch. */
+export function readDepths(
+  sql: Sql,
+  { from, bucketSeconds, queues }: { from: Date; bucketSeconds: number; queues: readonly string[] },
+): Promise<DepthRow[]> {
+  return sql`
+    select date_bin(make_interval(secs => ${bucketSeconds}::float8), at, 'epoch') as at, queue, max(due) as due, max(held) as held
+      from pawl.depth where at >= ${from}::timestamptz and queue = any(${queues}::text[])
+     group by 1, 2 order by 1, 2`
+}
+
+/** Removes minutes that have been kept for long enough, some at a time; their sums stay. */
+export async function forgetMinutes(sql: Sql): Promise<number> {
+  await sql`delete from pawl.depth where at < pawl.clock() - make_interval(secs => ${statSeconds}::float8)`
+  const gone = await sql`
+    delete from pawl.stat where ctid = any(array(
+      select ctid from pawl.stat
+       where at > '-infinity' and at < pawl.clock() - make_interval(secs => ${statSeconds}::float8) limit 5000))
+    returning 1`
+  return gone.length
+}

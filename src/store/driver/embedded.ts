@@ -1,0 +1,144 @@
+/**
+ * The embedded store: PGlite in a thread of its own, so that a long statement does not hold up heartbeats.
+ *
+ * It has one connection: transactions take turns. It runs without fsync: what was acknowledged survives the death of
+ * the process, not a power cut.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { Problem } from '../../kernel/problem.ts'
+import { lockFolder } from './folder-lock.ts'
+import { narrowPlans } from './plans.ts'
+import { withSavepoints } from './savepoints.ts'
+import type { Driver } from './sql.ts'
+import { asProblem } from './store-fault.ts'
+
+export interface Asked {
+  readonly n: number
+  readonly text: string
+  readonly values: readonly (string | null)[] | null
+}
+
+export interface Answered {
+  readonly n: number
+  readonly fields?: readonly string[]
+  readonly rows?: unknown[][]
+  readonly error?: { message: string; code?: string; constraint?: string; detail?: string }
+}
+
+export interface Embedded {
+  readonly driver: Driver
+  close(): Promise<void>
+}
+
+/** Opens the store in `folder`, or in memory without one. */
+export async function openEmbedded(folder: string | undefined, turnSeconds = 60): Promise<Embedded> {
+  const unlock = folder === undefined ? () => {} : lockFolder(folder)
+  const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: { folder },
+  })
+  const line = talkTo(thread)
+  try {
+    for (const [name, value] of Object.entries(narrowPlans)) await line.ask(`set ${name} = '${value}'`, null)
+  } catch (error) {
+    await thread.terminate()
+    unlock()
+    throw error
+  }
+  return {
+    driver: takingTurns(line.ask, turnSeconds),
+    async close() {
+      await line.ask('', null).catch(() => {})
+      await thread.terminate()
+      unlock()
+    },
+  }
+}
+
+type Ask = (text: string, values: readonly (string | null)[] | null) => Promise<Answered>
+
+function talkTo(thread: Worker): { ask: Ask } {
+  const waiting = new Map<number, { resolve(answer: Answered): void; reject(error: Error): void }>()
+  let next = 1
+  let ended: Error | undefined
+  thread.on('message', (answer: Answered) => {
+    const asker = waiting.get(answer.n)
+    waiting.delete(answer.n)
+    if (waiting.size === 0) thread.unref()
+    if (answer.error === undefined) asker?.resolve(answer)
+    else asker?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
+  })
+  const end = (cause: Error) => {
+    ended = new Problem('STORE_UNAVAILABLE', { why: cause.message }, cause)
+    for (const { reject } of waiting.values()) reject(ended)
+    waiting.clear()
+  }
+  thread.on('error', end)
+  thread.on('exit', () => end(new Error('the embedded store was closed')))
+  thread.unref()
+  return {
+    ask: (text, values) =>
+      new Promise((resolve, reject) => {
+        if (ended !== undefined) return reject(ended)
+        const n = next++
+        waiting.set(n, { resolve, reject })
+        // Only a question that is waiting for its answer keeps the process alive.
+        thread.ref()
+        thread.postMessage({ n, text, values } satisfies Asked)
+      }),
+  }
+}
+
+function takingTurns(ask: Ask, turnSeconds: number): Driver {
+  // What a transaction sets going may outlive it: the mark is taken off when it ends.
+  const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
+  let last: Promise<unknown> = Promise.resolve()
+  /** Only the wait is bounded. What has begun is never given up, because there is no other connection to go on with. */
+  const turn = <T>(work: () => Promise<T>): Promise<T> => {
+    if (inside.getStore()?.isOpen) return Promise.reject(new Problem('TRANSACTION_OPEN'))
+    return new Promise<T>((resolve, reject) => {
+      let isLate = false
+      const end = setTimeout(() => {
+        isLate = true
+        reject(new Problem('STORE_BUSY', { why: `other transactions took more than ${turnSeconds} s` }))
+      }, turnSeconds * 1000).unref()
+      last = last.then(() => {
+        clearTimeout(end)
+        return isLate ? undefined : work().then(resolve, reject)
+      })
+    })
+  }
+  return {
+    isTransaction: false,
+    query: (text, values) => turn(() => query(ask, text, values)),
+    script: text => turn(async () => void (await ask(text, null))),
+    begin: work =>
+      turn(async () => {
+        await ask('begin', null)
+        const mark = { isOpen: true }
+        try {
+          const result = await inside.run(mark, () => work(heldTransaction(ask)))
+          await ask('commit', null)
+          return result
+        } catch (error) {
+          await ask('rollback', null).catch(() => {})
+          throw error
+        } finally {
+          mark.isOpen = false
+        }
+      }),
+  }
+}
+
+function heldTransaction(ask: Ask): Driver {
+  return withSavepoints({
+    query: (text, values) => query(ask, text, values),
+    script: async text => void (await ask(text, null)),
+  })
+}
+
+async function query(ask: Ask, text: string, values: readonly (string | null)[]) {
+  const { fields, rows } = await ask(text, values)
+  return { fields: fields ?? [], rows: rows ?? [] }
+}

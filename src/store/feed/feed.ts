@@ -1,0 +1,275 @@
+/**
+ * The feed of events. Its position is (transaction, statement, place), and it reads only below the oldest transaction
+ * that still runs: whatever commits late has a higher number and is still to come, so nothing is ever skipped.
+ */
+import { lookup } from '../driver/plans.ts'
+import { literal, type Sql } from '../driver/sql.ts'
+
+export interface Position {
+  readonly tx: number
+  readonly n: number
+  /** How many events of that statement have been read. */
+  readonly k: number
+}
+
+export interface EventRow {
+  readonly entityId: string
+  readonly seq: number
+  readonly epoch: number
+  readonly ts: Date
+  readonly type: string
+  readonly fromState: string | null
+  readonly toState: string
+  readonly actor: string
+  readonly cause: string | null
+  readonly jobId: string | null
+  readonly payload: Record<string, unknown> | null
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  /** Of a heartbeat: its moment. */
+  readonly pulseUs?: number
+}
+
+/** An event where it lies in the feed. */
+export interface FeedRow extends EventRow, Position {
+  /** When its statement was written, in microseconds since 1970. */
+  readonly atUs: number
+}
+
+/** A position with what lies there. A store that was restored has something else there, or nothing. */
+export interface Mark extends Position {
+  /** Null: the entities were deleted, and the place was kept. */
+  readonly entityId: string | null
+  readonly seq: number | null
+  readonly atUs: number
+}
+
+/** Reads the event at a position. Undefined if there is none. */
+export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
+  const [row] = await sql<Mark>`
+    select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,
+           (extract(epoch from at) * 1000000)::bigint as at_us
+      from pawl.change
+     where tx = ${tx}::bigint and n = ${n}::bigint and (cardinality(ids) >= ${k}::int or cardinality(ids) = 0)`
+  return row
+}
+
+/**
+ * For how many seconds the feed has been held back: the age of the oldest event that it cannot show yet, because a
+ * transaction that is older still runs, in whichever database of the server. 0: it shows everything.
+ */
+export async function feedLag(sql: Sql): Promise<number> {
+  const [row] = await sql<{ seconds: number }>`
+    select extract(epoch from clock_timestamp() - at)::float8 as seconds
+      from pawl.change
+     where tx >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx, n limit 1`
+  return Math.max(0, row?.seconds ?? 0)
+}
+
+export const start: Position = { tx: 0, n: 0, k: 0 }
+const changesPerPage = 500
+/**
+ * Changes are recorded almost in the order of their times: a transaction may be recorded behind one that began later, and
+ * a worker may report a start late. A search by time looks so much further, and what was recorded later still is not found.
+ */
+export const recordedWithinSeconds = 60
+/** Of a feed of which little is wanted, so many events are looked through at a time, and so often for one answer. */
+const filteredWindow = 2000
+const mostRounds = 20
+
+interface Change {
+  readonly tx: number
+  readonly n: number
+  readonly size: number
+  readonly at: Date
+}
+
+export interface FeedFilter {
+  readonly limit: number
+  readonly types: readonly string[]
+  readonly jobId: string | null
+  /** When it happened, both ends included. */
+  readonly since: Date | null
+  readonly until: Date | null
+}
+
+const isFiltered = ({ types, jobId, since, until }: FeedFilter) =>
+  types.length > 0 || jobId !== null || since !== null || until !== null
+
+/** Events after `after`, in order, and the position from which to go on; `more`: there may be others already. */
+export async function readFeed(
+  sql: Sql,
+  ask: FeedFilter & { after: Position },
+): Promise<{ events: FeedRow[]; next: Position; more: boolean }> {
+  const window = isFiltered(ask) ? Math.max(ask.limit, filteredWindow) : ask.limit
+  let at = ask.after
+  for (let round = 0; round < mostRounds; round++) {
+    const changes = recordedUntil(ask.until, await changesFrom(sql, at))
+    if (changes.length === 0) return { events: [], next: at, more: false }
+    const end = pageEnd(changes, at, window)
+    const events = await eventsBetween(sql, at, end, ask)
+    const page = events.slice(0, ask.limit)
+    const last = page.at(-1)
+    const next = last !== undefined && page.length < events.length ? { tx: last.tx, n: last.n, k: last.k } : end
+    if (page.length > 0) return { events: page, next, more: true }
+    // A window may hold nothing of what is wanted; the feed goes on behind it.
+    at = end
+  }
+  return { events: [], next: at, more: true }
+}
+
+/**
+ * The end of the feed, and the latest events before it, oldest first. Whatever is committed later comes behind this end:
+ * below the oldest running transaction all is committed or never will be. Found from behind, in bounded steps: where
+ * little is wanted, or much was removed, there may be fewer than asked for though there are older ones.
+ */
+export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: FeedRow[]; end: Position }> {
+  const end = await endOfFeed(sql)
+  let events: FeedRow[] = []
+  let until = end
+  for (let round = 0; round < mostRounds && events.length < ask.limit; round++) {
+    const window = round === 0 && !isFiltered(ask) ? ask.limit : Math.max(ask.limit, filteredWindow)
+    const after = pageStart(await changesUntil(sql, until), until, window)
+    if (isSame(after, until)) break
+    events = [...(await eventsBetween(sql, after, until, ask)), ...events]
+    until = after
+  }
+  return { events: events.slice(Math.max(0, events.length - ask.limit)), end }
+}
+
+async function endOfFeed(sql: Sql): Promise<Position> {
+  const [last] = await sql<Position>`
+    select tx, n, cardinality(ids) as k
+      from pawl.change
+     where tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx desc, n desc
+     limit 1`
+  return last ?? start
+}
+
+function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
+  return sql<Change>`
+    select tx, n, cardinality(ids) as size, at
+      from pawl.change
+     where (tx, n) >= (${tx}::bigint, ${n}::bigint)
+       and (tx, n, cardinality(ids)) > (${tx}::bigint, ${n}::bigint, ${k}::int)
+       -- Of some, all that was there has been deleted.
+       and cardinality(ids) > 0
+       and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+     order by tx, n
+     limit ${changesPerPage}::int`
+}
+
+/** Changes before the first that was recorded so late that no event behind it is of this moment or earlier. */
+function recordedUntil(moment: Date | null, changes: readonly Change[]): readonly Change[] {
+  if (moment === null) return changes
+  const tooLate = moment.getTime() + recordedWithinSeconds * 1000
+  const end = changes.findIndex(({ at }) => at.getTime() > tooLate)
+  return end === -1 ? changes : changes.slice(0, end)
+}
+
+/** Where a page of at most `limit` events ends. */
+function pageEnd(changes: readonly Change[], after: Position, limit: number): Position {
+  let left = limit
+  let at = after
+  for (const { tx, n, size } of changes) {
+    const read = tx === after.tx && n === after.n ? after.k : 0
+    const take = Math.min(left, size - read)
+    if (take === 0) break
+    at = { tx, n, k: read + take }
+    left -= take
+  }
+  return at
+}
+
+function changesUntil(sql: Sql, { tx, n }: Position): Promise<Change[]> {
+  return sql<Change>`
+    select tx, n, cardinality(ids) as size, at
+      from pawl.change
+     where (tx, n) <= (${tx}::bigint, ${n}::bigint) and cardinality(ids) > 0
+     order by tx desc, n desc
+     limit ${changesPerPage}::int`
+}
+
+/** Where a page of at most `limit` events before `until` begins; `until` itself, where there are none. */
+function pageStart(changes: readonly Change[], until: Position, limit: number): Position {
+  let left = limit
+  let at = until
+  for (const { tx, n, size } of changes) {
+    const unread = tx === until.tx && n === until.n ? until.k : size
+    const take = Math.min(left, unread)
+    at = { tx, n, k: unread - take }
+    left -= take
+    if (left === 0) break
+  }
+  return at
+}
+
+export const isSame = (one: Position, other: Position) => one.tx === other.tx && one.n === other.n && one.k === other.k
+
+function eventsBetween(
+  sql: Sql,
+  after: Position,
+  until: Position,
+  { types, jobId, since, until: latest }: FeedFilter,
+): Promise<FeedRow[]> {
+  return sql<FeedRow>`
+    select c.tx, c.n, u.k, (extract(epoch from c.at) * 1000000)::bigint as at_us, e.*, t.job_id, t.correlation_id, t.traceparent
+      from pawl.change c
+     cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
+     cross join lateral (
+             select id, history, job_id, correlation_id, traceparent from pawl.task
+              where c.entity = 'task' and id = ${lookup('u.id')}
+              union all
+             select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
+               from pawl.stage s join pawl.job j on j.id = ${lookup('s.job_id')}
+              where c.entity = 'stage' and s.id = ${lookup('u.id')}
+              union all
+             select id, history, id, correlation_id, traceparent from pawl.job
+              where c.entity = 'job' and id = ${lookup('u.id')}
+              union all
+             select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
+               from pawl.artifact a join pawl.task t on t.id = ${lookup('a.task_id')}
+              where c.entity = 'artifact' and a.id = ${lookup('u.id')}) as t
+     cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
+     where u.seq <= cardinality(t.history)
+       and (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
+       and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
+       and (c.tx, c.n, u.k) > (${after.tx}::bigint, ${after.n}::bigint, ${after.k}::bigint)
+       and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::bigint)
+       and (${jobId}::uuid is null or t.job_id = ${jobId}::uuid)
+       and (cardinality(${types}::text[]) = 0 or e.type = any(${types}::text[]))
+       and (${since}::timestamptz is null or e.ts >= ${since}::timestamptz)
+       and (${latest}::timestamptz is null or date_trunc('milliseconds', e.ts) <= ${latest}::timestamptz)
+     order by c.tx, c.n, u.k`
+}
+
+/** Events of one task, oldest first. */
+export function eventsOfTask(sql: Sql, id: string, afterSeq: number, limit: number): Promise<EventRow[]> {
+  return sql<EventRow>`
+    select e.*, t.job_id, t.correlation_id, t.traceparent
+      from pawl.task t
+     cross join generate_series(${afterSeq}::int + 1, least(t.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
+     cross join lateral pawl.event_of(t.id, t.history, s.seq) as e
+     where t.id = ${id}::uuid
+     order by e.seq`
+}
+
+/** Events of one job or stage, oldest first. */
+export function eventsOfEntity(
+  sql: Sql,
+  entity: 'job' | 'stage',
+  id: string,
+  afterSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return sql<EventRow>`
+    select e.*, j.id as job_id, j.correlation_id, j.traceparent
+      from pawl.${literal(entity)} x
+      join pawl.job j on j.id = x.${literal(entity === 'job' ? 'id' : 'job_id')} and j.visible
+     cross join generate_series(${afterSeq}::int + 1, least(x.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
+     cross join lateral pawl.event_of(x.id, x.history, s.seq) as e
+     where x.id = ${id}::uuid
+     order by e.seq`
+}

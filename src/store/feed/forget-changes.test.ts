@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fresh } from '../../../test/harness/fresh.ts'
+import { taskIn } from '../../../test/harness/task-in.ts'
+import { firstChange, forgetChanges } from './forget-changes.ts'
+
+test('events that are gone leave the feed, however many dead letters before them are kept', async t => {
+  const run = await fresh(t)
+  const { engine, sql } = run
+  const changes = async () => (await sql<{ n: number }>`select count(*)::int as n from pawl.change`)[0]!.n
+  for (let n = 0; n < 5; n++) await taskIn(run, 'dead_lettered')
+  const kept = await changes()
+  for (let n = 0; n < 3; n++) await engine.deleteTask((await taskIn(run, 'cancelled')).id)
+  await taskIn(run, 'queued')
+  await run.advance(2 * 86_400)
+  let walk = firstChange
+  const walked: boolean[] = []
+  do {
+    ;({ walk } = await forgetChanges(sql, walk, 3))
+    walked.push(walk.hasForgotten)
+  } while (walk !== firstChange)
+  assert.equal(await changes(), kept + 1, 'what is left are the dead letters, and the task that is queued')
+  assert.ok(walked.indexOf(true) >= kept / 3 - 1, 'it has passed over several stretches before')
+})
+
+test('a walk begins anew behind what it has forgotten, and where changes are young', async t => {
+  const run = await fresh(t)
+  await run.engine.deleteTask((await taskIn(run, 'cancelled')).id)
+  for (let n = 0; n < 3; n++) await taskIn(run, 'queued')
+  assert.deepEqual(await forgetChanges(run.sql, firstChange), { forgotten: 0, walk: firstChange })
+  await run.advance(2 * 86_400)
+  const [gone] = await run.sql<{ n: number }>`select count(*)::int - 3 as n from pawl.change`
+  const first = await forgetChanges(run.sql, firstChange, gone!.n)
+  assert.deepEqual([first.forgotten, first.walk.hasForgotten], [gone!.n, true])
+  assert.deepEqual(await forgetChanges(run.sql, first.walk, 1), { forgotten: 0, walk: firstChange })
+})

@@ -1,0 +1,47 @@
+import type { Sql } from '../driver/sql.ts'
+
+/** How far a walk through the feed has come, and whether it has forgotten something on its way. */
+export interface ChangeWalk {
+  readonly tx: number
+  readonly n: number
+  readonly hasForgotten: boolean
+}
+
+export const firstChange: ChangeWalk = { tx: 0, n: 0, hasForgotten: false }
+
+/**
+ * Forgets changes of which nothing is left, oldest first, a stretch of the feed at a time. The walk passes over what is
+ * kept for ever, as dead letters may be. It begins anew behind what it has forgotten, for all that follows was queued
+ * later and is kept for longer, or where the changes are too young.
+ *
+ * The newest change is never forgotten, because the cursors of up-to-date readers name it.
+ */
+export async function forgetChanges(
+  sql: Sql,
+  walk: ChangeWalk,
+  stretch = 1000,
+): Promise<{ forgotten: number; walk: ChangeWalk }> {
+  const [row] = await sql<{ forgotten: number; tx: number | null; n: number }>`
+    with stretch as materialized (
+      select tx, n, ids
+        from (select tx, n, at, ids, sum(cardinality(ids)) over (order by tx, n) - cardinality(ids) as before
+                from (select tx, n, at, ids from pawl.change
+                       where (tx, n) > (${walk.tx}::bigint, ${walk.n}::bigint)
+                       order by tx, n limit ${stretch}::int) as following) as counted
+       where before < 20000 and at < pawl.clock() - interval '1 day'
+    ), gone as (
+      delete from pawl.change using stretch
+       where change.tx = stretch.tx and change.n = stretch.n
+         and (change.tx, change.n) < (select tx, n from pawl.change order by tx desc, n desc limit 1)
+         and not exists (select from pawl.task where id = any(stretch.ids))
+         and not exists (select from pawl.stage where id = any(stretch.ids))
+         and not exists (select from pawl.job where id = any(stretch.ids))
+         and not exists (select from pawl.artifact where id = any(stretch.ids)) returning 1
+    )
+    select (select count(*) from gone) as forgotten, last.tx, last.n
+      from (select 1) as always
+      left join (select tx, n from stretch order by tx desc, n desc limit 1) as last on true`
+  const { forgotten, tx, n } = row!
+  const isOver = tx === null || (walk.hasForgotten && forgotten === 0)
+  return { forgotten, walk: isOver ? firstChange : { tx, n, hasForgotten: walk.hasForgotten || forgotten > 0 } }
+}

@@ -1,0 +1,58 @@
+import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { nextTime } from '../driver/clock.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, list, type Sql } from '../driver/sql.ts'
+
+export interface MovedArtifact {
+  readonly id: string
+  readonly taskId: string
+  readonly stageId: string | null
+  readonly uri: string
+  readonly stagedUri: string | null
+}
+
+const finals = among(statesOf(artifactLifecycle, 'final'))
+
+/**
+ * Moves artifacts, each with its event; answers with those that it moved. A stage that may have waited for one gets an
+ * empty row of counts: should whoever moves it die before it drives the job, the babysitter finds that. One that has moved on meanwhile is passed over,
+ * and so is one whose attempt has won, if it is to be discarded: the lock looks at each again. Rows are locked in the
+ * order of their ids, as every batch does.
+ */
+export async function moveArtifacts(
+  sql: Sql,
+  ids: readonly string[],
+  { to, actor, cause }: { to: ArtifactState; actor: string; cause: string },
+): Promise<MovedArtifact[]> {
+  if (ids.length === 0) return []
+  return sql<MovedArtifact>`
+    with locked as materialized (
+      select id from pawl.artifact
+       where id = any(${list(ids)}::uuid[]) and state in (${among(sourcesOf(to))})
+         and not (${to}::text = 'discarded' and won)
+       order by id for update
+    ), moved as (
+      update pawl.artifact a
+         set state    = ${to}::text,
+             seq      = a.seq + 1,
+             at       = pawl.clock(),
+             ended_at = case when ${to}::text in (${finals}) then ${nextTime('a')} end,
+             history  = a.history || row(${nextTime('a')}, 0, ${to}::text,
+                                         'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
+        from locked
+       where a.id = ${lookup('locked.id')}
+      returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
+    ), told as (
+      insert into pawl.tally (job_id, stage_id)
+      select distinct job_id, stage_id from moved where won and stage_id is not null and ${to}::text in ('stored', 'error')
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select id, task_id, stage_id, uri, staged_uri from moved`
+}
+
+function sourcesOf(to: ArtifactState): string[] {
+  return [...new Set(Object.values(artifactLifecycle.moves).flatMap(move => (move.to === to ? [...move.from] : [])))]
+}

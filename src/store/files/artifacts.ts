@@ -1,0 +1,196 @@
+/**
+ * The ledger of the files that tasks put out. A worker's words are fenced like all others: state and epoch of its task,
+ * both in the WHERE, with the task's row locked. Which attempt's files count is decided with the end of the task, in
+ * the same transaction; the rest is done from the ledger, by anyone.
+ */
+import { newId } from '../../kernel/id.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { nextTime } from '../driver/clock.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, list, type Sql } from '../driver/sql.ts'
+import type { Held } from '../tasks/settle.ts'
+import { moveArtifacts } from './artifact-moves.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface NewArtifact {
+  readonly name: string
+  readonly uri: string
+  readonly stagedUri: string | null
+}
+
+export interface HeldFiles {
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly owner: string | null
+  /** The folder that its files go to, if its payload says so. */
+  readonly outputs: string | null
+}
+
+/** Locks a task that is held under this epoch and notes that it has files; undefined: it is not. */
+export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
+  const [row] = await sql<HeldFiles>`
+    update pawl.task set files = true
+     where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
+    returning job_id, stage_id, owner,
+              case when json_typeof(payload) = 'object' and json_typeof(payload->'inputs') = 'array'
+                        and payload->>'outputs' like '%://%/' then payload->>'outputs' end as outputs`
+  return row
+}
+
+export interface Claimant {
+  readonly uri: string
+  readonly taskId: string
+  readonly epoch: number
+  readonly name: string
+  /** It counts, or will as soon as it is in its place. */
+  readonly isFinal: boolean
+}
+
+/** Writes down files that an attempt will put out; answers with those whose place is another's, and who that is. */
+export async function registerArtifacts(
+  sql: Sql,
+  task: Held & HeldFiles,
+  files: readonly NewArtifact[],
+): Promise<Claimant[]> {
+  // In one order, so that two who register the same ones do not wait for each other crosswise.
+  const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
+  await sql`
+    with made as (
+      insert into pawl.artifact (id, task_id, job_id, stage_id, epoch, name, uri, staged_uri, seq, round, state, history)
+      select f.id, ${task.id}::uuid, ${task.jobId}::uuid, ${task.stageId}::uuid, ${task.epoch}::int, f.name, f.uri, f.staged,
+             1, 1, 'registered', array[row(pawl.clock(), 0, 'registered', 'artifact.registered',
+                                           ${`worker:${task.owner}`}::text, 'registered', null)::pawl.step]
+        from unnest(${list(sorted.map(newId))}::uuid[], ${sorted.map(file => file.name)}::text[],
+                    ${sorted.map(file => file.uri)}::text[], ${sorted.map(file => file.stagedUri)}::text[])
+          as f (id, name, uri, staged)
+      on conflict (coalesce(job_id, task_id), md5(uri)) where state in ('registered', 'uploaded', 'stored') do nothing
+      returning id
+    )
+    insert into pawl.change (entity, ids, seqs)
+    select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0`
+  return sql<Claimant>`
+    select a.uri, a.task_id, a.epoch, a.name, a.won or a.state = 'stored' as is_final
+      from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
+      join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
+                          and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded', 'stored')
+     where (a.task_id, a.epoch) <> (${task.id}::uuid, ${task.epoch}::int)`
+}
+
+export interface Upload {
+  readonly uri: string
+  /** Null, like the next: whoever put the file in its place did not say. */
+  readonly size: number | null
+  readonly sha256: string | null
+}
+
+/**
+ * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind. Each
+ * is found by its place: by its task, all files of the attempt would be read for each of them.
+ * Returns those that it did not find waiting: all, if the task is not held under this epoch.
+ */
+export async function noteUploads(
+  sql: Sql,
+  { id, epoch }: Held,
+  files: readonly Upload[],
+): Promise<{ missed: Upload[] }> {
+  const [row] = await sql<{ uris: string[] | null }>`
+    with mine as materialized (
+      select id, owner, job_id from pawl.task
+       where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held}) for update
+    ), moved as (
+      update pawl.artifact a
+         set state   = 'uploaded',
+             seq     = a.seq + 1,
+             at      = pawl.clock(),
+             size    = coalesce(f.size, case when a.staged_uri is not null then 0 end),
+             sha256  = coalesce(f.sha256, case when a.staged_uri is not null then '' end),
+             history = a.history || row(${nextTime('a')}, 0, 'uploaded', 'artifact.uploaded',
+                                        'worker:' || mine.owner, 'reported_upload', null)::pawl.step
+        from mine
+       cross join unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ size }) => size)}::bigint[],
+                    ${files.map(({ sha256 }) => sha256)}::text[]) as f (uri, size, sha256)
+       cross join lateral (
+               select id, task_id, epoch, uri from pawl.artifact
+                where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
+                  and state = 'registered' offset 0) as placed
+       where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
+         and a.id = ${lookup('placed.id')} and a.state || '' = 'registered'
+      returning a.id, a.seq, a.uri
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select array_agg(uri) as uris from moved`
+  const moved = new Set(row!.uris)
+  return { missed: files.filter(({ uri }) => !moved.has(uri)) }
+}
+
+/** Of these files, those that the attempt has registered, whatever has become of them. */
+export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ uri: string }>`
+    select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
+  return new Set(rows.map(({ uri }) => uri))
+}
+
+/** All that the attempt has registered, whatever has become of it. */
+export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set<string>> {
+  const rows = await sql<{ uri: string }>`
+    select distinct uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int`
+  return new Set(rows.map(({ uri }) => uri))
+}
+
+/** Files that could not be made. Their places are free again. */
+export async function noteErrors(
+  sql: Sql,
+  task: Held & HeldFiles,
+  files: readonly { readonly uri: string; readonly error: string }[],
+): Promise<void> {
+  await sql`
+    update pawl.artifact a
+       set error = f.error
+      from unnest(${files.map(({ uri }) => uri)}::text[], ${files.map(({ error }) => error)}::text[]) as f (uri, error)
+     where a.task_id = ${task.id}::uuid and a.epoch = ${task.epoch}::int and a.uri = f.uri and a.ended_at is null`
+  const chosen = await sql<{ id: string }>`
+    select id from pawl.artifact
+     where task_id = ${task.id}::uuid and epoch = ${task.epoch}::int and uri = any(${files.map(({ uri }) => uri)}::text[])
+       and state in ('registered', 'uploaded') and not won`
+  await moveArtifacts(sql, idsOf(chosen), { to: 'error', actor: `worker:${task.owner}`, cause: 'reported_error' })
+}
+
+/** Tasks that would succeed though they have not put out what they registered, each with such a name. */
+export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise<Map<string, string>> {
+  if (tasks.length === 0) return new Map()
+  const rows = await sql<{ taskId: string; name: string }>`
+    select distinct on (a.task_id) a.task_id, a.name
+      from unnest(${list(tasks.map(({ id }) => id))}::uuid[], ${list(tasks.map(({ epoch }) => epoch))}::int[]) as t (id, epoch)
+      join pawl.artifact a on a.task_id = t.id and a.epoch = t.epoch and a.state = 'registered'`
+  return new Map(rows.map(({ taskId, name }) => [taskId, name]))
+}
+
+/**
+ * With the end of an attempt, in its transaction: the files of one that won count, and are in their place at once if
+ * they were put there directly; those of any other attempt never will.
+ */
+export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
+  const all = [...won, ...lost]
+  if (all.length === 0) return
+  const rows = await sql<{ id: string; won: boolean; isThere: boolean }>`
+    with mine as materialized (
+      select a.id, coalesce(a.epoch = t.epoch and t.won and a.state = 'uploaded', false) as won,
+             a.staged_uri is null as is_there
+        from unnest(${list(all.map(({ id }) => id))}::uuid[], ${list(all.map(({ epoch }) => epoch))}::int[],
+                    ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
+        join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
+    ), counted as (
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${lookup('mine.id')} and mine.won
+    )
+    select id, won, won and is_there as is_there from mine`
+  const placed = rows.filter(({ isThere }) => isThere)
+  await moveArtifacts(sql, idsOf(placed), { to: 'stored', actor: 'engine', cause: 'put_in_place' })
+  const over = rows.filter(file => !file.won)
+  await moveArtifacts(sql, idsOf(over), { to: 'discarded', actor: 'engine', cause: 'attempt_over' })
+}
+
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)

@@ -1,0 +1,132 @@
+/** Stages whose inputs are being found. */
+import type { DatumInput } from '../../kernel/datum.ts'
+import type { Sql } from '../driver/sql.ts'
+
+/** So that somebody finds them. */
+export async function keepListing(sql: Sql, { id, jobId }: { id: string; jobId: string }): Promise<void> {
+  await sql`
+    insert into pawl.listing (stage_id, job_id) values (${id}::uuid, ${jobId}::uuid)
+    on conflict (stage_id) do update set at = pawl.clock(), tries = 0, error = null`
+}
+
+export interface Listing {
+  readonly stageId: string
+  readonly jobId: string
+  /** How often it was taken since it last got on, this time included. */
+  readonly tries: number
+  /** What went wrong the last time; null: the process that had it ended without telling. */
+  readonly error: string | null
+}
+
+/** Takes one; nobody else does for a minute. Should two have it after all, the place where each batch begins tells. */
+export async function takeListing(sql: Sql): Promise<Listing | undefined> {
+  const [row] = await sql<Listing>`
+    update pawl.listing l
+       set at = pawl.clock() + interval '1 minute', tries = l.tries + 1
+      from (select stage_id from pawl.listing where at <= pawl.clock() order by at limit 1 for update skip locked) as due
+     where l.stage_id = due.stage_id
+    returning l.stage_id, l.job_id, l.tries, l.error`
+  return row
+}
+
+/** Whether inputs of a job are still being found. */
+export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
+  const rows = await sql`select 1 from pawl.listing where job_id = ${jobId}::uuid limit 1`
+  return rows.length > 0
+}
+
+/** Extends the time for which nobody else takes it. */
+export async function stillListing(sql: Sql, stageId: string): Promise<void> {
+  await sql`update pawl.listing set at = pawl.clock() + interval '1 minute' where stage_id = ${stageId}::uuid`
+}
+
+/** It goes well: whoever has it keeps it, and what went wrong before is forgotten. */
+export async function keepOn(sql: Sql, stageId: string): Promise<void> {
+  await sql`
+    update pawl.listing set at = pawl.clock() + interval '1 minute', tries = 1, error = null where stage_id = ${stageId}::uuid`
+}
+
+export async function listLater(sql: Sql, stageId: string, error: string, seconds: number): Promise<void> {
+  await sql`
+    update pawl.listing set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
+     where stage_id = ${stageId}::uuid`
+}
+
+export async function endListing(sql: Sql, stageId: string): Promise<void> {
+  await sql`delete from pawl.listing where stage_id = ${stageId}::uuid`
+}
+
+/** It may have tasks of an earlier listing: it was brought back, or its job is a clone. */
+export async function wasListed(sql: Sql, stageId: string): Promise<boolean> {
+  const [row] = await sql<{ was: boolean }>`
+    select s.round > 1 or j.cloned_from is not null as was
+      from pawl.stage s join pawl.job j on j.id = s.job_id where s.id = ${stageId}::uuid`
+  return row?.was ?? false
+}
+
+/** What those tasks of a stage were given that were given one of these files or folders. */
+export async function inputsOfTasks(
+  sql: Sql,
+  stageId: string,
+  uris: readonly string[],
+): Promise<(readonly DatumInput[])[]> {
+  const rows = await sql<{ inputs: readonly DatumInput[] }>`
+    select t.payload->'inputs' as inputs
+      from (select distinct i.task_id
+              from unnest(${uris}::text[]) as f (uri)
+              join pawl.input i on md5(i.uri) = md5(f.uri) and i.uri = f.uri) as given
+      join pawl.task t on t.id = given.task_id
+     where t.stage_id = ${stageId}::uuid`
+  return rows.map(({ inputs }) => inputs)
+}
+
+/** Notes what the tasks of a new job were given that were not found but written with it. */
+export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
+  await sql`
+    insert into pawl.input (task_id, uri)
+    select t.id, given->>'uri'
+      from pawl.stage s
+      join pawl.task t on t.stage_id = s.id
+     cross join lateral json_array_elements(
+             case when json_typeof(t.payload) = 'object' and json_typeof(t.payload->'inputs') = 'array'
+                  then t.payload->'inputs' else '[]' end) as given
+     where s.job_id = ${jobId}::uuid and s.plan->'files' is not null
+       and json_typeof(given) = 'object' and given->>'uri' is not null`
+}
+
+/** What tasks were given, to be found by what it is, and what makes each the same as one done before. */
+export async function noteInputs(
+  sql: Sql,
+  inputs: readonly { readonly taskId: string; readonly uri: string }[],
+  digests: readonly { readonly taskId: string; readonly digest: string }[],
+): Promise<void> {
+  if (inputs.length > 0) {
+    await sql`
+      insert into pawl.input (task_id, uri)
+      select * from unnest(${inputs.map(({ taskId }) => taskId)}::uuid[], ${inputs.map(({ uri }) => uri)}::text[])`
+  }
+  if (digests.length > 0) {
+    await sql`
+      insert into pawl.datum (task_id, digest)
+      select * from unnest(${digests.map(({ taskId }) => taskId)}::uuid[], ${digests.map(({ digest }) => digest)}::text[])`
+  }
+}
+
+/**
+ * Of these datums, those that were done before: the last task that did each, with all its files in their places. Not if
+ * this job has put out one of them already: two of its tasks cannot have the same file.
+ */
+export async function doneBefore(sql: Sql, jobId: string, digests: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ digest: string; taskId: string }>`
+    select distinct on (d.digest) d.digest, d.task_id
+      from unnest(${digests}::text[]) as wanted (digest)
+      join pawl.datum d on d.digest = wanted.digest
+      join pawl.task t on t.id = d.task_id and t.state = 'succeeded'
+     where not exists (select from pawl.artifact a where a.task_id = t.id and a.won and a.state <> 'stored')
+       and not exists (select from pawl.artifact a join pawl.artifact mine on mine.job_id = ${jobId}::uuid
+                                                   and md5(mine.uri) = md5(a.uri)
+                                                   and mine.state in ('registered', 'uploaded', 'stored')
+                        where a.task_id = t.id and a.state = 'stored')
+     order by d.digest, d.task_id desc`
+  return new Map(rows.map(({ digest, taskId }) => [digest, taskId]))
+}

@@ -1,0 +1,96 @@
+/** The ledger as people read it, and what was made of what. */
+import type { ArtifactState } from '../../kernel/artifact.ts'
+import type { DatumInput } from '../../kernel/datum.ts'
+import { list, literal, type Sql } from '../driver/sql.ts'
+
+export interface ArtifactRow {
+  readonly id: string
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly taskId: string
+  readonly epoch: number
+  readonly name: string
+  readonly uri: string
+  readonly state: ArtifactState
+  readonly inPlace: boolean
+  readonly size: number | null
+  readonly sha256: string | null
+  readonly error: string | null
+  readonly linkedFrom: string | null
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly endedAt: Date | null
+}
+
+const columns = literal(`
+  a.id, a.job_id, a.stage_id, a.task_id, a.epoch, a.name, a.uri, a.state, a.size::float8 as size, a.sha256, a.error,
+  a.state = 'stored' or (a.state = 'uploaded' and a.staged_uri is null) as in_place,
+  a.linked as linked_from, (a.history[1]).ts as created_at, (a.history[a.seq]).ts as changed_at, a.ended_at`)
+
+/** Artifacts of a job, a stage or a task, in the order in which they were registered. */
+export function listArtifacts(
+  sql: Sql,
+  ask: { of: 'job' | 'stage' | 'task'; id: string; states: readonly string[]; after: string | null; limit: number },
+): Promise<ArtifactRow[]> {
+  const owner = {
+    job: 'a.job_id = i.id',
+    stage: 'a.stage_id = i.id and a.job_id = (select job_id from pawl.stage where id = i.id)',
+    task: 'a.task_id = i.id',
+  }
+  return sql<ArtifactRow>`
+    select ${columns}
+      from (select ${ask.id}::uuid as id) as i join pawl.artifact a on ${literal(owner[ask.of])}
+     where a.id > coalesce(${ask.after}::uuid, '00000000-0000-0000-0000-000000000000')
+       and (cardinality(${ask.states}::text[]) = 0 or a.state = any(${ask.states}::text[]))
+     order by a.id limit ${ask.limit}::int`
+}
+
+/** The files of a stage in their places, by name: what a later stage can take as its inputs. A prefix ends in `/`. */
+export function storedFiles(
+  sql: Sql,
+  stageId: string,
+  { prefix = '', after = '', limit }: { prefix?: string; after?: string; limit: number },
+): Promise<{ name: string; uri: string; size: number | null; sha256: string | null }[]> {
+  // The names below a folder are those up to what it would be with the character behind `/`.
+  const end = prefix === '' ? null : `${prefix.slice(0, -1)}0`
+  return sql`
+    select name, uri, size::float8 as size, sha256 from pawl.artifact
+     where stage_id = ${stageId}::uuid and state = 'stored' and name > ${after > prefix ? after : prefix}
+       and (${end}::text is null or name < ${end})
+     order by name limit ${limit}::int`
+}
+
+export interface MakingRow {
+  readonly taskId: string
+  readonly jobId: string | null
+  readonly inputs: readonly DatumInput[]
+}
+
+/** The tasks whose file this is, and those that were given it or a folder that it lies in; newest first. */
+export async function lineageOf(
+  sql: Sql,
+  uri: string,
+  folders: readonly string[],
+  limit: number,
+): Promise<{ madeBy: MakingRow[]; usedBy: MakingRow[] }> {
+  const madeBy = await sql<MakingRow>`
+    select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
+      from pawl.artifact a join pawl.task t on t.id = a.task_id
+     where md5(a.uri) = md5(${uri}) and a.uri = ${uri} and a.state = 'stored'
+     order by t.id desc limit ${limit}::int`
+  const usedBy = await sql<MakingRow>`
+    select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
+      from (select distinct i.task_id
+              from unnest(${[uri, ...folders]}::text[]) as f (uri)
+              join pawl.input i on md5(i.uri) = md5(f.uri) and i.uri = f.uri) as used
+      join pawl.task t on t.id = used.task_id
+     order by t.id desc limit ${limit}::int`
+  return { madeBy, usedBy }
+}
+
+/** What these tasks have put in its place. */
+export function outputsOfTasks(sql: Sql, taskIds: readonly string[]): Promise<ArtifactRow[]> {
+  return sql<ArtifactRow>`
+    select ${columns} from pawl.artifact a
+     where a.task_id = any(${list(taskIds)}::uuid[]) and a.state = 'stored' order by a.id`
+}

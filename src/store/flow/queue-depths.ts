@@ -1,0 +1,111 @@
+/** How many tasks wait and are held in each queue. */
+import type { NamePaging, PageRow } from '../driver/name-paging.ts'
+import { heldTask, widely } from '../driver/plans.ts'
+import { literal, type Sql } from '../driver/sql.ts'
+
+interface Depth {
+  /** May be claimed now. */
+  readonly due: number
+  /** Wait for their time. */
+  readonly scheduled: number
+  readonly held: number
+  /** Due, but their job is paused or stopping, or their stage is held: not to be claimed now. */
+  readonly paused: number
+  /** How long the oldest that is due has been waiting. */
+  readonly oldestSeconds: number | null
+}
+
+export interface QueueRow extends Depth {
+  readonly queue: string
+}
+
+/** What waits in each lane, from `pawl.due` grouped by `lane_id`. */
+const waitingColumns = literal(`
+  lane_id, coalesce(sum(cardinality(ids)) filter (where run_at <= pawl.clock()), 0) as due,
+  coalesce(sum(cardinality(ids)) filter (where run_at > pawl.clock()), 0) as scheduled,
+  min(run_at) filter (where run_at <= pawl.clock()) as oldest`)
+
+/** How many tasks of each lane are held. It is found through the claims, and so costs what is held by anybody. */
+const heldByLane = literal(`
+  select t.lane_id, count(*) as held
+    from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+   cross join lateral ${heldTask.literal} as t
+   group by t.lane_id`)
+
+/** The depth of a queue, from its lanes \`l\`, what waits in them \`w\` and what is held of them \`h\`. */
+const depthColumns = literal(`
+  coalesce(sum(w.due) filter (where l.open), 0)::bigint as due,
+  coalesce(sum(w.scheduled), 0)::bigint as scheduled,
+  coalesce(sum(h.held), 0)::bigint as held,
+  coalesce(sum(w.due) filter (where not l.open), 0)::bigint as paused,
+  extract(epoch from pawl.clock() - min(w.oldest) filter (where l.open))::float8 as oldest_seconds`)
+
+/** A page of queues, by name. Only the lanes of these queues are looked up. */
+export function listQueues(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<QueueRow>[]> {
+  return widely(
+    sql,
+    tx => tx<PageRow<QueueRow>>`
+    with found as materialized (
+      select queue from pawl.lane where queue > ${after} group by queue order by queue limit ${limit}::int + 1
+    ), page as materialized (
+      select l.id, l.queue, l.open
+        from (select queue from found order by queue limit ${limit}::int) as named
+        join pawl.lane l on l.queue = named.queue
+    ), waiting as (
+      select ${waitingColumns} from pawl.due where lane_id = any(array(select id from page)) group by lane_id
+    ), held as (${heldByLane})
+    select l.queue, ${depthColumns}, l.queue < (select max(queue) from found) as more
+      from page l left join waiting w on w.lane_id = l.id left join held h on h.lane_id = l.id
+     group by l.queue order by l.queue`,
+  )
+}
+
+export interface QueuesToName {
+  /** They keep their names as long as they are not empty. */
+  readonly named: readonly string[]
+  /** How many may have a name, the deepest first. */
+  readonly most: number
+  /** The name of all others together, which no queue may have for its own. Null: any queue may. */
+  readonly others: string | null
+}
+
+export interface DeepestQueues {
+  /** By name. */
+  readonly queues: readonly QueueRow[]
+  /** All others together. */
+  readonly rest: Depth & { readonly count: number }
+}
+
+/**
+ * The deepest queues by name, and the rest as one, chosen by the database: there may be too many to send them all. A queue
+ * that had a name loses it only if it is gone, or if it is empty and one that is not needs the place.
+ */
+export async function deepestQueues(sql: Sql, { named, most, others }: QueuesToName): Promise<DeepestQueues> {
+  const rows = await widely(
+    sql,
+    tx => tx<Depth & { queue: string | null; count: number }>`
+    with waiting as (
+      select ${waitingColumns} from pawl.due group by lane_id
+    ), held as (${heldByLane}), depth as (
+      select l.queue, ${depthColumns}
+        from pawl.lane l left join waiting w on w.lane_id = l.id left join held h on h.lane_id = l.id
+       group by l.queue
+    ), ranked as (
+      select depth.*, row_number() over (order by tasks > 0 desc, queue = any(${named}::text[]) desc, tasks desc, queue) as place
+        from depth cross join lateral (select due + scheduled + held + paused as tasks) as weight
+       where ${others}::text is null or queue <> ${others}
+       union all
+      select depth.*, null from depth where queue = ${others}
+    )
+    select case when place <= ${most}::int then queue end as queue, sum(due)::bigint as due,
+           sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(paused)::bigint as paused,
+           max(oldest_seconds) as oldest_seconds, count(*)::int as count
+      from ranked group by 1 order by 1`,
+  )
+  const none = { due: 0, scheduled: 0, held: 0, paused: 0, oldestSeconds: null, count: 0 }
+  const { queue: _, ...rest } = rows.find(({ queue }) => queue === null) ?? { queue: null, ...none }
+  return {
+    queues: rows.flatMap(({ queue, count: _, ...depth }) => (queue === null ? [] : [{ queue, ...depth }])),
+    rest,
+  }
+}

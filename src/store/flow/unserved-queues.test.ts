@@ -1,0 +1,50 @@
+/** Which queues nobody serves: those that have work due for a minute, no worker that syncs, and no claim or lease of late. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
+import { rescue } from '../../babysitter/rescue.ts'
+import { staleQueues } from './unserved-queues.ts'
+
+const stale = async ({ sql }: Fresh) => (await staleQueues(sql, 60)).map(({ queue }) => queue)
+const claims = async ({ engine }: Fresh, queue: string, said: object = {}) =>
+  (await engine.claims({ worker: 'script', queues: [queue], ...said }))[0]!
+
+/** Queues with two tasks each, which have been due for longer than a minute. */
+async function withWork(run: Fresh, queues: readonly string[]): Promise<void> {
+  await run.engine.enqueueMany(queues.flatMap(queue => [{ type: queue }, { type: queue }]))
+  await run.advance(61)
+}
+
+test('a queue is served while a worker without a session holds one of its tasks', async t => {
+  const run = await fresh(t)
+  await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'b' }])
+  await claims(run, 'a', { leaseSeconds: 600, heartbeatSeconds: null })
+  await run.advance(61)
+  assert.deepEqual(await stale(run), ['b'])
+  await run.advance(300)
+  assert.deepEqual(await stale(run), ['b'])
+  await run.advance(300)
+  assert.deepEqual(await stale(run), ['a', 'b'], 'its lease is over')
+})
+
+test('a queue is served if one of its tasks was claimed within a minute, however fast it was done', async t => {
+  const run = await fresh(t)
+  await withWork(run, ['a', 'b'])
+  const { id, epoch } = await claims(run, 'a', { leaseSeconds: 600, heartbeatSeconds: null })
+  await run.engine.succeed(id, epoch)
+  assert.deepEqual(await stale(run), ['b'])
+  await run.advance(59)
+  assert.deepEqual(await stale(run), ['b'])
+  await run.advance(2)
+  assert.deepEqual(await stale(run), ['a', 'b'])
+})
+
+test('a worker that vanished does not count, nor one that serves other queues', async t => {
+  const run = await fresh(t)
+  await withWork(run, ['a', 'b'])
+  await claims(run, 'a')
+  await run.advance(61)
+  await rescue({ beginsBlind: false, now: () => 0 }).run(run.engine.context)
+  await claims(run, 'b')
+  assert.deepEqual(await stale(run), ['a'])
+})

@@ -1,0 +1,42 @@
+import { lookup, widely } from '../driver/plans.ts'
+import type { Sql } from '../driver/sql.ts'
+
+export interface StaleQueue {
+  readonly queue: string
+  readonly due: number
+  readonly oldestSeconds: number
+}
+
+/**
+ * Queues with work that has been due for longer than `seconds`, and that nobody serves: no worker with a session was
+ * heard of as lately, none of its tasks is held, and none was claimed as lately. The last two are all that is known of
+ * workers without a session, such as scripts and those of a dialect. A claim is known until its lease would have ended.
+ */
+export function staleQueues(sql: Sql, seconds: number): Promise<StaleQueue[]> {
+  return widely(
+    sql,
+    tx => tx<StaleQueue>`
+    with claimed as materialized (
+      select distinct l.queue
+        from pawl.claim c
+       cross join unnest(c.ids, c.epochs) as won (id, epoch)
+        join pawl.task t on t.id = ${lookup('won.id')}
+        join pawl.lane l on l.id = t.lane_id
+       where (t.epoch = won.epoch and t.lease_until > pawl.clock())
+          or exists (select from unnest(t.history) as h
+                      where h.epoch = won.epoch and h.state = 'assigned' and h.type is null
+                        and h.ts > pawl.clock() - make_interval(secs => ${seconds}::float8))
+    )
+    select l.queue, sum(cardinality(d.ids)) as due,
+           date_part('epoch', pawl.clock() - min(d.run_at)) as oldest_seconds
+      from pawl.due d join pawl.lane l on l.id = d.lane_id
+     where d.run_at < pawl.clock() - make_interval(secs => ${seconds}::float8)
+       and l.open
+       and not exists (select from pawl.session s
+                        where l.queue = any(s.queues)
+                          and s.seen_at > pawl.clock() - make_interval(secs => ${seconds}::float8))
+       and l.queue not in (select queue from claimed)
+     group by l.queue
+     order by l.queue`,
+  )
+}

@@ -1,0 +1,141 @@
+/**
+ * What the babysitter looks for among jobs. Each finds ids, but for those in `except`; what is done with them is done
+ * under the job's lock.
+ */
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, list, type Sql } from '../driver/sql.ts'
+
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
+
+/**
+ * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up; the longest
+ * ago first. Whoever settles adds up at once, so what is older than this was left by one that died.
+ */
+export async function leftBehind(
+  sql: Sql,
+  olderThanSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
+  return idsOf(
+    await sql<{ id: string }>`
+      select id
+        from (select job_id as id, at from pawl.errand union all select job_id, at from pawl.tally) as open
+       where at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+         and id <> all(${list(except)}::uuid[])
+       group by id order by min(at), id limit ${limit}::int`,
+  )
+}
+
+/** Jobs whose deadline has passed. */
+export async function overdueJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+  return idsOf(
+    await sql<{ id: string }>`
+      select id from pawl.job
+       where deadline_at <= pawl.clock() and ended_at is null and ends_as is null and visible
+         and id <> all(${list(except)}::uuid[])
+       order by deadline_at limit ${limit}::int`,
+  )
+}
+
+/** Stages whose gate nobody passed in time. */
+export function overdueGates(
+  sql: Sql,
+  limit: number,
+  except: readonly string[],
+): Promise<{ id: string; jobId: string }[]> {
+  return sql<{ id: string; jobId: string }>`
+    select id, job_id from pawl.stage
+     where gate_until <= pawl.clock() and ended_at is null and state = 'waiting' and ends_as is null
+       and id <> all(${list(except)}::uuid[])
+     order by gate_until limit ${limit}::int`
+}
+
+/** Submissions that were cut off: never shown to anyone, and nobody goes on with them. */
+export async function cutOffJobs(
+  sql: Sql,
+  olderThanSeconds: number,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
+  return idsOf(
+    await sql<{ id: string }>`
+      select id from pawl.job
+       where not visible and ended_at is null
+         and progress_at < pawl.clock() - make_interval(secs => ${olderThanSeconds}::float8)
+         and id <> all(${list(except)}::uuid[])
+       limit ${limit}::int`,
+  )
+}
+
+/**
+ * Jobs without progress for as long as they allow, and with nothing in hand, nothing to claim, nothing delayed, no gate
+ * or hold to wait at and nothing to be added.
+ */
+export async function staleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+  const open = among(taskLifecycle.moves.claim.from)
+  const held = among(statesOf(taskLifecycle, 'held'))
+  return idsOf(
+    await sql<{ id: string }>`
+      select j.id from pawl.job j
+       where j.ended_at is null and j.visible and j.state in ('pending', 'running') and j.open = 'sealed'
+         and j.progress_at <= pawl.clock() - make_interval(secs => j.stale_seconds)
+         and j.id <> all(${list(except)}::uuid[])
+         and not exists (select from pawl.stage s
+                          where s.job_id = j.id and s.ended_at is null and (s.state = 'waiting' or s.open <> 'sealed'))
+         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
+                          where s.job_id = j.id and s.ended_at is null and t.state in (${open}, ${held}))
+       limit ${limit}::int`,
+  )
+}
+
+/** How far a walk through ended jobs has come. */
+export interface JobWalk {
+  endedAt: string
+  id: string
+}
+
+export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+
+/**
+ * Ended jobs that have been kept for long enough, and so have the dead letters that they have. Jobs that stay for their
+ * dead letters may be many, so each look goes through a stretch of them, and the next goes on behind it.
+ */
+export async function oldJobs(
+  sql: Sql,
+  keepSeconds: number,
+  limit: number,
+  except: readonly string[],
+  walk: JobWalk = firstJob,
+  perLook = 1000,
+): Promise<{ ids: string[]; walk: JobWalk }> {
+  const [row] = await sql<{ ids: string[] | null; seen: number; endedAt: string | null; id: string | null }>`
+    with stretch as materialized (
+      select id, ended_at from pawl.job
+       where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
+         and ended_at >= ${walk.endedAt}::timestamptz
+         and (ended_at, id) > (${walk.endedAt}::timestamptz, ${walk.id}::uuid)
+       order by ended_at, id limit ${perLook}::int
+    ), old as (
+      select id from stretch j
+       where id <> all(${list(except)}::uuid[])
+         and not exists (select from pawl.trouble x
+                           join pawl.task t on t.id = ${lookup('x.task_id')}
+                           left join pawl.task_type tt on tt.type = t.type
+                          where x.job_id = j.id and x.state = 'dead_lettered'
+                            and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)
+                                           > pawl.clock(), true))
+       order by ended_at limit ${limit}::int
+    )
+    select (select array_agg(id) from old) as ids, (select count(*)::int from stretch) as seen, last.*
+      from (select 1) as one
+      left join (select ended_at::text as ended_at, id from stretch
+                  order by stretch.ended_at desc, stretch.id desc limit 1) as last on true`
+  const { ids, seen, endedAt, id } = row!
+  const found = ids ?? []
+  // What was found is removed, so the same stretch is looked at again until it holds no more.
+  if (found.length === limit) return { ids: found, walk }
+  return { ids: found, walk: seen < perLook ? firstJob : { endedAt: endedAt!, id: id! } }
+}

@@ -1,0 +1,208 @@
+/** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
+import { jobLifecycle } from '../../kernel/job.ts'
+import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
+import type { TaskState } from '../../kernel/task.ts'
+import { type Frame, type Paging, rowsOf, totalOf } from '../driver/paging.ts'
+import { widely } from '../driver/plans.ts'
+import { literal, type Sql } from '../driver/sql.ts'
+import type { JobRow, StageRow } from './jobs.ts'
+
+type JobFact =
+  | ('id' | 'name' | 'state' | 'round' | 'seq' | 'priority' | 'open' | 'plan' | 'endsAs' | 'endsCause')
+  | ('compensated' | 'correlationId' | 'traceparent' | 'metadata')
+
+export interface JobReadRow extends Pick<JobRow, JobFact> {
+  /** In which order jobs came. */
+  readonly n: number
+  readonly input: unknown
+  readonly clonedFrom: string | null
+  readonly deadlineAt: Date | null
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly startedAt: Date | null
+  readonly endedAt: Date | null
+}
+
+type StageFact =
+  | ('id' | 'jobId' | 'name' | 'ordinal' | 'kind' | 'state' | 'round' | 'seq' | 'plan' | 'open' | 'total' | 'good')
+  | ('bad' | 'partial' | 'skipped' | 'endsAs' | 'endsCause' | 'held' | 'given')
+
+export interface StageReadRow extends Pick<StageRow, StageFact> {
+  readonly queue: string
+  readonly output: unknown
+  readonly error: { message: string } | null
+  readonly gateUntil: Date | null
+  readonly calledOffFrom: StageState | null
+  readonly metadata: Record<string, unknown> | null
+  readonly createdAt: Date
+  readonly changedAt: Date
+  readonly startedAt: Date | null
+  readonly endedAt: Date | null
+}
+
+/** When a task of it first began in its round: behind the last end that it was brought back from. */
+function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
+  const final = statesOf(lifecycle, 'final')
+    .map(state => `'${state}'`)
+    .join(', ')
+  return `(select min(h.ts) from unnest(${row}.history) with ordinality as h
+            where h.state = 'running' and h.ordinality > coalesce((
+                    select max(e.ordinality) from unnest(${row}.history) with ordinality as e
+                     where e.state in (${final}) and (${row}.history[e.ordinality + 1]).state not in (${final})), 0))`
+}
+
+const jobColumns = literal(`
+  j.id, j.n, j.name, j.state, j.round, j.seq, j.priority, j.open, j.input, j.plan, j.ends_as, j.ends_cause, j.compensated,
+  j.correlation_id, j.traceparent, j.metadata, j.cloned_from, j.deadline_at, (j.history[1]).ts as created_at,
+  (j.history[j.seq]).ts as changed_at, ${startOf('j', jobLifecycle)} as started_at, j.ended_at`)
+
+export async function getJob(sql: Sql, id: string): Promise<JobReadRow | undefined> {
+  const [row] = await sql<JobReadRow>`select ${jobColumns} from pawl.job j where j.id = ${id}::uuid and j.visible`
+  return row
+}
+
+export interface JobFilter {
+  readonly name: string | null
+  readonly search: string | null
+  readonly states: readonly string[]
+  readonly correlationId: string | null
+  readonly createdFrom: Date | null
+  readonly createdTo: Date | null
+  readonly priorityFrom: number | null
+  readonly priorityTo: number | null
+}
+
+export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
+  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.n', paging, orders[paging.order]))
+}
+
+const orders: Readonly<Record<string, string>> = {
+  name: 'lower(j.name)',
+  priority: 'j.priority desc',
+  changed: '(j.history[j.seq]).ts desc',
+  longest: 'coalesce(j.ended_at, pawl.clock()) - (j.history[1]).ts desc',
+}
+
+export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
+  const [row] = await askJobs<{ total: number }>(sql, filter, totalOf)
+  return row!.total
+}
+
+/** Moments are told in milliseconds: what was made within the last of them was made by then. */
+function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
+  const { states, priorityFrom, priorityTo } = filter
+  return widely(
+    sql,
+    tx => tx<Row>`
+      ${frame.head} from pawl.job j
+       where j.visible
+         and (${frame.before}::bigint is null or j.n < ${frame.before}::bigint)
+         and (${frame.after}::bigint is null or j.n > ${frame.after}::bigint)
+         and (${filter.name}::text is null or j.name = ${filter.name}::text)
+         and (${filter.search}::text is null
+              or position(lower(${filter.search}::text) in lower(j.name)) > 0
+              or starts_with(j.id::text, lower(${filter.search}::text))
+              or j.correlation_id = ${filter.search}::text)
+         and (${filter.correlationId}::text is null or j.correlation_id = ${filter.correlationId}::text)
+         and (cardinality(${states}::text[]) = 0 or j.state = any(${states}::text[]))
+         and (${filter.createdFrom}::timestamptz is null or (j.history[1]).ts >= ${filter.createdFrom}::timestamptz)
+         and (${filter.createdTo}::timestamptz is null
+              or date_trunc('milliseconds', (j.history[1]).ts) <= ${filter.createdTo}::timestamptz)
+         and (${priorityFrom}::int is null or j.priority >= ${priorityFrom}::int)
+         and (${priorityTo}::int is null or j.priority <= ${priorityTo}::int)
+       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
+  )
+}
+
+/** The state in which the bad end of job `j` found stage `s`. */
+export const calledOffFrom = literal(`
+  case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
+             and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
+       then (select h.state from unnest(s.history) with ordinality as h
+              where h.state not in ('stopping', 'cancelled') order by h.ordinality desc limit 1)
+   end`)
+
+const stageColumns = literal(`
+  s.id, s.job_id, s.name, s.ordinal, s.kind, s.state, s.round, s.seq, l.queue, s.plan, s.open,
+  s.total + coalesce(t.total, 0)::int as total, s.good + coalesce(t.good, 0)::int as good,
+  s.bad + coalesce(t.bad, 0)::int as bad, s.partial + coalesce(t.partial, 0)::int as partial,
+  s.skipped + coalesce(t.skipped, 0)::int as skipped, s.ends_as, s.ends_cause, s.error, s.held, s.gate_until,
+  s.approvals as given, s.metadata, case when s.plan ? 'gives' then s.fan->0 end as output,
+  (s.history[1]).ts as created_at, (s.history[s.seq]).ts as changed_at,
+  ${startOf('s', stageLifecycle)} as started_at, s.ended_at, ${calledOffFrom.literal} as called_off_from`)
+
+const counted = literal(`
+  left join lateral (
+    select sum(total) as total, sum(good) as good, sum(bad) as bad, sum(partial) as partial, sum(skipped) as skipped
+      from pawl.tally where job_id = s.job_id and stage_id = s.id) as t on true
+  join pawl.lane l on l.id = s.lane_id
+  join pawl.job j on j.id = s.job_id`)
+
+export function stagesOf(sql: Sql, jobIds: readonly string[]): Promise<StageReadRow[]> {
+  return sql<StageReadRow>`
+    select ${stageColumns} from pawl.stage s ${counted}
+     where s.job_id = any(${jobIds}::uuid[]) order by s.job_id, s.ordinal`
+}
+
+export async function getStage(sql: Sql, id: string): Promise<StageReadRow | undefined> {
+  const [row] = await sql<StageReadRow>`
+    select ${stageColumns} from pawl.stage s ${counted} where j.visible and s.id = ${id}::uuid`
+  return row
+}
+
+export interface StageFilter {
+  readonly states: readonly string[]
+  readonly jobId: string | null
+  readonly queue: string | null
+}
+
+export function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<StageReadRow[]> {
+  return askStages(sql, filter, rowsOf(stageColumns.literal, 's.id', paging))
+}
+
+export async function countStages(sql: Sql, filter: StageFilter): Promise<number> {
+  const [row] = await askStages<{ total: number }>(sql, filter, totalOf)
+  return row!.total
+}
+
+function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
+  return widely(
+    sql,
+    tx => tx<Row>`
+      ${frame.head} from pawl.stage s ${counted}
+       where j.visible
+         and (cardinality(${states}::text[]) = 0 or s.state = any(${states}::text[]))
+         and (${jobId}::uuid is null or s.job_id = ${jobId}::uuid)
+         and (${queue}::text is null or l.queue = ${queue}::text)
+         and (${frame.before}::uuid is null or s.id < ${frame.before}::uuid)
+         and (${frame.after}::uuid is null or s.id > ${frame.after}::uuid)
+       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
+  )
+}
+
+export interface TaskCount {
+  readonly stageId: string
+  readonly state: TaskState
+  /** Its time has come; of what is held or has ended, it had. */
+  readonly due: boolean
+  readonly count: number
+}
+
+/** The tasks of these stages by their states, counted one by one. */
+export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskCount[]> {
+  return sql`
+    select s.id as stage_id, counted.*
+      from unnest(${stageIds}::uuid[]) as s (id)
+     cross join lateral (
+       select t.state, t.run_at <= pawl.clock() as due, count(*)::float8 as count
+         from pawl.task t where t.stage_id = s.id
+        group by 1, 2) as counted`
+}
+
+/** The job of a stage or of a task; null: there is none. */
+export async function jobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
+  const [row] = await sql<{ jobId: string | null }>`
+    select job_id from pawl.${literal(entity)} where id = ${id}::uuid`
+  return row === undefined ? undefined : row.jobId
+}

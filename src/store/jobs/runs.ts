@@ -1,0 +1,122 @@
+/** Stages whose workers are started by a runner, and what was started for them. */
+import type { FilesPlan } from '../../kernel/datum.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, list, type Sql } from '../driver/sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface StageOfRunner {
+  readonly stageId: string
+  readonly stageName: string
+  readonly jobId: string
+  readonly jobName: string
+  readonly round: number
+  readonly queue: string
+  readonly parallelism: number | null
+  /** Tasks that have not ended, as far as they are known. */
+  readonly left: number
+  readonly files: FilesPlan
+  readonly madeAt: Date | null
+  readonly missingSince: Date | null
+  /** Why its workers could not be started so far. */
+  readonly trouble: string | null
+}
+
+/** Stages with commands that are open now. */
+export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
+  return sql<StageOfRunner>`
+    select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
+           (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad + t.left, 0)::int as left,
+           s.plan->'files' as files, r.made_at, r.missing_since, s.error->>'message' as trouble
+      from pawl.stage s
+      join pawl.job j on j.id = s.job_id
+      join pawl.lane l on l.id = s.lane_id
+      left join pawl.run r on r.stage_id = s.id and r.round = s.round
+     -- What has been counted and not yet been added up.
+     cross join lateral (select coalesce(sum(total - good - bad), 0) as left from pawl.tally
+                          where job_id = s.job_id and stage_id = s.id) as t
+     where s.ended_at is null and s.plan->'files' is not null and s.plan->'files'->'run' <> 'null'
+       and s.state in ('pending', 'running') and j.state in ('pending', 'running')
+     order by s.id`
+}
+
+/** Somebody has started workers for this round. */
+export async function noteRuns(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number; namespace: string }[],
+): Promise<void> {
+  if (rounds.length === 0) return
+  await sql`
+    insert into pawl.run (stage_id, round, namespace)
+    select * from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[],
+                         ${rounds.map(({ namespace }) => namespace)}::text[])
+    on conflict do nothing`
+}
+
+/** Rounds that are over, but whose workers nobody has seen the end of. */
+export function runsToEnd(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
+  return sql`
+    select r.stage_id, r.round, r.namespace
+      from pawl.run r left join pawl.stage s on s.id = r.stage_id
+     where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
+}
+
+export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+  if (rounds.length === 0) return
+  await sql`
+    update pawl.run r set stopped_at = pawl.clock()
+      from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+        as d (stage_id, round)
+     where r.stage_id = d.stage_id and r.round = d.round`
+}
+
+/** Which of these were found missing, and which are there again. */
+export async function noteMissing(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
+  if (missing.length + back.length === 0) return
+  await sql`
+    update pawl.run r
+       set missing_since = case when r.stage_id = any(${list(back)}::uuid[]) then null
+                                else coalesce(r.missing_since, pawl.clock()) end
+      from pawl.stage s
+     where s.id = r.stage_id and s.round = r.round and r.stage_id = any(${list([...missing, ...back])}::uuid[])`
+}
+
+/** What was started for these stages, in all their rounds. */
+export function runsOf(
+  sql: Sql,
+  stageIds: readonly string[],
+): Promise<{ stageId: string; round: number; namespace: string }[]> {
+  return sql`select stage_id, round, namespace from pawl.run where stage_id = any(${list(stageIds)}::uuid[])`
+}
+
+/** Those of these rounds that are over. One that is held or paused is not, and of one that is unknown nothing is said. */
+export function roundsThatAreOver(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number }[],
+): Promise<{ stageId: string; round: number }[]> {
+  return sql`
+    select d.stage_id, d.round
+      from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])
+        as d (stage_id, round)
+      join pawl.stage s on s.id = d.stage_id
+     where s.ended_at is not null or s.round > d.round`
+}
+
+/**
+ * Who holds tasks of these stages, and which: found through the claims, so that it costs what is held by anybody. The
+ * CTE is a fence: otherwise it might read every task of the stages, to find the few that are held.
+ */
+export function holdersIn(
+  sql: Sql,
+  stageIds: readonly string[],
+): Promise<{ worker: string; id: string; epoch: number }[]> {
+  return sql`
+    with holding as materialized (
+      select t.owner, t.stage_id, t.id, t.epoch
+        from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+    )
+    select owner as worker, id, epoch from holding where stage_id = any(${list(stageIds)}::uuid[])`
+}

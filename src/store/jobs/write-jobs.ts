@@ -1,0 +1,239 @@
+/** What a drive writes: moves of jobs and stages with their events, and what follows for lanes and for blocked tasks. */
+import { type JobState, jobLifecycle } from '../../kernel/job.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
+import { nextTime } from '../driver/clock.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, json, list, literal, type Sql } from '../driver/sql.ts'
+import { tasksPerPlace } from '../tasks/enqueue.ts'
+import { stagesPerStatement } from './new-job.ts'
+
+/** One transition of a job or stage, or a request that must be provable (`to` is the state it is in). */
+export interface Step {
+  readonly to: JobState | StageState
+  readonly type?: string
+  readonly cause: string
+  readonly actor?: string
+  readonly payload?: Record<string, unknown>
+}
+
+/** What is written to one row: its steps, and columns that change besides. */
+export interface Change {
+  readonly id: string
+  readonly seq: number
+  readonly steps: readonly Step[]
+  readonly opensRound: boolean
+  readonly columns: Readonly<Record<string, unknown>>
+}
+
+/** Blocked tasks of a stage that may be claimed from now on: those behind `after`, up to `upTo`; null: all. */
+export interface Release {
+  readonly stageId: string
+  readonly after: string | null
+  readonly upTo: string | null
+}
+
+export interface Writing {
+  readonly stages: readonly Change[]
+  readonly jobs: readonly Change[]
+  readonly releases: readonly Release[]
+  /** Lanes to open and to close. */
+  readonly lanes: readonly { readonly id: number; readonly open: boolean }[]
+  /**
+   * Lanes of stages that have ended. A task that was called off while a claim had its place left that place behind; one
+   * that a claim has even now is passed over, for nobody will ever claim from it.
+   */
+  readonly ended: readonly number[]
+}
+
+export interface Written {
+  /** How many tasks of the stages that were written still wait for them to open. */
+  readonly blocked: ReadonlyMap<string, number>
+  /** Queues in which something opened. */
+  readonly queues: readonly string[]
+}
+
+/**
+ * Writes it all, usually in one statement. Each row must still be as it was when it was locked. The database takes one
+ * move of a row at a time, so where one made several the later ones follow in statements of their own.
+ */
+export async function writeJobs(sql: Sql, writing: Writing): Promise<Written> {
+  const written = await writeInParts(sql, writing)
+  let stages = later(writing.stages)
+  let jobs = later(writing.jobs)
+  while (stages.length + jobs.length > 0) {
+    await writeInParts(sql, { stages, jobs, releases: [], lanes: [], ended: [] })
+    stages = later(stages)
+    jobs = later(jobs)
+  }
+  return written
+}
+
+/** Many stages are written in several statements. Lanes go into the first: locks are taken in the order lanes, tasks. */
+async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
+  const { stages, releases } = writing
+  if (stages.length <= stagesPerStatement) return writeFirstSteps(sql, writing)
+  const blocked = new Map<string, number>()
+  const queues: string[] = []
+  for (let from = 0; from < stages.length; from += stagesPerStatement) {
+    const some = stages.slice(from, from + stagesPerStatement)
+    const ids = new Set(some.map(({ id }) => id))
+    const mine = releases.filter(({ stageId }) => ids.has(stageId))
+    const rest = from === 0 ? writing : { jobs: [], lanes: [], ended: [] }
+    const written = await writeFirstSteps(sql, { ...rest, stages: some, releases: mine })
+    for (const [id, tasks] of written.blocked) blocked.set(id, tasks)
+    queues.push(...written.queues)
+  }
+  return { blocked, queues }
+}
+
+const later = (changes: readonly Change[]): Change[] =>
+  changes.flatMap(({ id, seq, steps }) =>
+    steps.length > 1 ? [{ id, seq: seq + 1, steps: steps.slice(1), opensRound: false, columns: {} }] : [],
+  )
+
+/** The columns that may be changed, and how they are read from JSON. */
+const jobColumns = {
+  open: 'text',
+  ends_as: 'text',
+  ends_cause: 'text',
+  error: 'jsonb',
+  begun: 'boolean',
+  compensated: 'boolean',
+  visible: 'boolean',
+  priority: 'int',
+  metadata: 'jsonb',
+  deadline_at: 'timestamptz',
+  progress_at: 'timestamptz',
+  condition_steps: 'int',
+}
+const stageColumns = {
+  open: 'text',
+  ends_as: 'text',
+  ends_cause: 'text',
+  ends_hard: 'boolean',
+  error: 'jsonb',
+  total: 'int',
+  good: 'int',
+  bad: 'int',
+  partial: 'int',
+  skipped: 'int',
+  begun: 'boolean',
+  bad_before: 'int',
+  ended_in: 'int',
+  held: 'boolean',
+  approvals: 'jsonb',
+  gate_until: 'timestamptz',
+  opening: 'text',
+  errand: 'text',
+  errand_at: 'uuid',
+  called_off: 'boolean',
+  fan: 'json',
+  fanned: 'int',
+  listing: 'text',
+  list_at: 'jsonb',
+  metadata: 'jsonb',
+}
+
+function sets(columns: Readonly<Record<string, string>>): string {
+  const set = Object.entries(columns).map(([name, type]) => {
+    const value = type.startsWith('json') ? `nullif(c.x->'${name}', 'null')::${type}` : `(c.x->>'${name}')::${type}`
+    return `${name} = case when c.x ? '${name}' then ${value} else e.${name} end`
+  })
+  return set.join(', ')
+}
+
+/** What every move sets, of a row `e` by its change `c`. */
+const moveSets = (finals: readonly string[]) => `
+  state    = coalesce(c.step->>'to', e.state),
+  seq      = e.seq + case when c.step is null then 0 else 1 end,
+  round    = e.round + case when c.opens_round then 1 else 0 end,
+  ended_at = case when coalesce(c.step->>'to', e.state) in (${among(finals).literal})
+                  then coalesce(e.ended_at, ${nextTime('e').literal}) end,
+  history  = case when c.step is null then e.history else e.history || row(
+               ${nextTime('e').literal}, 0, c.step->>'to', c.step->>'type', c.step->>'actor',
+               c.step->>'cause', nullif(c.step->'payload', '{}'))::pawl.step end`
+
+const jobSets = literal(`${moveSets(statesOf(jobLifecycle, 'final'))}, ${sets(jobColumns)}`)
+const stageSets = literal(`${moveSets(statesOf(stageLifecycle, 'final'))}, ${sets(stageColumns)}`)
+const [lowest, highest] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+
+/**
+ * Released tasks lie together in the queue, as tasks that were queued together do. What is taken off `blocked` is what
+ * was really released: a task that somebody ended meanwhile has been counted, or will be, by whoever did.
+ *
+ * `offset 0` keeps the planner from turning the search round: where nothing is to be released it would look through
+ * every task of every stage to find that out.
+ */
+async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended }: Writing): Promise<Written> {
+  const [done] = await sql<{ blocked: Record<string, number> | null; jobs: number; queues: string[] | null }>`
+    with stage_change as materialized (
+      select * from unnest(${list(stages.map(({ id }) => id))}::uuid[], ${list(stages.map(({ seq }) => seq))}::int[],
+                           ${stages.map(({ opensRound }) => opensRound)}::boolean[], ${stages.map(stepOf)}::jsonb[],
+                           ${stages.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
+    ), job_change as materialized (
+      select * from unnest(${list(jobs.map(({ id }) => id))}::uuid[], ${list(jobs.map(({ seq }) => seq))}::int[],
+                           ${jobs.map(({ opensRound }) => opensRound)}::boolean[], ${jobs.map(stepOf)}::jsonb[],
+                           ${jobs.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
+    ), released as (
+      update pawl.task t
+         set state   = 'queued',
+             seq     = t.seq + 1,
+             run_at  = greatest(pawl.clock(), t.run_at),
+             history = t.history || row(${nextTime('t')}, t.epoch, 'queued', null,
+                                        'engine', 'stage_opened', null)::pawl.step
+        from unnest(${list(releases.map(({ stageId }) => stageId))}::uuid[],
+                    ${list(releases.map(({ after }) => after ?? lowest))}::uuid[],
+                    ${list(releases.map(({ upTo }) => upTo ?? highest))}::uuid[]) as r (stage_id, after, up_to)
+       cross join lateral (
+               select id from pawl.task
+                where stage_id = r.stage_id and id > r.after and id <= r.up_to and state = 'blocked'
+               offset 0) as b
+       where t.id = ${lookup('b.id')} and t.state = 'blocked'
+      returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
+    ), fewer as (
+      select stage_id, count(*)::int as blocked from released group by stage_id
+    ), numbered as (
+      select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place
+        from released
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, type)
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+        from numbered group by lane_id, run_at, type, place
+    ), moved_stage as (
+      update pawl.stage e
+         set blocked = case when c.x ? 'blocked' then (c.x->>'blocked')::int else e.blocked end
+                       - coalesce(fewer.blocked, 0),
+             ${stageSets}
+        from stage_change c left join fewer on fewer.stage_id = c.id
+       where e.id = ${lookup('c.id')} and e.seq = c.seq
+      returning e.id, e.seq, e.blocked, c.step is not null as is_move
+    ), moved_job as (
+      update pawl.job e set ${jobSets} from job_change c where e.id = ${lookup('c.id')} and e.seq = c.seq
+      returning e.id, e.seq, c.step is not null as is_move
+    ), set_lane as (
+      update pawl.lane l set open = w.open
+        from unnest(${list(lanes.map(({ id }) => id))}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
+       where l.id = ${lookup('w.id')} and l.open <> w.open
+      returning case when l.open then l.queue end as queue
+    ), cleared as (
+      delete from pawl.due where ctid = any(array(
+        select ctid from pawl.due where lane_id = any(${list(ended)}::int[]) for update skip locked))
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'stage', array_agg(id), array_agg(seq) from moved_stage where is_move having count(*) > 0
+       union all
+      select 'job', array_agg(id), array_agg(seq) from moved_job where is_move having count(*) > 0
+       union all
+      select 'task', array_agg(id), array_agg(seq) from released having count(*) > 0
+    )
+    select (select json_object_agg(id, blocked) from moved_stage) as blocked,
+           (select count(*)::int from moved_job) as jobs,
+           (select array_agg(distinct queue) from set_lane where queue is not null) as queues`
+  const blocked = new Map(Object.entries(done!.blocked ?? {}))
+  if (blocked.size !== stages.length) throw new Error("a stage moved under its job's lock")
+  if (done!.jobs !== jobs.length) throw new Error('a job moved under its lock')
+  return { blocked, queues: done!.queues ?? [] }
+}
+
+const stepOf = ({ steps: [step] }: Change): string | null => (step === undefined ? null : json(step))

@@ -1,0 +1,213 @@
+import type { TaskSettings } from '../../kernel/settings.ts'
+import type { TaskState } from '../../kernel/task.ts'
+import { json, list, literal, type Sql } from '../driver/sql.ts'
+
+/** A task that has been checked and may be written as it is. Times are the database's; the caller sends durations. */
+export interface NewTask {
+  readonly id: string
+  readonly queue: string
+  readonly type: string
+  readonly priority: number
+  /** JSON text. */
+  readonly payload: string
+  readonly settings?: Partial<TaskSettings>
+  readonly runAt?: Date
+  readonly runInSeconds?: number
+  readonly keepUntil?: Date
+  readonly dedupeKey?: string
+  readonly correlationId?: string
+  readonly traceparent?: string
+  readonly metadata?: Record<string, unknown>
+}
+
+export interface Enqueued {
+  readonly id: string
+  readonly state: TaskState
+  /** True: this is an earlier task, which stands for the same dedupeKey; nothing was queued. */
+  readonly deduplicated: boolean
+}
+
+/** What decides on a task's lane. */
+export type KindOfTask = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
+
+/** Tasks of the same name lie in the same lane. No part of it can hold a NUL. */
+export function kindName(task: KindOfTask): string {
+  return `${task.priority}\0${task.queue}\0${task.type}\0${ownDeadlines(task) ?? ''}`
+}
+
+/** The deadlines that a task has of its own, as JSON; null: those of its type hold. */
+function ownDeadlines({ settings }: KindOfTask): string | null {
+  if (settings === undefined) return null
+  const { softDeadlineSeconds, hardDeadlineSeconds } = settings
+  if (softDeadlineSeconds === undefined && hardDeadlineSeconds === undefined) return null
+  return json({ softDeadlineSeconds, hardDeadlineSeconds })
+}
+
+/** Makes the lanes that are missing, in one order, so that two who make the same ones do not wait for each other. */
+export async function makeLanes(sql: Sql, kinds: readonly KindOfTask[]): Promise<void> {
+  await sql`
+    select pawl.lane_for(queue, priority, own, typed)
+      from (select k.queue, k.priority, k.own, tt.settings as typed
+              from unnest(${kinds.map(kind => kind.queue)}::text[], ${kinds.map(kind => kind.priority)}::int[],
+                          ${kinds.map(kind => kind.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
+                as k (queue, priority, type, own)
+              left join pawl.task_type tt on tt.type = k.type
+             order by 1, 2, 3, 4) as wanted`
+}
+
+/** Writes the tasks and their first events, all or none. */
+export async function insertTasks(sql: Sql, tasks: readonly NewTask[], actor: string): Promise<Enqueued[]> {
+  const plain = tasks.filter(task => task.dedupeKey === undefined)
+  const keyed = tasks.filter(task => task.dedupeKey !== undefined)
+  if (keyed.length === 0) {
+    await insert(sql, plain, actor, '')
+    return plain.map(({ id }) => ({ id, state: 'queued', deduplicated: false }))
+  }
+  return sql.begin(async tx => {
+    if (plain.length > 0) await insert(tx, plain, actor, '')
+    const found = await insertKeyed(tx, keyed, actor)
+    return tasks.map(task => {
+      const earlier = task.dedupeKey === undefined ? undefined : found.get(task.id)
+      return earlier ?? { id: task.id, state: 'queued', deduplicated: false }
+    })
+  })
+}
+
+/**
+ * Writes tasks that have a dedupe key; returns, for those whose key is taken, the task that stands for it.
+ *
+ * The unique index on dedupe_slot decides: of two that queue the same key at once, the second waits for the first to
+ * commit and then finds its task. A slot whose task ended longer than dedupeSeconds ago is freed first.
+ */
+async function insertKeyed(sql: Sql, tasks: readonly NewTask[], actor: string): Promise<Map<string, Enqueued>> {
+  const found = new Map<string, Enqueued>()
+  let open = tasks
+  for (let tries = 0; open.length > 0; tries++) {
+    if (tries === 10) throw new Error('dedupe keys kept changing hands; nothing was queued')
+    await freeSlots(sql, open.map(slotOf))
+    const made = await insert(sql, open, actor, 'on conflict (dedupe_slot) where dedupe_slot is not null do nothing')
+    const taken = open.filter(task => !made.has(task.id))
+    const holders = await sql<{ id: string; state: TaskState; dedupeSlot: string }>`
+      select id, state, dedupe_slot from pawl.task where dedupe_slot = any(${taken.map(slotOf)}::text[])`
+    const bySlot = new Map(holders.map(({ id, state, dedupeSlot }) => [dedupeSlot, { id, state }]))
+    // A holder that ended and was freed between the two statements leaves its key to the next try.
+    open = taken.filter(task => {
+      const holder = bySlot.get(slotOf(task))
+      if (holder !== undefined) found.set(task.id, { ...holder, deduplicated: true })
+      return holder === undefined
+    })
+  }
+  return found
+}
+
+export function slotOf(task: { queue: string; dedupeKey?: string }): string {
+  return `${task.queue.length}:${task.queue}:${task.dedupeKey}`
+}
+
+/** The task that stands for a slot, if one does. */
+export async function slotHolder(sql: Sql, slot: string): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }>`select id from pawl.task where dedupe_slot = ${slot}`
+  return row?.id
+}
+
+/** Takes keys from tasks that ended longer ago than they are to be remembered. */
+export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<void> {
+  await sql`
+    update pawl.task t
+       set dedupe_slot = null
+      from pawl.task old
+      left join pawl.task_type using (type)
+     where old.id = t.id
+       and old.dedupe_slot = any(${slots}::text[])
+       and old.ended_at + make_interval(secs => pawl.setting(old.settings, task_type.settings, 'dedupeSeconds'))
+           <= pawl.clock()`
+}
+
+/** Tasks that are queued together share a place, so many at most. */
+export const tasksPerPlace = 50
+
+/**
+ * One statement for the rows, which hold their first events, and their places in the queue. What most tasks share
+ * (queue, type, priority) is sent once, as a list of kinds; what few have, as one JSON. Tasks of one kind that are due
+ * at once share a place. A kind without deadlines finds its lane by the join alone; only another kind, or one whose lane
+ * was emptied away, or whose type has just got deadlines, costs a call.
+ */
+async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
+  const { kinds, kindOf, placeOf, rare } = arrange(tasks)
+  const made = await sql<{ id: string }>`
+    with kind as materialized (
+      select k.n, k.type, (tt.settings->>'expireInSeconds')::float8 as expire_in,
+             case when l.id is null or k.own is not null
+                       or tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}'
+                  then pawl.lane_for(k.queue, k.priority, k.own, tt.settings) else l.id end as lane_id
+        from unnest(${kinds.map(task => task.queue)}::text[], ${kinds.map(task => task.priority)}::int[],
+                    ${kinds.map(task => task.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
+             with ordinality as k (queue, priority, type, own, n)
+        left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
+        left join pawl.task_type tt on tt.type = k.type
+    ), input as materialized (
+      select i.id, i.place, i.payload, i.x, kind.lane_id, kind.type,
+             greatest(pawl.clock(), (i.x->>'runAt')::timestamptz,
+                      pawl.clock() + make_interval(secs => (i.x->>'runInSeconds')::float8)) as run_at,
+             pawl.clock() + make_interval(secs =>
+               case when i.x->'settings' ? 'expireInSeconds' then (i.x->'settings'->>'expireInSeconds')::float8
+                    else kind.expire_in end) as expire_at
+        from unnest(${list(tasks.map(task => task.id))}::uuid[], ${list(kindOf)}::int[], ${list(placeOf)}::int[],
+                    ${tasks.map(task => task.payload)}::json[], ${rare}::jsonb[]) as i (id, kind, place, payload, x)
+        left join kind on kind.n = i.kind
+    ), made as (
+      insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, keep_until, dedupe_key,
+                             dedupe_slot, correlation_id, traceparent, payload, settings, metadata, history)
+      select id, lane_id, 1, 1, 0, 'queued', type, run_at, expire_at, (x->>'keepUntil')::timestamptz, x->>'dedupeKey',
+             x->>'dedupeSlot', x->>'correlationId', x->>'traceparent', payload, x->'settings', x->'metadata',
+             array[row(pawl.clock(), 0, 'queued', null, ${actor}, null, null)::pawl.step]
+        from input
+      ${literal(onConflict)}
+      returning id
+    ), queued as materialized (
+      select input.* from input where ${onConflict === ''}::boolean
+       union all
+      select input.* from made join input using (id) where ${onConflict !== ''}::boolean
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, type)
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+        from queued group by place, lane_id, run_at, type
+    ), mortal as (
+      insert into pawl.expiry (at, task_id) select expire_at, id from queued where expire_at is not null
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from queued having count(*) > 0
+    )
+    select id from made where ${onConflict !== ''}::boolean`
+  return new Set(made.map(({ id }) => id))
+}
+
+/** Sorts out what tasks have in common, and which of them may share a place in the queue. */
+function arrange(tasks: readonly NewTask[]) {
+  const kinds = new Map<string, { number: number; task: NewTask; place: number; left: number }>()
+  let places = 0
+  const kindOf: number[] = []
+  const placeOf: number[] = []
+  const rare = tasks.map(task => {
+    const name = kindName(task)
+    const kind = kinds.get(name) ?? { number: kinds.size + 1, task, place: 0, left: 0 }
+    kinds.set(name, kind)
+    const fields = rareFields(task)
+    if (fields === null && kind.left === 0) {
+      kind.place = ++places
+      kind.left = tasksPerPlace
+    }
+    kindOf.push(kind.number)
+    placeOf.push(fields === null ? kind.place : ++places)
+    if (fields === null) kind.left -= 1
+    return fields
+  })
+  return { kinds: [...kinds.values()].map(({ task }) => task), kindOf, placeOf, rare }
+}
+
+function rareFields(task: NewTask): string | null {
+  const { id: _, queue, type: _type, priority: _priority, payload: _payload, ...rare } = task
+  if (Object.keys(rare).length === 0) return null
+  const { dedupeKey } = task
+  return json(dedupeKey === undefined ? rare : { ...rare, dedupeSlot: slotOf({ queue, dedupeKey }) })
+}

@@ -1,0 +1,69 @@
+/** Lines that handlers have logged. */
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, json, type Sql } from '../driver/sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface NewLine {
+  readonly id: string
+  readonly epoch: number
+  readonly n: number
+  readonly agoMs: number
+  readonly level: string
+  readonly message: string
+  readonly facts: Record<string, unknown> | undefined
+}
+
+/**
+ * Keeps lines of tasks that are held under their epoch; those of a lease that is over are not kept, as nothing is that
+ * its worker says. One that came before is kept as it was. In the order of their keys, so that two who send the same
+ * lines wait for each other and never in a circle.
+ */
+export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<void> {
+  await sql`
+    insert into pawl.log (task_id, epoch, n, at, level, message, facts)
+    select t.id, said.epoch, said.n, pawl.clock() - make_interval(secs => said.ago_ms / 1000), said.level, said.message,
+           said.facts
+      from unnest(${lines.map(({ id }) => id)}::uuid[], ${lines.map(({ epoch }) => epoch)}::int[],
+                  ${lines.map(({ n }) => n)}::int[], ${lines.map(({ agoMs }) => agoMs)}::float8[],
+                  ${lines.map(({ level }) => level)}::text[], ${lines.map(({ message }) => message)}::text[],
+                  ${lines.map(({ facts }) => json(facts))}::json[]) as said (id, epoch, n, ago_ms, level, message, facts)
+      join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+     order by t.id, said.epoch, said.n
+        on conflict do nothing`
+}
+
+export interface LineRow {
+  readonly epoch: number
+  readonly n: number
+  readonly at: Date
+  readonly level: string
+  readonly message: string
+  readonly facts: Record<string, unknown> | null
+}
+
+/** Lines of one task after a place, attempt by attempt in the order in which they were said. */
+export function readLines(
+  sql: Sql,
+  ask: { id: string; epoch: number | null; after: { epoch: number; n: number }; limit: number },
+): Promise<LineRow[]> {
+  return sql<LineRow>`
+    select epoch, n, at, level, message, facts
+      from pawl.log
+     where task_id = ${ask.id}::uuid
+       and (epoch, n) > (${ask.after.epoch}::int, ${ask.after.n}::int)
+       and (${ask.epoch}::int is null or epoch = ${ask.epoch}::int)
+     order by task_id, epoch, n
+     limit ${ask.limit}::int`
+}
+
+/** Removes lines that were said longer ago, some at a time. */
+export async function forgetLines(sql: Sql, keepSeconds: number): Promise<number> {
+  const gone = await sql`
+    delete from pawl.log where ctid = any(array(
+      select ctid from pawl.log where at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) limit 5000))
+    returning 1`
+  return gone.length
+}

@@ -1,0 +1,242 @@
+/**
+ * Everything that is not on the hot path goes one way: lock rows, let the kernel decide each, write the verdicts down.
+ * The rows stay locked from the first to the last, so what was decided on is what is written to.
+ */
+import type { TaskFacts, TaskPatch, TaskStep } from '../../kernel/decide.ts'
+import { mayMove, statesOf } from '../../kernel/lifecycle.ts'
+import { resolveSettings, type TaskSettings } from '../../kernel/settings.ts'
+import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import { nextTime } from '../driver/clock.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, json, literal, type Sql } from '../driver/sql.ts'
+import { decideFiles } from '../files/artifacts.ts'
+import { appendTally, deltasOf } from '../jobs/tally.ts'
+
+const heldStates = among(statesOf(taskLifecycle, 'held'))
+const claimable = among(taskLifecycle.moves.claim.from)
+const finalStates = among(statesOf(taskLifecycle, 'final'))
+const badStates = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+
+export interface LockedTask extends TaskFacts {
+  readonly id: string
+  readonly type: string
+  readonly queue: string
+  readonly seq: number
+  readonly epoch: number
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly partial: boolean
+  /** It has put files out. */
+  readonly files: boolean
+  readonly dedupeKey: string | null
+  readonly payload: unknown
+  readonly metadata: Record<string, unknown> | null
+  /** How long ago the lease ran out; null: it has not. */
+  readonly lapsedForSeconds: number | null
+  /** The time to live has passed. */
+  readonly overdue: boolean
+  readonly leaseUntil: Date | null
+  readonly ranSeconds: number | null
+  readonly cancelledForSeconds: number | null
+}
+
+interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
+  readonly settings: Partial<TaskSettings> | null
+  readonly typeSettings: Partial<TaskSettings> | null
+}
+
+/** Counts the uncharged losses at the end of the history of an assigned task, with only claims between them. */
+const lostBeforeStart = literal(`(
+  with moves as (
+    select n, state, state = 'retrying' and cause = 'lease_lost' and payload->'charged' = 'false' as is_lost
+      from unnest(t.history) with ordinality as step (ts, epoch, state, type, actor, cause, payload, n)
+     where type is null
+  )
+  select count(*)::int from moves
+   where is_lost and n > coalesce((select max(n) from moves where state <> 'assigned' and is_lost is not true), 0))`)
+
+/** Which rows: all that are named, waiting for each; or, for chores, only those that nobody holds locked. */
+export type LockMode = 'wait' | 'pass over'
+
+export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
+  const rows = await sql<LockedRow>`
+    select t.id, t.type, l.queue, t.state, t.seq, t.epoch, t.failures, t.losses, t.job_id, t.stage_id, t.partial,
+           t.files, t.dedupe_key, t.lease_until, coalesce(s.kind = 'undo', false) as undoes,
+           t.payload, t.metadata, t.settings, tt.settings as type_settings,
+           case when t.state = 'assigned' then ${lostBeforeStart} else 0 end as lost_before_start,
+           case when t.lease_until <= pawl.clock() then date_part('epoch', pawl.clock() - t.lease_until) end
+             as lapsed_for_seconds,
+           coalesce(t.expire_at <= pawl.clock(), false) as overdue,
+           extract(epoch from pawl.clock() - t.started_at)::float8 as ran_seconds,
+           extract(epoch from pawl.clock() - t.cancel_at)::float8 as cancelled_for_seconds
+      from pawl.task t
+      join pawl.lane l on l.id = t.lane_id
+      left join pawl.task_type tt on tt.type = t.type
+      left join pawl.stage s on s.id = t.stage_id
+     where t.id = any(${ids}::uuid[])
+     order by t.id
+       for update of t ${literal(mode === 'wait' ? '' : 'skip locked')}`
+  return rows.map(({ settings, typeSettings, ...row }) => ({
+    ...row,
+    cancelling: row.cancelledForSeconds !== null && taskLifecycle.states[row.state].kind === 'held',
+    settings: resolveSettings(typeSettings, settings),
+  }))
+}
+
+/** Returns the ids of the tasks that another transaction has locked. */
+export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const free = await sql<{ id: string }>`
+    select id from pawl.task where id = any(${ids}::uuid[]) order by id for update skip locked`
+  const there = await sql<{ id: string }>`select id from pawl.task where id = any(${ids}::uuid[])`
+  const isFree = new Set(free.map(({ id }) => id))
+  return new Set(there.flatMap(({ id }) => (isFree.has(id) ? [] : [id])))
+}
+
+export interface Ruling {
+  readonly task: LockedTask
+  readonly steps: readonly TaskStep[]
+  /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
+  readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
+  /** Who asked for it, where that is not the same for all. */
+  readonly actor?: string
+}
+
+/**
+ * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
+ * told, trouble to be seen. A ruling without steps changes nothing.
+ */
+export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: string): Promise<void> {
+  const moving = rulings.filter(ruling => ruling.steps.length > 0)
+  if (moving.length === 0) return
+  const leaving = moving.filter(
+    ({ task, steps }) => mayMove(taskLifecycle, task.state, 'claim') && steps.at(-1)!.to !== task.state,
+  )
+  if (leaving.length > 0)
+    await leaveQueue(
+      sql,
+      leaving.map(({ task }) => task.id),
+    )
+  const written = await sql`
+    with ruled as materialized (
+      select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
+                           ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
+                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
+                           ${moving.map(ruling => ruling.actor ?? actor)}::text[])
+        as r (id, seq, steps, to_state, p, actor)
+    ), moved as (
+      update pawl.task t
+         set state       = r.to_state,
+             seq         = t.seq + jsonb_array_length(r.steps),
+             round       = t.round + case when r.p ? 'opensRound' then 1 else 0 end,
+             failures    = coalesce((r.p->>'failures')::int, t.failures),
+             losses      = coalesce((r.p->>'losses')::int, t.losses),
+             careful     = coalesce((r.p->>'careful')::boolean, t.careful),
+             run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
+             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t')}
+                                else t.started_at end,
+             lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
+             ended_at    = case when r.to_state in (${finalStates})
+                                then coalesce(t.ended_at, ${nextTime('t')}) end,
+             cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
+                                when r.p ? 'opensRound' then null else t.cancel_at end,
+             expire_at   = case when r.p ? 'opensRound'
+                                then pawl.clock() + make_interval(secs => (r.p->>'expireInSeconds')::float8)
+                                else t.expire_at end,
+             output      = case when r.p ? 'output' then nullif(r.p->'output', 'null')::json else t.output end,
+             partial     = coalesce((r.p->>'partial')::boolean, t.partial),
+             error       = case when r.p ? 'error' then nullif(r.p->'error', 'null') else t.error end,
+             payload     = coalesce((r.p->'payload')::json, t.payload),
+             metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
+             dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
+             history     = t.history || array(
+               select row(${nextTime('t')}, t.epoch, s->>'to', s->>'type',
+                          r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
+                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
+        from ruled r
+       where t.id = ${lookup('r.id')} and t.seq = r.seq
+      returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
+                t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
+    ), waiting as (
+      insert into pawl.due (lane_id, run_at, id, ids, careful, type)
+      select lane_id, run_at, id, array[id], careful, type
+        from moved where state in (${claimable}) and p ? 'runInSeconds'
+    ), mortal as (
+      insert into pawl.expiry (at, task_id)
+      select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
+      on conflict do nothing
+    ), told as (
+      insert into pawl.cancel (task_id, epoch, owner, hard_at)
+      select id, epoch, owner, pawl.clock() + make_interval(secs => (p->>'graceSeconds')::float8)
+        from moved where p ? 'cancelRequested'
+    ), mended as (
+      delete from pawl.trouble using moved where task_id = moved.id and moved.p ? 'opensRound'
+    ), seen as (
+      insert into pawl.trouble (task_id, state, reason_code, evidence, type, lane_id, job_id, stage_id, gist, ended_at)
+      select id, state, p->'deadLetter'->>'reasonCode', p->'deadLetter' || jsonb_build_object(
+               'lastError', p->'error', 'attempts', pawl.tries(epoch, history), 'lastOwner', owner,
+               'lastLeaseExpiresAt', p->'leaseUntil', 'correlationId', correlation_id),
+             type, lane_id, job_id, stage_id, pawl.gist(error->>'message'), ended_at
+        from moved where state in (${badStates}) and not p ? 'edit'
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_agg(seq - jsonb_array_length(steps) + n)
+        from moved cross join generate_series(1, jsonb_array_length(steps)) as n having count(*) > 0
+    )
+    select id from moved`
+  if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
+  await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
+  await endWithFiles(sql, moving)
+}
+
+/** An attempt that ends decides what becomes of its files. */
+async function endWithFiles(sql: Sql, rulings: readonly Ruling[]): Promise<void> {
+  const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
+  const ended = rulings.filter(ruling => ruling.task.files && isHeld(ruling.task.state) && !isHeld(endState(ruling)))
+  const [won, lost] = [true, false].map(wins =>
+    ended.filter(ruling => (endState(ruling) === 'succeeded') === wins).map(({ task }) => task),
+  )
+  await decideFiles(sql, won!, lost!)
+}
+
+/**
+ * Takes the places in the queue of tasks that are ended without having been claimed. A place that a claimer holds is
+ * left to it: it will find the task ended and let it go. Waiting for it here could be a deadlock, for a claimer takes
+ * the place first and the task second.
+ */
+async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
+  await sql`
+    with places as materialized (
+      select d.ctid as place, array(select id from unnest(d.ids) as id where id <> all(${ids}::uuid[])) as others
+        from pawl.task t
+        join pawl.due d on d.lane_id = t.lane_id and d.run_at = t.run_at and t.id = any(d.ids)
+       where t.id = any(${ids}::uuid[])
+         for update of d skip locked
+    ), emptied as (
+      delete from pawl.due where ctid = any(array(select place from places where others = '{}'))
+    )
+    update pawl.due set ids = others, id = others[1] from places where due.ctid = place and others <> '{}'`
+}
+
+/** A fresh round has a fresh time to live; a cancel that is told has a grace; a dead letter keeps its last lease. */
+function patchJson(task: LockedTask, patch: Ruling['patch']) {
+  const { opensRound, cancelRequested, ...rest } = patch
+  return {
+    ...rest,
+    ...(opensRound === true && { opensRound, expireInSeconds: task.settings.expireInSeconds }),
+    ...(cancelRequested === true && { cancelRequested, graceSeconds: task.settings.graceSeconds }),
+    ...(rest.deadLetter && { leaseUntil: task.leaseUntil }),
+  }
+}
+
+/** The stages that these rulings have changed the counts of: who writes them drives their jobs on. */
+export function stagesOf(rulings: readonly Ruling[]): string[] {
+  return [
+    ...new Set(
+      rulings.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
+    ),
+  ]
+}
+
+function endState({ steps }: Ruling): TaskState {
+  return steps.at(-1)!.to
+}

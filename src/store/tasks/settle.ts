@@ -1,0 +1,235 @@
+/**
+ * What a worker says about tasks that it holds. Every statement here is fenced: state and epoch, both in the WHERE, so
+ * a worker that lost its lease changes nothing, whoever holds the task now.
+ */
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { nextTime } from '../driver/clock.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
+import { leasedBy, termsOfLease } from './claimed.ts'
+import type { TaskRow } from './read-tasks.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+export interface Held {
+  readonly id: string
+  readonly epoch: number
+}
+
+/**
+ * Ends attempts that succeeded. Where the start was never reported, which is how short tasks end, that makes both moves
+ * at once: two events, seq + 2. Returns the items that were not: they have files, or are not held under their epoch.
+ */
+export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
+  sql: Sql,
+  items: readonly Item[],
+): Promise<{ missed: Item[]; stageIds: string[] }> {
+  const outputs = items.some(item => item.output !== undefined) ? items.map(item => json(item.output)) : null
+  const [done] = await sql<{ ids: string[] | null; stageIds: string[] | null }>`
+    with moved as (
+      update pawl.task t
+         set state       = 'succeeded',
+             seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
+             ended_at    = ${nextTime('t')},
+             lease_until = null,
+             error       = null,
+             output      = said.output,
+             history     = t.history || case when t.state = 'assigned' then array[
+               row(${nextTime('t', `pawl.clock() - said.ran_us * interval '1 microsecond'`)}, t.epoch,
+                   'running', null, null, 'implied', null)::pawl.step] end ||
+               row(${nextTime('t')}, t.epoch, 'succeeded', null, null, null, null)::pawl.step
+        from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
+                    ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
+          as said (id, epoch, output, ran_us)
+       where t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held}) and not t.files
+      returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
+    ), done as materialized (
+      select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
+             array_agg(seq - 1) filter (where begins) || array_agg(seq) as seqs
+        from moved
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from done where ids is not null
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, good, begun)
+      select job_id, stage_id, count(*), count(*) filter (where begins)
+        from moved where stage_id is not null group by job_id, stage_id
+      returning stage_id
+    )
+    select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids,
+           (select array_agg(stage_id) from tallied) as stage_ids
+      from done`
+  const stageIds = done!.stageIds ?? []
+  if (done!.ids === null) return { missed: [], stageIds }
+  const ended = new Set(done!.ids)
+  return { missed: items.filter(item => !ended.has(item.id)), stageIds }
+}
+
+/**
+ * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good:
+ * its answer was lost. Only the first start in a round of its stage is news to the stage and the job, and is counted:
+ * what is claimed in a round is claimed after that round was opened, so the row cannot tell of an earlier one.
+ *
+ * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
+ */
+export async function startTasks(
+  sql: Sql,
+  items: readonly (Held & { agoMs?: number })[],
+  workers: readonly string[],
+): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
+  const rows = await start<{ id: string }>(sql, items, workers, plainly)
+  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunWith(rows) }
+}
+
+/** The same for one who wants to see what it has started, as it would be read. What was running already is not shown. */
+export async function startAndShow(
+  sql: Sql,
+  items: readonly Held[],
+  worker: string,
+): Promise<{ tasks: TaskRow[]; stageIds: string[] }> {
+  const rows = await start<TaskRow & { stageId: string | null }>(
+    sql,
+    items,
+    items.map(() => worker),
+    shown,
+  )
+  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunWith(rows) }
+}
+
+interface Shown {
+  readonly returned: Literal
+  readonly columns: Literal
+  readonly from: Literal
+}
+
+const plainly: Shown = { returned: literal(''), columns: literal(''), from: literal('') }
+
+/** As `task_view` has them; what is held is no dead letter. */
+const shown: Shown = {
+  returned: literal(', t.*'),
+  columns: literal(`, l.queue, moved.type, moved.state, l.priority, moved.seq, moved.round, moved.epoch, moved.failures,
+           moved.losses, moved.careful, moved.partial, moved.run_at, (moved.history[1]).ts as created_at,
+           (moved.history[moved.seq]).ts as changed_at, moved.started_at, moved.ended_at, moved.lease_until,
+           moved.cancel_at, moved.expire_at, moved.keep_until, moved.owner, moved.job_id, moved.stage_id,
+           moved.dedupe_key, moved.correlation_id, moved.traceparent, moved.payload, moved.settings, moved.metadata,
+           moved.progress, moved.checkpoint, moved.output, moved.error, null as dead_letter,
+           pawl.tries(moved.epoch, moved.history) as tries`),
+  from: literal('left join pawl.lane l on l.id = moved.lane_id'),
+}
+
+const begunWith = (rows: readonly { readonly begun: string | null }[]) => [
+  ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
+]
+
+function start<Row>(
+  sql: Sql,
+  items: readonly (Held & { agoMs?: number })[],
+  workers: readonly string[],
+  { returned, columns, from }: Shown,
+): Promise<(Row & { begun: string | null })[]> {
+  return sql`
+    with mine as materialized (
+      select t.id, t.state, said.ago_ms, said.worker
+        from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
+                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as said (id, epoch, ago_ms, worker)
+        join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+       order by t.id
+         for update of t
+    ), moved as (
+      update pawl.task t
+         set state      = 'running',
+             seq        = t.seq + 1,
+             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
+             history    = t.history || row(
+                            ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
+                            t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
+        from mine
+       where t.id = ${lookup('mine.id')} and mine.state = 'assigned'
+      returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
+    ), noted as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(moved_id), array_agg(moved_to) from moved having count(*) > 0
+    ), first as materialized (
+      select in_job, in_stage, count(*) as tasks
+        from moved
+        join pawl.stage s on s.id = ${lookup('in_stage')}
+        join pawl.job j on j.id = ${lookup('in_job')}
+       where not (s.begun and j.begun)
+       group by in_job, in_stage
+    ), tallied as (
+      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first
+    )
+    select mine.id, first.in_stage as begun ${columns}
+      from mine left join moved on moved_id = mine.id left join first using (in_stage) ${from}`
+}
+
+export interface Beat extends Held {
+  readonly progress?: unknown
+  readonly checkpoint?: unknown
+}
+
+/**
+ * Renews leases and keeps progress and checkpoints. A row that another transaction holds is passed over: whoever holds
+ * it moves it or renews it, and the next beat is not far. So a beat never waits, and never takes part in a deadlock.
+ * Returns those that are not held under their epoch any more, and those that were passed over.
+ */
+export async function beatTasks(
+  sql: Sql,
+  items: readonly Beat[],
+): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
+  const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
+    with said as materialized (
+      select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
+                           ${items.map(item => json(item.progress))}::json[],
+                           ${items.map(item => json(item.checkpoint))}::json[])
+        as s (id, epoch, progress, checkpoint)
+    ), mine as materialized (
+      select t.id, t.type, said.progress, said.checkpoint, ${literal(termsOfLease)} as terms
+        from said join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+       order by t.id
+         for update of t skip locked
+    ), renewed as (
+      update pawl.task t
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('mine.terms')}, tt.settings)),
+             progress    = coalesce(mine.progress, t.progress),
+             checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
+        from mine left join pawl.task_type tt on tt.type = mine.type
+       where t.id = ${lookup('mine.id')}
+      returning t.id, t.epoch, mine.progress
+    ), noted as (
+      insert into pawl.pulse (entity_id, epoch, ts, type, payload)
+      select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end,
+             progress::jsonb
+        from renewed
+    )
+    select said.id, renewed.id is not null as renewed, t.id is not null as held
+      from said
+      left join renewed on renewed.id = said.id
+      left join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})`
+  return {
+    lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
+    passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
+  }
+}
+
+/** How (task, epoch) was ended, told by its event: what tells a settle that is sent again from a zombie's. */
+export function endsOf(
+  sql: Sql,
+  items: readonly Held[],
+): Promise<{ id: string; epoch: number; actor: string; cause: string; stageId: string | null }[]> {
+  return sql`
+    select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id
+      from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
+      join pawl.task t on t.id = ${lookup('s.id')}
+     cross join generate_series(1, t.seq) as n
+     cross join lateral pawl.event_of(t.id, t.history, n) as e
+     where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`
+}
+
+/** The soft cancels that a worker must be told of. */
+export function cancelsFor(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
+  return sql`
+    select t.id, t.epoch, greatest(0, extract(epoch from c.hard_at - pawl.clock()))::float8 as grace_seconds
+      from pawl.cancel c join pawl.task t on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})
+     where c.owner = ${worker}`
+}

@@ -1,0 +1,162 @@
+/**
+ * What the babysitter looks for. Each finds candidates without locking them; the chore locks them, looks again, and
+ * passes over those that someone else holds, so any number of babysitters may look at once.
+ */
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { lookup } from '../driver/plans.ts'
+import { among, list, type Sql } from '../driver/sql.ts'
+
+const held = among(statesOf(taskLifecycle, 'held'))
+
+/**
+ * Held tasks whose lease has run out or whose attempt has run for too long, found through the claims that are due for
+ * a look. A claim whose tasks have all been given up goes; another is looked at again when the next of its leases may
+ * end. A claim that another babysitter looks at now is passed over.
+ */
+export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    with looked as materialized (
+      select id, ids, epochs from pawl.claim
+       where look_at <= pawl.clock()
+       order by look_at limit ${limit}::int
+         for update skip locked
+    ), holding as materialized (
+      select looked.id as claim_id, t.id, t.epoch, t.lease_until,
+             coalesce(t.started_at, pawl.clock())
+               + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
+        from looked
+       cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
+        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        left join pawl.task_type tt on tt.type = t.type
+    ), gone as (
+      delete from pawl.claim using looked
+       where claim.id = looked.id and not exists (select from holding where claim_id = looked.id)
+    ), kept as (
+      update pawl.claim
+         set ids = h.ids, epochs = h.epochs, look_at = greatest(h.look_at, pawl.clock() + interval '1 second')
+        from (select claim_id, array_agg(id) as ids, array_agg(epoch) as epochs,
+                     min(least(lease_until, timeout_at)) as look_at
+                from holding group by claim_id) as h
+       where claim.id = h.claim_id
+    )
+    select id from holding where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
+  return rows.map(({ id }) => id)
+}
+
+/** Tasks whose time to live has passed, of so many entries. Those of tasks that have ended, or have a later one, go. */
+export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
+  const [row] = await sql<{ ids: string[]; looked: number }>`
+    with passed as materialized (
+      select at, task_id from pawl.expiry where at <= pawl.clock() order by at limit ${limit}::int
+         for update skip locked
+    ), stale as (
+      delete from pawl.expiry e using passed p
+       where e.at = p.at and e.task_id = p.task_id
+         and not exists (select from pawl.task t
+                          where t.id = p.task_id and t.expire_at <= pawl.clock() and t.ended_at is null)
+    )
+    select (select count(*) from passed) as looked, array(
+             select t.id from passed p join pawl.task t on t.id = p.task_id
+              where t.expire_at <= pawl.clock() and t.ended_at is null) as ids`
+  return row!
+}
+
+/** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */
+export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    with stale as (
+      delete from pawl.cancel c
+       where ctid = any(array(
+               select c.ctid from pawl.cancel c left join pawl.task t
+                   on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})
+                where t.id is null limit ${limit}::int for update of c skip locked))
+    )
+    select c.task_id as id from pawl.cancel c where c.hard_at <= pawl.clock() order by c.hard_at limit ${limit}::int`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Ended tasks past their time, found by walking the table in the order of ids a stretch at a time. Returns where the
+ * next stretch begins; null: the end was reached.
+ */
+export async function oldTasks(
+  sql: Sql,
+  after: string,
+  stretch: number,
+): Promise<{ ids: string[]; next: string | null }> {
+  const [row] = await sql<{ ids: string[] | null; seen: number; next: string | null }>`
+    with stretch as materialized (
+      select t.id, t.ended_at is not null
+                   and pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings) <= pawl.clock() as old
+        from pawl.task t left join pawl.task_type tt using (type)
+       where t.id > ${after}::uuid and t.job_id is null
+       order by t.id limit ${stretch}::int
+    )
+    select array_agg(id) filter (where old) as ids, count(*) as seen, max(id::text)::uuid as next from stretch`
+  return { ids: row!.ids ?? [], next: row!.seen < stretch ? null : row!.next }
+}
+
+/** Removes tasks, and so their events, if they are still ended; those that someone holds locked are left for later. */
+export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
+  const gone = await sql<{ id: string }>`
+    with locked as materialized (
+      select id from pawl.task t where id = any(${ids}::uuid[]) and ended_at is not null
+         and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
+       order by id for update skip locked
+    )
+    delete from pawl.task t using locked where t.id = ${lookup('locked.id')} returning t.id`
+  const removed = gone.map(({ id }) => id)
+  await removeBeside(sql, removed)
+  return removed
+}
+
+/** What lies in other tables of tasks that were removed; in the same transaction. */
+export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promise<void> {
+  if (taskIds.length === 0) return
+  await sql`
+    with gone as materialized (
+      select unnest(${list(taskIds)}::uuid[]) as id
+    ), freed as (
+      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${lookup('gone.id')}
+    ), mended as (
+      delete from pawl.trouble using gone where task_id = ${lookup('gone.id')}
+    ), silenced as (
+      delete from pawl.log using gone where task_id = ${lookup('gone.id')}
+    ), unfiled as (
+      delete from pawl.artifact using gone where task_id = ${lookup('gone.id')}
+    ), unread as (
+      delete from pawl.input using gone where task_id = ${lookup('gone.id')}
+    )
+    delete from pawl.datum using gone where task_id = ${lookup('gone.id')}`
+}
+
+/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */
+export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
+  const [row] = await sql<{ pulses: number; keys: number; sessions: number }>`
+    with pulses as (
+      delete from pawl.pulse where ctid = any(array(
+        select ctid from pawl.pulse where ts < pawl.clock() - interval '1 day' limit 5000)) returning 1
+    ), keys as (
+      delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
+    ), sessions as (
+      -- One that holds something may ask for it again, however long it has been busy with it.
+      delete from pawl.session s where seen_at < pawl.clock() - interval '1 day'
+         and not exists (select from pawl.claim where id = s.claim_id) returning 1
+    ), runs as (
+      delete from pawl.run where stopped_at < pawl.clock() - interval '1 day'
+    ), emptied as (
+      -- The newest change is never deleted, because the cursors of up-to-date readers name it.
+      update pawl.change set ids = '{}', seqs = '{}'
+        from (select tx, n, ids from pawl.change order by tx desc, n desc limit 1) as newest
+       where change.tx = newest.tx and change.n = newest.n and change.at < pawl.clock() - interval '1 day'
+         and cardinality(change.ids) > 0
+         and not exists (select from pawl.task where id = any(newest.ids))
+         and not exists (select from pawl.stage where id = any(newest.ids))
+         and not exists (select from pawl.job where id = any(newest.ids))
+         and not exists (select from pawl.artifact where id = any(newest.ids))
+    )
+    select (select count(*) from pulses) as pulses, (select count(*) from keys) as keys,
+           (select count(*) from sessions) as sessions`
+  return row!
+}
