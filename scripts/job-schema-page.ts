@@ -1,7 +1,7 @@
 /** docs/job.schema.json: what src/spec checks, with the comments of its types as descriptions. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Schema } from '../src/kernel/check.ts'
+import type { Schema } from '../src/schema/check.ts'
 import { jobSpecSchema } from '../src/spec/schema.ts'
 
 type Comments = Record<string, string>

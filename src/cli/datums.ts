@@ -1,9 +1,10 @@
 /** Tasks with files, as people know them: by the names of their inputs, and by the node and the pod that has them. */
-import { isObject } from '../kernel/check.ts'
+
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 import { placeOf } from '../runners/names.ts'
+import { isObject } from '../schema/check.ts'
 
 export interface TaskWithWorker extends TaskView {
   /** Its inputs, by name and path; null: it has none. */

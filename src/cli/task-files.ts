@@ -1,9 +1,10 @@
 /** What a task has to do with files: its command, its inputs, and what it has put out. */
-import { isObject } from '../kernel/check.ts'
+
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { ArtifactView } from '../protocol/files/artifacts.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
+import { isObject } from '../schema/check.ts'
 import { inputsIn } from './datums.ts'
 import { type Line, styled } from './line.ts'
 import { stateOf } from './states.ts'

@@ -1,6 +1,5 @@
 /** The engine's interface from the other side of HTTP: every operation is a row of the table of routes. */
-import { checkOptions, number, text } from '../kernel/check.ts'
-import { serverUrl } from '../kernel/fields.ts'
+
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Call, PawlApi } from '../protocol/api.ts'
@@ -8,6 +7,8 @@ import { type Operation, type Route, routes, takesKey } from '../protocol/routes
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
 import { checkPayload, recordOf, type TaskDefinition } from '../protocol/tasks/task-type.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
+import { checkOptions, number, text } from '../schema/check.ts'
+import { serverUrl } from '../schema/fields.ts'
 import { type Ask, ask, type Link } from './http.ts'
 
 export interface ClientOptions {

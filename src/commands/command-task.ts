@@ -5,9 +5,9 @@
  */
 import { resolve } from 'node:path'
 import type { FileStore } from '../files/file-store.ts'
-import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
 import { type CommandPayload, commandType, type RunPlan } from '../kernel/datum.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
+import { checkOptions, type Fields, number, text } from '../schema/check.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { defineTask, type Task } from '../worker/define-task.ts'
 import { GiveUp } from '../worker/errors.ts'

@@ -1,7 +1,8 @@
 /** Reads what a command task was given. What nobody could run is set aside for people, and says what is wrong. */
-import { type Field, nested, number, oneOf, orNull, text } from '../kernel/check.ts'
+
 import type { CommandPayload, DatumInput, RunPlan, SecretRef } from '../kernel/datum.ts'
-import { isId } from '../kernel/fields.ts'
+import { type Field, nested, number, oneOf, orNull, text } from '../schema/check.ts'
+import { isId } from '../schema/fields.ts'
 import { DeadLetter } from '../worker/errors.ts'
 
 type FieldsOf<T> = Readonly<Record<keyof T, Field>>

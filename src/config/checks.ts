@@ -1,8 +1,9 @@
 /** Checks for the values of settings. */
-import { field, isObject, text } from '../kernel/check.ts'
-import { name } from '../kernel/fields.ts'
+
 import { imagePattern } from '../kernel/pod-rules.ts'
 import { taskTypeFields } from '../protocol/fields.ts'
+import { field, isObject, text } from '../schema/check.ts'
+import { name } from '../schema/fields.ts'
 import { dialectList } from '../server/options.ts'
 
 export const database = field({ type: 'string' }, value =>

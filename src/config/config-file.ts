@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { isObject } from '../kernel/check.ts'
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
+import { isObject } from '../schema/check.ts'
 import { loadModule } from './load-module.ts'
 import { type Setting, type SettingName, settings } from './settings.ts'
 

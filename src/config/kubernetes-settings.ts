@@ -1,6 +1,6 @@
 /** The settings of a server that runs stages in Kubernetes. */
-import { oneOf, text } from '../kernel/check.ts'
-import { serverUrl } from '../kernel/fields.ts'
+import { oneOf, text } from '../schema/check.ts'
+import { serverUrl } from '../schema/fields.ts'
 import { images, names } from './checks.ts'
 
 export const kubernetesSettings = {

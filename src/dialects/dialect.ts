@@ -1,7 +1,8 @@
 /** What a dialect is: the words, routes and shapes of another system, spoken over the engine. It decides nothing. */
-import type { Schema } from '../kernel/check.ts'
+
 import type { Permission } from '../kernel/role.ts'
 import type { DialectName } from '../protocol/dialects.ts'
+import type { Schema } from '../schema/check.ts'
 import type { AskersEngine } from './askers-engine.ts'
 import type { Words } from './words.ts'
 

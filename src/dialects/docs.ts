@@ -1,5 +1,5 @@
 /** The routes of a dialect as documentation: an OpenAPI document, and a page that fetches and runs nothing. */
-import type { Schema } from '../kernel/check.ts'
+import type { Schema } from '../schema/check.ts'
 import { type Answer, type Dialect, type DialectRoute, neededFor } from './dialect.ts'
 
 type Documented = Pick<Dialect, 'of' | 'routes' | 'faults' | 'secretIn' | 'keyHeader'>

@@ -1,7 +1,8 @@
 /** Our own answers in another system's words: the shape stays, the states and the names of events are the other's. */
-import { isObject } from '../kernel/check.ts'
+
 import type { Spoken } from '../protocol/dialects.ts'
 import type { EventView } from '../protocol/tasks/tasks.ts'
+import { isObject } from '../schema/check.ts'
 import { type Words, wordFor } from './words.ts'
 
 type Entity = Exclude<Spoken, 'event' | 'attempt'>

@@ -1,9 +1,10 @@
 /** What comes in is checked before anything is written: options by a table of fields, JSON by what PostgreSQL can keep. */
-import { isId } from '../kernel/fields.ts'
+
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import { isId } from '../schema/fields.ts'
 
-export * from '../kernel/check.ts'
+export * from '../schema/check.ts'
 export { isId }
 
 export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): string {

@@ -1,8 +1,9 @@
 /** A key may be for some queues only; what is queued must then be in them. */
-import { isObject } from '../kernel/check.ts'
+
 import { commandType, keyedQueueOf } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
+import { isObject } from '../schema/check.ts'
 import type { StageSpec } from '../spec/job-spec.ts'
 
 /** Where the tasks of stages lie, and those that undo them. */

@@ -2,8 +2,8 @@
 
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
-import { name as nameField } from '../kernel/fields.ts'
 import { Problem } from '../kernel/problem.ts'
+import { name as nameField } from '../schema/fields.ts'
 import { specInvalid } from '../spec/faults.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import type { Pipelines } from '../spec/named-job.ts'

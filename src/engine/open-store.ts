@@ -1,6 +1,6 @@
 import type { FilesOptions } from '../files/files.ts'
-import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../kernel/fields.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
+import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../schema/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/driver/caller-transaction.ts'
 import { openEmbedded } from '../store/driver/embedded.ts'

@@ -1,4 +1,4 @@
-import { checkOptions, type Fields, nested, number, text } from '../kernel/check.ts'
+import { checkOptions, type Fields, nested, number, text } from '../schema/check.ts'
 
 export interface S3Options {
   /** Where the server is. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile; else Amazon's. */

@@ -1,5 +1,5 @@
 /** What each operation answers. */
-import type { Schema } from '../kernel/check.ts'
+import type { Schema } from '../schema/check.ts'
 import type { Operation } from './routes.ts'
 import { list, object, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'

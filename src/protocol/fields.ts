@@ -2,6 +2,13 @@
  * What may be said in a request, as tables of fields. The engine checks by them, the server reads queries by them, and
  * the OpenAPI document is read off them.
  */
+
+import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
+import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { lifecycles } from '../kernel/lifecycles.ts'
+import { Problem } from '../kernel/problem.ts'
+import { roles } from '../kernel/role.ts'
+import type { TaskSettings } from '../kernel/settings.ts'
 import {
   anything,
   type Field,
@@ -15,14 +22,8 @@ import {
   oneOf,
   orNull,
   text,
-} from '../kernel/check.ts'
-import { outcomes, reasonCodes, steps } from '../kernel/decide.ts'
-import { chosenId, name, priority, settingFields, traceparent, year } from '../kernel/fields.ts'
-import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
-import { lifecycles } from '../kernel/lifecycles.ts'
-import { Problem } from '../kernel/problem.ts'
-import { roles } from '../kernel/role.ts'
-import type { TaskSettings } from '../kernel/settings.ts'
+} from '../schema/check.ts'
+import { chosenId, name, priority, settingFields, traceparent, year } from '../schema/fields.ts'
 import { logLevels, logLimits } from './tasks/logs.ts'
 import { type OneOutcome, settleParts } from './tasks/sync.ts'
 

@@ -1,13 +1,13 @@
 /** What may be asked for in lists and other reads, as tables of fields. */
 import { artifactLifecycle } from '../kernel/artifact.ts'
-import { type Fields, field, moment, number, oneOf, text } from '../kernel/check.ts'
 import { reasonCodes } from '../kernel/decide.ts'
-import { isId, name, priority } from '../kernel/fields.ts'
 import { statSeconds } from '../kernel/histogram.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import { type Fields, field, moment, number, oneOf, text } from '../schema/check.ts'
+import { isId, name, priority } from '../schema/fields.ts'
 import { message, names, some } from './fields.ts'
 import { jobOrders } from './jobs/jobs.ts'
 

@@ -1,5 +1,5 @@
 /** What a request to each route may hold: its query and its body, as tables. */
-import { type Field, type Fields, nested } from '../kernel/check.ts'
+import { type Field, type Fields, nested } from '../schema/check.ts'
 import * as fields from './fields.ts'
 import { timelineFields, troubleQueryFields } from './jobs/timeline-fields.ts'
 import * as queries from './query-fields.ts'

@@ -1,5 +1,5 @@
 /** What views are made of, as JSON Schema. */
-import type { Schema } from '../kernel/check.ts'
+import type { Schema } from '../schema/check.ts'
 
 export const text = { type: 'string' }
 export const whole = { type: 'integer' }

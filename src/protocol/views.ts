@@ -1,12 +1,12 @@
 /** What answers hold, for machines. That no field of a view is left out, the compiler sees; that answers fit, the tests. */
 
-import type { Schema } from '../kernel/check.ts'
 import { reasonCodes, steps } from '../kernel/decide.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { problems, type Refused } from '../kernel/problem.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
+import type { Schema } from '../schema/check.ts'
 import { operationViews } from './admin/operate-views.ts'
 import { artifactViews, stageFiles } from './files/artifact-views.ts'
 import type { Added, JobView, Progress, StageView } from './jobs/jobs.ts'

@@ -1,7 +1,8 @@
 /** What the Kubernetes runner must be told, once, where the server starts. */
-import { checkOptions, type Fields, field, nested, number, object, text } from '../kernel/check.ts'
-import { serverUrl } from '../kernel/fields.ts'
+
 import { noPodRules, type PodRules } from '../kernel/pod-rules.ts'
+import { checkOptions, type Fields, field, nested, number, object, text } from '../schema/check.ts'
+import { serverUrl } from '../schema/fields.ts'
 
 export interface KubernetesSettings {
   /** Where pods find the server. Default: the Service of deploy/. */

@@ -1,10 +1,10 @@
 /** The API for people: one page, made of the same tables as the OpenAPI document. It asks nothing of anybody. */
 import { createHash } from 'node:crypto'
-import type { Fields, Schema } from '../kernel/check.ts'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
+import type { Fields, Schema } from '../schema/check.ts'
 
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }

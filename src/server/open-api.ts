@@ -1,12 +1,13 @@
 /** The OpenAPI document, read off the tables: the routes, the fields of requests, the views, the problems. */
-import { nested, type Schema } from '../kernel/check.ts'
-import { name } from '../kernel/fields.ts'
+
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { answers } from '../protocol/answers.ts'
 import { problemsOf } from '../protocol/operation-problems.ts'
 import { type Request, requests } from '../protocol/requests.ts'
 import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
 import { views } from '../protocol/views.ts'
+import { nested, type Schema } from '../schema/check.ts'
+import { name } from '../schema/fields.ts'
 import { besideName } from '../spec/named-job.ts'
 import { jobSpecSchema } from '../spec/schema.ts'
 import { problemResponses, problemSchema, sharedResponses } from './problem-responses.ts'

@@ -1,7 +1,7 @@
 import type { Log } from '../engine/context.ts'
-import { checkOptions, field, number, oneOf, orNull, text } from '../kernel/check.ts'
-import { settingFields } from '../kernel/fields.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
+import { checkOptions, field, number, oneOf, orNull, text } from '../schema/check.ts'
+import { settingFields } from '../schema/fields.ts'
 import { longestYaml } from '../spec/yaml-limits.ts'
 import { isLoopback } from './admit.ts'
 

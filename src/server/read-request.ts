@@ -1,8 +1,9 @@
 /** Makes what came over HTTP what the engine takes; what it then holds the engine checks, as it does in process. */
-import { checkOptions, type Fields, isObject, type Schema } from '../kernel/check.ts'
+
 import { Problem } from '../kernel/problem.ts'
 import { requests } from '../protocol/requests.ts'
 import { type Given, hasBody, type Operation, type Route, routes } from '../protocol/routes.ts'
+import { checkOptions, type Fields, isObject, type Schema } from '../schema/check.ts'
 
 export interface Came {
   readonly params: Readonly<Record<string, string>>

@@ -1,7 +1,8 @@
 /** Routes that the server answers without an operation of the engine, for the OpenAPI document. */
-import type { Schema } from '../kernel/check.ts'
+
 import { commonProblems } from '../protocol/operation-problems.ts'
 import { flag, ref, text } from '../protocol/shapes.ts'
+import type { Schema } from '../schema/check.ts'
 import { problemResponses } from './problem-responses.ts'
 
 const alive: Schema = { type: 'object', required: ['ok'], properties: { ok: flag } }

@@ -2,7 +2,7 @@
  * `file://./texts` in a spec means: from the file that the spec is written in. Only whoever reads that file knows where
  * it lies; so it makes the URIs absolute, and the engine takes no others.
  */
-import { isObject } from '../kernel/check.ts'
+import { isObject } from '../schema/check.ts'
 import type { JobSpec } from './job-spec.ts'
 
 /** `file://.`, `file://./…`, `file://..` or `file://../…`. */

@@ -1,7 +1,8 @@
 /** Finds every fault in what was written, each with its place: a spec is mended in one go, not fault by fault. */
-import { type Field, isObject, type Shape } from '../kernel/check.ts'
+
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
+import { type Field, isObject, type Shape } from '../schema/check.ts'
 import type { List } from './fields.ts'
 
 export interface Fault {

@@ -1,7 +1,8 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
-import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../kernel/check.ts'
-import { chosenId, name, priority, settingFields, traceparent, tracestate, year } from '../kernel/fields.ts'
+
 import { unkeepable, writeJson } from '../kernel/json.ts'
+import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../schema/check.ts'
+import { chosenId, name, priority, settingFields, traceparent, tracestate, year } from '../schema/fields.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
 import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
 import type { JobSpec, StageSpec } from './job-spec.ts'

@@ -1,5 +1,5 @@
 /** What may be written of commands and files in a job spec. */
-import { type Field, field, isObject, nested, number, oneOf, text } from '../kernel/check.ts'
+import { type Field, field, isObject, nested, number, oneOf, text } from '../schema/check.ts'
 import { relativeUri } from './absolute-uris.ts'
 
 const word = text(10_000)

@@ -1,7 +1,8 @@
 /** Pipelines: specs that whoever opened the engine gave names to. A job may be submitted by such a name. */
-import { type Field, isObject } from '../kernel/check.ts'
+
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
+import { type Field, isObject } from '../schema/check.ts'
 import { type Fault, specInvalid } from './faults.ts'
 import { jobField } from './fields.ts'
 import type { JobSpec } from './job-spec.ts'

@@ -1,5 +1,5 @@
-import { isObject } from '../kernel/check.ts'
 import type { JobPlan } from '../kernel/plan.ts'
+import { isObject } from '../schema/check.ts'
 import { longestConditions, stagesNamedIn } from './conditions.ts'
 import { type Fault, faultsIn, specInvalid } from './faults.ts'
 import { jobField, mostStages } from './fields.ts'

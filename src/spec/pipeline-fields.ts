@@ -1,6 +1,6 @@
 /** What may be written in a pipeline spec, and everything that is wrong with one. */
-import { type Field, field, isObject, nested, number, oneOf, orNull, text } from '../kernel/check.ts'
-import { year } from '../kernel/fields.ts'
+import { type Field, field, isObject, nested, number, oneOf, orNull, text } from '../schema/check.ts'
+import { year } from '../schema/fields.ts'
 import { relativeUri } from './absolute-uris.ts'
 import { readDuration } from './duration.ts'
 import { type Fault, faultsIn } from './faults.ts'

@@ -2,8 +2,9 @@
  * Pipeline specs of Falconeri, which are a part of Pachyderm's, as jobs: one stage with a command in an image, which finds
  * its inputs at `/pfs/<repo>` and leaves its outputs in `/pfs/out`.
  */
-import { isObject } from '../kernel/check.ts'
+
 import type { KubernetesPlan } from '../kernel/datum.ts'
+import { isObject } from '../schema/check.ts'
 import { readDuration } from './duration.ts'
 import { specInvalid } from './faults.ts'
 import type { InputSpec, JobSpec, StageSpec } from './job-spec.ts'

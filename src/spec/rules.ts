@@ -1,6 +1,7 @@
 /** What must hold between the fields of one object: the check, and the same as JSON Schema beside it. */
-import type { Schema } from '../kernel/check.ts'
+
 import { commandType } from '../kernel/datum.ts'
+import type { Schema } from '../schema/check.ts'
 
 export interface Rule {
   readonly at: string

@@ -1,5 +1,5 @@
 /** docs/job.schema.json, read off the tables: what an editor marks, parseJobSpec refuses. Graphs and CEL only the latter knows. */
-import type { Field, Schema } from '../kernel/check.ts'
+import type { Field, Schema } from '../schema/check.ts'
 import { jobField, stageField } from './fields.ts'
 import { inputSchema } from './file-fields.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'

@@ -1,6 +1,6 @@
 import type { Pawl } from '../engine/engine.ts'
-import { checkOptions, type Fields, number, oneOf, text } from '../kernel/check.ts'
 import type { ClaimedTask, SettledTask, SyncAnswer, SyncPort } from '../protocol/tasks/sync.ts'
+import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
 import { nextDueSeconds } from '../store/tasks/claim.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'

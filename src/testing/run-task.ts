@@ -1,4 +1,3 @@
-import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
 import { unkeepable, writeJson } from '../kernel/json.ts'
@@ -6,6 +5,7 @@ import { Problem } from '../kernel/problem.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { checkPayload } from '../protocol/tasks/task-type.ts'
+import { checkOptions, type Fields, number, text } from '../schema/check.ts'
 import type { Task } from '../worker/define-task.ts'
 import { attempt, inHand, interrupt } from '../worker/held-task.ts'
 

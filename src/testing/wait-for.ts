@@ -1,7 +1,6 @@
 import type { Context } from '../engine/context.ts'
 import { findJobs, readJob, readStage } from '../engine/jobs/read-jobs.ts'
 import { findTasks, readTask } from '../engine/tasks/read-tasks.ts'
-import { checkOptions, type Fields, number, oneOf, text } from '../kernel/check.ts'
 import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -9,6 +8,7 @@ import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import type { JobView, StageView } from '../protocol/jobs/jobs.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
+import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
 import { type Changes, inTime } from './changes.ts'
 
 /** Which ones: a task, job or stage by its id, tasks by type or dedupeKey, jobs by name. One that matches is enough. */

@@ -1,7 +1,7 @@
-import { isObject } from '../kernel/check.ts'
 import type { Step } from '../kernel/decide.ts'
 import type { ArtifactPort, SaidArtifact } from '../protocol/files/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
+import { isObject } from '../schema/check.ts'
 import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 import { makeTaskLog, type TaskLog } from './task-log.ts'

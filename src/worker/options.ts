@@ -1,5 +1,5 @@
-import { checkOptions, type Fields, number, text } from '../kernel/check.ts'
 import { commandType } from '../kernel/datum.ts'
+import { checkOptions, type Fields, number, text } from '../schema/check.ts'
 import type { Task } from './define-task.ts'
 
 export interface WorkerOptions {

@@ -1,8 +1,8 @@
 /** Requests to our routes and to those of the dialects: some as their schemas say, most a little or wholly wrong. */
 import { randomUUID } from 'node:crypto'
 import { dialects } from '../../src/dialects/all.ts'
-import type { Schema } from '../../src/kernel/check.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
+import type { Schema } from '../../src/schema/check.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import type { Dice } from '../harness/dice.ts'
 

@@ -1,6 +1,6 @@
-import { isObject } from '../../kernel/check.ts'
 import { harmlessJson } from '../../kernel/harmless.ts'
 import type { TaskTypeOptions } from '../../protocol/tasks/tasks.ts'
+import { isObject } from '../../schema/check.ts'
 import { pageFlags, said } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { type Line, styled } from '../line.ts'

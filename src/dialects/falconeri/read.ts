@@ -1,5 +1,5 @@
-import { isObject } from '../../kernel/check.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { isObject } from '../../schema/check.ts'
 
 /** What a field must hold. */
 export interface Reads<T> {

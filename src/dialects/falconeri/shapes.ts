@@ -1,10 +1,11 @@
 /** What Falconeri's answers hold: the schemas, and our views in their shapes. */
-import { isObject, type Schema } from '../../kernel/check.ts'
+
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { ArtifactView } from '../../protocol/files/artifacts.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { id, list, orNull, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { isObject, type Schema } from '../../schema/check.ts'
 import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'

@@ -1,11 +1,12 @@
 /** Our views in Jobnik's shapes. */
-import { isObject } from '../../kernel/check.ts'
+
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { defaultSettings } from '../../kernel/settings.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import type { JobView, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { isObject } from '../../schema/check.ts'
 import { type JobFacts, type StageFacts, wordFor } from '../words.ts'
 import { type Priority, priorityFor } from './priorities.ts'
 import { words } from './words.ts'

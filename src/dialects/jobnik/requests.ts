@@ -1,4 +1,6 @@
 /** The bodies of Jobnik's requests. An unknown field is a VALIDATION_ERROR, except where Jobnik ignores it. */
+
+import { Problem } from '../../kernel/problem.ts'
 import {
   type Field,
   field,
@@ -10,9 +12,8 @@ import {
   oneOf,
   type Schema,
   text,
-} from '../../kernel/check.ts'
-import { isId, settingFields, traceparent, tracestate } from '../../kernel/fields.ts'
-import { Problem } from '../../kernel/problem.ts'
+} from '../../schema/check.ts'
+import { isId, settingFields, traceparent, tracestate } from '../../schema/fields.ts'
 import type { Ask } from '../dialect.ts'
 import { type Priority, priorityWords } from './priorities.ts'
 

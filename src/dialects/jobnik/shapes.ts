@@ -1,6 +1,7 @@
 /** What Jobnik's clients are answered, as JSON Schema: with nothing missing and nothing more. */
-import type { Schema } from '../../kernel/check.ts'
+
 import { at, id, list, object, text, view, whole, words } from '../../protocol/shapes.ts'
+import type { Schema } from '../../schema/check.ts'
 import type { JobBody, StageBody, Summary, TaskBody } from './bodies.ts'
 import { priorityWords } from './priorities.ts'
 import { stageWords, taskWords } from './requests.ts'

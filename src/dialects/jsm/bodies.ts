@@ -1,4 +1,7 @@
 /** What requests may hold. What is not known is passed over: within a version, later clients may say more. */
+
+import { reasonCodes, steps } from '../../kernel/decide.ts'
+import { Problem } from '../../kernel/problem.ts'
 import {
   anything,
   checkOptions,
@@ -11,10 +14,8 @@ import {
   number,
   oneOf,
   text,
-} from '../../kernel/check.ts'
-import { reasonCodes, steps } from '../../kernel/decide.ts'
-import { name, priority, year } from '../../kernel/fields.ts'
-import { Problem } from '../../kernel/problem.ts'
+} from '../../schema/check.ts'
+import { name, priority, year } from '../../schema/fields.ts'
 import { feedTypes } from './words.ts'
 
 const key = { idempotency_key: name }

@@ -1,9 +1,10 @@
 /** The document's events: one for each transition, and what heartbeats say in between. */
-import type { Schema } from '../../kernel/check.ts'
+
 import type { TaskError } from '../../kernel/decide.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { at, id, object, orNull, text, view, words } from '../../protocol/shapes.ts'
 import type { EventView } from '../../protocol/tasks/tasks.ts'
+import type { Schema } from '../../schema/check.ts'
 import { errorOf } from './job.ts'
 import { stateOf } from './transitions.ts'
 import { eventTypes } from './words.ts'

@@ -1,9 +1,10 @@
 /** A job, as it is shown: our task. */
-import type { Schema } from '../../kernel/check.ts'
+
 import { reasonCodes, type Step, steps, type TaskError } from '../../kernel/decide.ts'
 import { anything, at, figure, id, list, orNull, text, view, whole, words } from '../../protocol/shapes.ts'
 import type { ClaimedTask } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import type { Schema } from '../../schema/check.ts'
 import { type State, stateOf, states } from './transitions.ts'
 
 export interface LastError {

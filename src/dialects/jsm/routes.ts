@@ -1,5 +1,5 @@
-import type { Schema } from '../../kernel/check.ts'
 import type { Permission } from '../../kernel/role.ts'
+import type { Schema } from '../../schema/check.ts'
 import { type DialectRoute, someBody } from '../dialect.ts'
 import { eventSchema } from './event.ts'
 import { claimSchema, deadLetterSchema, jobSchema, pageSchema } from './job.ts'

@@ -1,8 +1,8 @@
 /** The slots of each queue: what live workers offer, and what of it is used by live leases. */
 
 import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
-import type { Schema } from '../../kernel/check.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
+import type { Schema } from '../../schema/check.ts'
 import type { Answer, Ask } from '../dialect.ts'
 import { good, schemaOf } from './envelope.ts'
 import { mostWorkers } from './service-routes.ts'

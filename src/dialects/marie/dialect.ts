@@ -1,4 +1,4 @@
-import type { Schema } from '../../kernel/check.ts'
+import type { Schema } from '../../schema/check.ts'
 import { type Dialect, type DialectRoute, someBody } from '../dialect.ts'
 import { capacity, capacitySchema } from './capacity.ts'
 import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'

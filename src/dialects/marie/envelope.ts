@@ -1,5 +1,5 @@
 /** What every answer of Marie's is wrapped in, good or bad. */
-import type { Schema } from '../../kernel/check.ts'
+import type { Schema } from '../../schema/check.ts'
 import type { Answer, Fault } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { words } from './words.ts'

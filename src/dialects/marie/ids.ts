@@ -1,6 +1,6 @@
 /** Marie's ids are any texts, ours are UUIDs: what is none stands for one, always the same. */
 import { createHash } from 'node:crypto'
-import { isId } from '../../kernel/fields.ts'
+import { isId } from '../../schema/fields.ts'
 
 /** Jobs and DAGs of the same name are different things. */
 export function idOf(kind: 'job' | 'dag', name: string): string {

@@ -1,7 +1,8 @@
 /** Submits a job: one that stands alone as a task, one of a DAG as a stage of one task in the job of that id. */
-import { year } from '../../kernel/fields.ts'
+
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { year } from '../../schema/fields.ts'
 import type { Answer, Ask, Call } from '../dialect.ts'
 import { idOf } from './ids.ts'
 import { readSubmission, type Submission } from './submission.ts'

@@ -1,8 +1,9 @@
 /** What is asked about jobs, and of them. */
-import { number } from '../../kernel/check.ts'
+
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import { number } from '../../schema/check.ts'
 import type { Answer, Ask } from '../dialect.ts'
 import { statesCalled } from '../words.ts'
 import { good, refusal } from './envelope.ts'

@@ -1,11 +1,11 @@
 /** The routes of Marie's gateway that are about the service itself. */
 
 import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
-import type { Schema } from '../../kernel/check.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
 import { at, flag, id, list, orNull, text, whole } from '../../protocol/shapes.ts'
+import type { Schema } from '../../schema/check.ts'
 import type { Answer, Ask, DialectRoute } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { good, goodSchema, schemaOf } from './envelope.ts'

@@ -2,9 +2,10 @@
  * What a client asks for when it submits a job. Marie's clients say it in three ways: the fields of a WorkInfo; a command
  * with its parameters; or an invoke_action, as its gateway takes it. What is not known is passed over, as it does.
  */
-import { checkOptions, type Fields, field, isObject, moment, number, object, oneOf, text } from '../../kernel/check.ts'
-import { year } from '../../kernel/fields.ts'
+
 import { Problem } from '../../kernel/problem.ts'
+import { checkOptions, type Fields, field, isObject, moment, number, object, oneOf, text } from '../../schema/check.ts'
+import { year } from '../../schema/fields.ts'
 import { statesCalled } from '../words.ts'
 import { nameOf } from './ids.ts'
 import { words } from './words.ts'

@@ -1,8 +1,9 @@
 /** A task as Marie shows a job. */
-import type { Schema } from '../../kernel/check.ts'
-import { isObject } from '../../kernel/check.ts'
+
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import type { Schema } from '../../schema/check.ts'
+import { isObject } from '../../schema/check.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
 import { schemaOf } from './envelope.ts'

@@ -1,5 +1,5 @@
 /** Reads what a request says as the original does: a number or a switch may come as text. What is wrong is a 422. */
-import { isObject } from '../../kernel/check.ts'
+import { isObject } from '../../schema/check.ts'
 
 /** One thing that is wrong, as FastAPI's clients expect to be told. */
 export interface Detail {

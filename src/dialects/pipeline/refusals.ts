@@ -1,6 +1,7 @@
 /** What goes wrong, as FastAPI says it: `{ detail }`, a text, or for what was asked wrongly a list. */
-import type { Schema } from '../../kernel/check.ts'
+
 import { list, text } from '../../protocol/shapes.ts'
+import type { Schema } from '../../schema/check.ts'
 import { type Answer, type Fault, good } from '../dialect.ts'
 import { defaultName } from './default-pipeline.ts'
 import type { Detail } from './reading.ts'

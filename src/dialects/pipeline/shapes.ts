@@ -1,8 +1,9 @@
 /** A job as the original shows it, and what each answer holds. */
-import { isObject, type Schema } from '../../kernel/check.ts'
+
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import { at, id, list, object, words as oneOf, orNull, text, view, whole } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { isObject, type Schema } from '../../schema/check.ts'
 import { wordFor } from '../words.ts'
 import { words } from './words.ts'
 

@@ -2,11 +2,11 @@
 import { checkInputs } from '../../files/check-inputs.ts'
 import { checkBucket } from '../../files/files.ts'
 import { checkFolder, parseUri, pathIn, uriOf } from '../../files/uri.ts'
-import { isObject } from '../../kernel/check.ts'
 import { commandType, leavesOf } from '../../kernel/datum.ts'
 import type { StagePlan } from '../../kernel/plan.ts'
 import { checkPodRules } from '../../kernel/pod-rules.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { isObject } from '../../schema/check.ts'
 import type { Context } from '../context.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { joinUri } from '../../files/uri.ts'
 import { stagingFolder } from '../../kernel/datum.ts'
-import { isId } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { isId } from '../../schema/fields.ts'
 import { deadAttempts, lookedInto, takeStagings } from '../../store/files/staging.ts'
 import type { Context } from '../context.ts'
 

@@ -1,11 +1,12 @@
 /** What people ask of a job. Each request is one transaction under the job's lock, and the job is driven on in it. */
-import { priority as priorityField } from '../../kernel/fields.ts'
+
 import { type JobMove, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { cancelFields, controlFields } from '../../protocol/fields.ts'
 import type { Added, AddedStage, JobView } from '../../protocol/jobs/jobs.ts'
+import { priority as priorityField } from '../../schema/fields.ts'
 import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
 import { parseJobSpec } from '../../spec/parse-job-spec.ts'
 import type { Sql } from '../../store/driver/sql.ts'

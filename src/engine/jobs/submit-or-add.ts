@@ -1,10 +1,11 @@
 /** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
-import { isObject } from '../../kernel/check.ts'
-import { isId } from '../../kernel/fields.ts'
+
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
 import { callFields } from '../../protocol/fields.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
+import { isObject } from '../../schema/check.ts'
+import { isId } from '../../schema/fields.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
 import { readYaml } from '../../spec/read-yaml.ts'

@@ -6,11 +6,11 @@
  * A patch that changes nothing writes nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../kernel/check.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { controlFields, jobPatchFields, metadataFields } from '../../protocol/fields.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import type { JobPatch, MetadataPatch, TaskView } from '../../protocol/tasks/tasks.ts'
+import { isObject } from '../../schema/check.ts'
 import { getStage } from '../../store/jobs/read-jobs.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
 import { lockTasks, writeRulings } from '../../store/tasks/rulings.ts'

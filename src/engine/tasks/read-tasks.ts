@@ -1,4 +1,3 @@
-import { name } from '../../kernel/fields.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { saidOf } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
@@ -24,6 +23,7 @@ import type {
   TaskTypeRecord,
   TaskView,
 } from '../../protocol/tasks/tasks.ts'
+import { name } from '../../schema/fields.ts'
 import type { PageRow } from '../../store/driver/name-paging.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {

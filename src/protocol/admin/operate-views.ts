@@ -1,6 +1,7 @@
 /** What answers to operators hold, for machines. */
-import type { Schema } from '../../kernel/check.ts'
+
 import { permissions, roles } from '../../kernel/role.ts'
+import type { Schema } from '../../schema/check.ts'
 import { at, figure, flag, id, list, orNull, text, view, whole, words } from '../shapes.ts'
 import type { KeyView, MadeKey, Me } from './keys.ts'
 import type { Examination, Finding, LostWorkerView, QueueView, WorkerView } from './operate.ts'

@@ -1,4 +1,4 @@
-import type { Fields } from '../../kernel/check.ts'
+import type { Fields } from '../../schema/check.ts'
 import { pageFields, taskQueryFields } from '../query-fields.ts'
 
 export const timelineFields: Fields = { limit: pageFields.limit! }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { nearest } from '../kernel/suggest.ts'
 import { checkOptions, nested } from './check.ts'
-import { nearest } from './suggest.ts'
 
 const options = ['leaseSeconds', 'heartbeatSeconds', 'priority', 'runAt', 'dedupeKey']
 

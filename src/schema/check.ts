@@ -1,6 +1,6 @@
 /** Options are checked here, once, before anything is done with them: by a table of fields. */
-import { Problem } from './problem.ts'
-import { nearest, shortened } from './suggest.ts'
+import { Problem } from '../kernel/problem.ts'
+import { nearest, shortened } from '../kernel/suggest.ts'
 
 /** Says what a value must be, or nothing if it is. */
 export interface Field {
