@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
-import type { PageQuery } from '../../protocol/api.ts'
+import type { PageQuery } from '../../protocol/call-options.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import { mostPageBytes } from '../../store/driver/name-paging.ts'
 

@@ -1,7 +1,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import { saidOf } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
-import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/api.ts'
+import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/call-options.ts'
 import {
   deadLetterQueryFields,
   feedFields,
@@ -214,7 +214,7 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
 }
 
 /** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
-export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
+export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
   const [since, until] = [momentOf(ask.since), momentOf(ask.until)]
