@@ -4,6 +4,7 @@ import type { Call, DialectSettings } from '../dialects/dialect.ts'
 import type { Pawl } from '../engine/engine.ts'
 import { bulkOperations, type Operation, type Route, routes } from '../protocol/routes.ts'
 import type { FeedQuery } from '../protocol/tasks/tasks.ts'
+import { faultOf } from '../schema/check.ts'
 import { traceparent } from '../schema/fields.ts'
 import { type Asker, admit, type Door, demand, type KeyShown } from './admit.ts'
 import { type Calls, demandKeyStill } from './calls.ts'
@@ -101,7 +102,7 @@ export function callOf({ headers }: FastifyRequest, { name, holder }: Asker): Ca
     ...(key !== undefined && { idempotencyKey: key }),
     ...(actor !== '' && { actor }),
     // One that is broken is as good as none, as W3C has it.
-    ...(traceparent(trace) === undefined && { traceparent: trace as string }),
+    ...(faultOf(traceparent, trace) === undefined && { traceparent: trace as string }),
   }
 }
 

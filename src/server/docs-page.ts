@@ -59,7 +59,7 @@ function routeRow(operation: Operation, { method, path, says, needs }: Route): s
   const { query, body, list, spec }: Request = requests[operation]
   const takes = [
     ...(spec === undefined ? [] : [spec === 'job' ? 'a job spec' : 'a list of stages']),
-    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list.schema))} }`]),
+    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list))} }`]),
     ...(query === undefined ? [] : [`?${namesIn(query)}`]),
     ...(body === undefined ? [] : [`{ ${namesIn(body)} }`]),
     ...(takesKey(operation) ? ['Idempotency-Key'] : []),

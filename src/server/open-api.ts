@@ -36,7 +36,7 @@ export function openApi(): Schema {
       schemas: {
         ...views,
         JobSpec: refersInside(job),
-        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
+        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']),
         StageSpec: refersInside(stage),
         AddedStage: refersInside(addedStage(stage)),
         InputSpec: refersInside(inputs!),
@@ -80,7 +80,7 @@ function parametersOf(operation: Operation, route: Route, request: Request): Sch
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(request.query ?? {}).map(([name, { schema = {} }]) => ({
+  const inQuery = Object.entries(request.query ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
     schema,
@@ -117,16 +117,16 @@ const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? []
 function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: Request): Schema {
   const named = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const fields = Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
-  const many = list && { type: 'array', items: list.schema, maxItems: 10_000 }
+  const many = list && { type: 'array', items: list, maxItems: 10_000 }
   const schema =
     spec === 'job'
       ? { anyOf: [{ $ref: '#/components/schemas/JobSpec' }, { $ref: '#/components/schemas/NamedJob' }] }
       : spec === 'stages'
         ? { type: 'array', items: { $ref: '#/components/schemas/AddedStage' } }
         : list === undefined
-          ? nested(fields, required).schema
+          ? nested(fields, required)
           : single
-            ? { anyOf: [list.schema, many] }
+            ? { anyOf: [list, many] }
             : many
   const content = { 'application/json': { schema } }
   return {

@@ -60,7 +60,7 @@ function refused(must: string): Problem {
 function queryOf(fields: Fields, query: Came['query'], operation: string): Record<string, unknown> {
   const entries = Object.entries(query).map(([name, value]) => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
-    return [name, field === undefined ? value : meant(value, field.schema ?? {})] as const
+    return [name, field === undefined ? value : meant(value, field)] as const
   })
   const made = Object.fromEntries(entries)
   checkOptions(made, fields, operation)
