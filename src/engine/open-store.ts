@@ -11,7 +11,7 @@ import { openPools, type Pools, usualBounds } from '../store/driver/postgres.ts'
 import { makeReadiness, type Readiness } from '../store/driver/readiness.ts'
 import { type Driver, makeSql, type Sql } from '../store/driver/sql.ts'
 import { type Connections, type Durations, makeDurations, observe } from './admin/figures.ts'
-import { checkOptions, number, object, oneOf, text } from './check.ts'
+import { anything, callback, checkOptions, field, number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import type { Messenger } from './wake.ts'
 
@@ -78,13 +78,13 @@ export const optionFields = {
   bounds: object,
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
   migrate: oneOf([true, false]),
-  store: () => undefined,
+  store: anything,
   files: object,
-  fileRoots: (value: unknown) => (isTexts(value) ? undefined : 'be a list of folders'),
-  s3Buckets: (value: unknown) => (isTexts(value) ? undefined : 'be a list of buckets'),
+  fileRoots: field({}, value => (isTexts(value) ? undefined : 'be a list of folders')),
+  s3Buckets: field({}, value => (isTexts(value) ? undefined : 'be a list of buckets')),
   podRules: object,
   pipelines: object,
-  log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
+  log: callback,
 }
 
 const boundFields = {

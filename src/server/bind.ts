@@ -8,6 +8,7 @@ import type { Reports } from '../engine/tasks/merge-reports.ts'
 import type { OperationEntry } from '../protocol/operation.ts'
 import { type OperationName, operations } from '../protocol/operations.ts'
 import type { FeedQuery } from '../protocol/tasks/tasks.ts'
+import { faultOf } from '../schema/check.ts'
 import { traceparent } from '../schema/fields.ts'
 import { type Asker, authenticate, type KeyRules, type KeyShown, requirePermission } from './authenticate.ts'
 import { type Calls, requireUnrevoked } from './calls.ts'
@@ -106,7 +107,7 @@ export function callOf({ headers }: FastifyRequest, { name, holder }: Asker): Ca
     ...(key !== undefined && { idempotencyKey: key }),
     ...(actor !== '' && { actor }),
     // W3C: an invalid traceparent is ignored.
-    ...(traceparent(trace) === undefined && { traceparent: trace as string }),
+    ...(faultOf(traceparent, trace) === undefined && { traceparent: trace as string }),
   }
 }
 

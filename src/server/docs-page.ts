@@ -59,7 +59,7 @@ function operationRow(name: string, operation: OperationEntry): string {
   const { method, path, summary, permission, query, body, list, spec } = operation
   const takes = [
     ...(spec === undefined ? [] : [spec === 'job' ? 'a job spec' : 'a list of stages']),
-    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list.schema))} }`]),
+    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list))} }`]),
     ...(query === undefined ? [] : [`?${namesIn(query)}`]),
     ...(body === undefined ? [] : [`{ ${namesIn(body)} }`]),
     ...(takesKey(operation) ? ['Idempotency-Key'] : []),

@@ -35,7 +35,7 @@ export function openApi(): Schema {
       schemas: {
         ...views,
         JobSpec: refersInside(job),
-        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
+        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']),
         StageSpec: refersInside(stage),
         AddedStage: refersInside(addedStage(stage)),
         InputSpec: refersInside(inputs!),
@@ -72,7 +72,7 @@ function parametersOf(operation: OperationEntry): Schema[] {
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(operation.query ?? {}).map(([name, { schema = {} }]) => ({
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
     schema,
@@ -111,16 +111,16 @@ const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? []
 function bodyOf({ path, body = {}, list, acceptsSingle, spec, required = [] }: OperationEntry): Schema {
   const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const fields = Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
-  const many = list && { type: 'array', items: list.schema, maxItems: 10_000 }
+  const many = list && { type: 'array', items: list, maxItems: 10_000 }
   const schema =
     spec === 'job'
       ? { anyOf: [{ $ref: '#/components/schemas/JobSpec' }, { $ref: '#/components/schemas/NamedJob' }] }
       : spec === 'stages'
         ? { type: 'array', items: { $ref: '#/components/schemas/AddedStage' } }
         : list === undefined
-          ? nested(fields, required).schema
+          ? nested(fields, required)
           : acceptsSingle
-            ? { anyOf: [list.schema, many] }
+            ? { anyOf: [list, many] }
             : many
   const content = { 'application/json': { schema } }
   return {

@@ -67,7 +67,7 @@ function refused(must: string): Problem {
 function queryOf(fields: Fields, query: HttpInput['query'], name: string): Record<string, unknown> {
   const entries = Object.entries(query).map(([field, value]) => {
     const known = Object.hasOwn(fields, field) ? fields[field] : undefined
-    return [field, known === undefined ? value : parsed(value, known.schema ?? {})] as const
+    return [field, known === undefined ? value : parsed(value, known)] as const
   })
   const values = Object.fromEntries(entries)
   checkOptions(values, fields, name)

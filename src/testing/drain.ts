@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/engine.ts'
 import type { ClaimedTask, SettledTask, SyncAnswer, SyncPort } from '../protocol/tasks/sync.ts'
-import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
+import { checkOptions, type Fields, field, firstFault, number, oneOf, text } from '../schema/check.ts'
 import { nextDueSeconds } from '../store/tasks/claim.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -20,7 +20,7 @@ export interface DrainOptions {
 }
 
 const fields: Fields = {
-  queues: value => (Array.isArray(value) ? value.map(text(200)).find(Boolean) : 'be a list of names'),
+  queues: field({}, value => (Array.isArray(value) ? firstFault(text(200), value) : 'be a list of names')),
   skipWaits: oneOf([true, false]),
   concurrency: number({ from: 1, to: 1000, whole: true }),
   limit: number({ from: 1, to: 1_000_000, whole: true }),

@@ -3,6 +3,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import {
   type Field,
+  faultOf,
   field,
   isObject,
   moment,
@@ -10,7 +11,6 @@ import {
   number,
   object,
   oneOf,
-  type Schema,
   text,
 } from '../../schema/check.ts'
 import { isId, settingFields, traceparent, tracestate } from '../../schema/fields.ts'
@@ -46,15 +46,15 @@ export interface NewTask {
 const longestWord = 50
 const word = text(longestWord)
 const jobName = field({ type: 'string', minLength: 2, maxLength: longestWord }, value =>
-  typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : word(value),
+  typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : faultOf(word, value),
 )
 const traced = { traceparent, tracestate }
 
 /** An object of which only one field counts; any others are ignored. */
 function only(name: string, wanted: Field): Field {
-  return field({ type: 'object', properties: { [name]: wanted.schema }, required: [name] }, value => {
+  return field({ type: 'object', properties: { [name]: wanted }, required: [name] }, value => {
     if (!isObject(value)) return 'be an object'
-    const fault = wanted(value[name])
+    const fault = faultOf(wanted, value[name])
     return fault && `have a "${name}" that must ${fault}`
   })
 }
@@ -95,11 +95,8 @@ export function bodyOf<Body>({ body, query }: Ask, kind: keyof typeof bodies): B
 
 /** The bodies of requests, for documentation. */
 export const bodySchemas = {
-  ...(Object.fromEntries(Object.entries(bodies).map(([kind, { schema = {} }]) => [kind, schema])) as Record<
-    keyof typeof bodies,
-    Schema
-  >),
-  newTasks: { type: 'array', items: newTask.schema },
+  ...bodies,
+  newTasks: { type: 'array', items: newTask },
 }
 
 export function newTasksIn({ body, query }: Ask): NewTask[] {
@@ -142,13 +139,13 @@ const date: Reader<Date> = {
   must: 'be a date and time, as in 2025-08-01T00:00:00.000Z',
   read: said => {
     const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(said)
-    return isWhole && moment(said) === undefined ? new Date(said) : undefined
+    return isWhole && faultOf(moment, said) === undefined ? new Date(said) : undefined
   },
 }
 
 const name: Reader<string> = {
   must: `have 1 to ${longestWord} characters`,
-  read: said => (word(said) === undefined ? said : undefined),
+  read: said => (faultOf(word, said) === undefined ? said : undefined),
 }
 
 const id: Reader<string> = { must: 'be a UUID', read: said => (isId(said) ? said : undefined) }
@@ -193,7 +190,7 @@ export function queryOf<Table extends Record<string, Reader<unknown>>>(query: As
 }
 
 function check(value: unknown, wanted: Field, where: string): void {
-  const fault = wanted(value)
+  const fault = faultOf(wanted, value)
   if (fault !== undefined) throw invalid(where, fault)
 }
 

@@ -7,6 +7,7 @@ import {
   checkOptions,
   type Field,
   type Fields,
+  faultOf,
   field,
   isObject,
   moment,
@@ -23,8 +24,11 @@ const holder: Fields = { worker: name, epoch: number({ from: 0, to: 2 ** 31 - 1,
 const words = text(10_000)
 const flag = oneOf([true, false])
 
-const types: Field = field({ type: 'array', items: name.schema!, minItems: 1, maxItems: 1000 }, value =>
-  Array.isArray(value) && value.length > 0 && value.length <= 1000 && value.every(each => name(each) === undefined)
+const types: Field = field({ type: 'array', items: name, minItems: 1, maxItems: 1000 }, value =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.length <= 1000 &&
+  value.every(each => faultOf(name, each) === undefined)
     ? undefined
     : 'be a list of the types of jobs that it takes',
 )
@@ -77,10 +81,11 @@ export const deadLetterFields: Fields = {
 }
 export const retryFields: Fields = { ...key, reason: words }
 
-const eventType: Field = value =>
+const eventType = field({}, value =>
   (feedTypes as readonly unknown[]).includes(value)
     ? undefined
-    : `be one of ${feedTypes.join(', ')}; heartbeats are among the events of their job`
+    : `be one of ${feedTypes.join(', ')}; heartbeats are among the events of their job`,
+)
 
 /** The list of all events. */
 const eventQueryFields: Fields = {

@@ -3,7 +3,7 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { number } from '../../schema/check.ts'
+import { faultOf, number } from '../../schema/check.ts'
 import type { Answer, Ask } from '../dialect.ts'
 import { statesCalled } from '../words.ts'
 import { good, refusal } from './envelope.ts'
@@ -66,7 +66,7 @@ function textIn(query: Ask['query'], name: string): string | undefined {
 
 function limitIn(query: Ask['query']): number {
   const limit = Number(textIn(query, 'limit') ?? most)
-  const must = limitField(limit)
+  const must = faultOf(limitField, limit)
   if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'jobs', option: 'limit', must })
   return limit
 }

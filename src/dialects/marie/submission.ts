@@ -4,7 +4,18 @@
  */
 
 import { Problem } from '../../kernel/problem.ts'
-import { checkOptions, type Fields, field, isObject, moment, number, object, oneOf, text } from '../../schema/check.ts'
+import {
+  checkOptions,
+  type Fields,
+  faultOf,
+  field,
+  isObject,
+  moment,
+  number,
+  object,
+  oneOf,
+  text,
+} from '../../schema/check.ts'
 import { year } from '../../schema/fields.ts'
 import { statesCalled } from '../words.ts'
 import { nameOf } from './ids.ts'
@@ -71,13 +82,13 @@ const withoutKey = ({ api_key: _, ...rest }: Given) => rest
 const isNaive = (value: string) => !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
 const dateOf = (value: string) => new Date(isNaive(value) && value.includes('T') ? `${value}Z` : value)
 const instant = field({ type: 'string' }, value =>
-  typeof value === 'string' && moment(dateOf(value)) === undefined ? undefined : 'be a moment in ISO 8601',
+  typeof value === 'string' && faultOf(moment, dateOf(value)) === undefined ? undefined : 'be a moment in ISO 8601',
 )
 
 /** As an address holds it. */
 const longestInPath = 300
 const id = field({ type: 'string' }, value => {
-  const must = text(150)(value)
+  const must = faultOf(text(150), value)
   if (must !== undefined) return must
   return encodeURIComponent(value as string).length > longestInPath ? 'fit into an address' : undefined
 })
@@ -91,7 +102,7 @@ const seconds = number({ from: 0, to: year })
 /** At the address of a job, such a name is a state. */
 const jobId = field({ type: 'string' }, value => {
   const isState = typeof value === 'string' && statesCalled(words.task!, value.toUpperCase()).length > 0
-  return isState ? 'not be the name of a state' : id(value)
+  return isState ? 'not be the name of a state' : faultOf(id, value)
 })
 
 const fields = {
@@ -116,7 +127,7 @@ const fields = {
   soft_sla: instant,
   hard_sla: instant,
   dependencies: field({}, value =>
-    Array.isArray(value) && value.length <= 10_000 && value.every(each => id(each) === undefined)
+    Array.isArray(value) && value.length <= 10_000 && value.every(each => faultOf(id, each) === undefined)
       ? undefined
       : 'be a list of ids',
   ),

@@ -3,7 +3,7 @@ import { Problem } from '../../kernel/problem.ts'
 import type { LostWorkerView } from '../../protocol/admin/operate.ts'
 import type { LoseWorkerCall } from '../../protocol/call-options.ts'
 import { loseWorkerFields } from '../../protocol/fields.ts'
-import { text } from '../../schema/check.ts'
+import { faultOf, text } from '../../schema/check.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
 import { leasesOf } from '../../store/tasks/sessions.ts'
 import { checkOptions } from '../check.ts'
@@ -19,7 +19,7 @@ export async function loseWorker(
   worker: string,
   call: LoseWorkerCall & { readonly holder?: string } = {},
 ): Promise<LostWorkerView> {
-  const must = text(200)(worker)
+  const must = faultOf(text(200), worker)
   if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'loseWorker', option: 'worker', must })
   checkOptions(call, loseWorkerFields, 'loseWorker')
   const { actor = 'operator', reason = 'The worker was declared lost.' } = call

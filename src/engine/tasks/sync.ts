@@ -11,7 +11,7 @@ import {
 import type { NewLine } from '../../store/tasks/logs.ts'
 import { seeSession } from '../../store/tasks/sessions.ts'
 import { cancelsFor } from '../../store/tasks/settle.ts'
-import { checkedJson, checkId, checkOptions, number } from '../check.ts'
+import { checkedJson, checkId, checkOptions, faultOf, number } from '../check.ts'
 import type { Context } from '../context.ts'
 import { reportArtifacts } from '../files/report-artifacts.ts'
 import { claimOrWait } from './claim.ts'
@@ -125,7 +125,7 @@ export function checkSettled(context: Context, item: SettledTask): void {
 }
 
 export function checkEpoch({ epoch }: HeldTask): void {
-  const fault = epochField(epoch)
+  const fault = faultOf(epochField, epoch)
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }
 
