@@ -14,6 +14,20 @@ export function bucketSql(seconds: string): Literal {
 }
 
 /**
+ * When the attempt of event `u.seq` of task `t` was queued, claimed and begun, as far as it has come. `now` is the event.
+ * The steps of an attempt are the last ones of its epoch, and four at most matter.
+ */
+const attemptTimes = literal(`
+               select max((t.history[k]).ts) filter (where (t.history[k]).state = 'running' and (t.history[k]).type is null)
+                        as began,
+                      max((t.history[k]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
+                        as claimed,
+                      max((t.history[k - 1]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
+                        as queued
+                 from generate_series(greatest(2, u.seq - 3), u.seq) as k
+                where (t.history[k]).epoch = now.epoch`)
+
+/**
  * Counts the next events of the feed, `limit` or what one statement more wrote. Only one counts at a time, and the
  * others find nothing to do: the row that says how far it has come is locked, and moves on with the counts.
  *
@@ -24,42 +38,42 @@ export function bucketSql(seconds: string): Literal {
  */
 export async function countMoves(sql: Sql, limit: number): Promise<{ events: number; isAll: boolean }> {
   const [row] = await sql<{ events: number; found: number }>`
-    with me as materialized (
-      select c.tx, c.n, c.generation = m.generation as is_here, m.generation
+    with
+    -- The position up to which events were counted, locked. Empty while another process counts.
+    counter as materialized (
+      select c.tx, c.n, c.generation = m.generation as is_current, m.generation
         from pawl.counted c cross join pawl.meta m
          for update of c skip locked
-    ), page as materialized (
+    ),
+    -- The next changes of the feed, up to the first that reaches the limit.
+    page as materialized (
       select tx, n, at, entity, ids, seqs
         from (select c.*, sum(cardinality(c.ids)) over (order by c.tx, c.n) - cardinality(c.ids) as before
-                from me
+                from counter
                cross join lateral (
                        select * from pawl.change
-                        where (tx, n) > (me.tx, me.n) and me.is_here
+                        where (tx, n) > (counter.tx, counter.n) and counter.is_current
                           and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
                         order by tx, n limit 500) as c) as next
        where before < ${limit}::int
-    ), step as (
-      select t.type, now.ts, now.state, now.cause, last.state as from_state, way.began,
-             case when t.run_at <= way.claimed then greatest(t.run_at, way.queued) else way.queued end as queued
+    ),
+    -- Their events that changed the state of a task, each with the times at which its attempt was queued and began.
+    move as (
+      select t.type, now.ts, now.state, now.cause, last.state as from_state, attempt.began,
+             case when t.run_at <= attempt.claimed then greatest(t.run_at, attempt.queued) else attempt.queued end as queued
         from page
        cross join unnest(page.ids, page.seqs) as u (id, seq)
         join pawl.task t on t.id = ${lookup('u.id')}
        cross join lateral (select (t.history[u.seq]).*) as now
         left join lateral (select (t.history[u.seq - 1]).*) as last on true
-       cross join lateral (
-               select max((t.history[k]).ts) filter (where (t.history[k]).state = 'running' and (t.history[k]).type is null)
-                        as began,
-                      max((t.history[k]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
-                        as claimed,
-                      max((t.history[k - 1]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
-                        as queued
-                 from generate_series(greatest(2, u.seq - 3), u.seq) as k
-                where (t.history[k]).epoch = now.epoch) as way
+       cross join lateral (${attemptTimes}) as attempt
        where page.entity = 'task' and last.state is distinct from now.state
-    ), fact as (
-      select date_bin('1 minute', step.ts, 'epoch') as minute, step.type, f.what, f.seconds,
+    ),
+    -- The figures that each move adds to: how often it happened and, at its end, how long a phase took.
+    fact as (
+      select date_bin('1 minute', move.ts, 'epoch') as minute, move.type, f.what, f.seconds,
              ${bucketSql('f.seconds')} as bucket
-        from step
+        from move
        cross join lateral (values
                (case state when 'assigned' then 'claimed' when 'running' then 'started' when 'retrying' then 'retried'
                            else state end, null::float8),
@@ -69,21 +83,27 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
                (case when from_state = 'running' then 'run' end, extract(epoch from ts - began)::float8)
              ) as f (what, seconds)
        where f.what is not null and (f.what not in ('queue', 'run') or f.seconds is not null)
-    ), kept as (
+    ),
+    -- The figures are added to those of their minute and to the sums of all minutes.
+    stat_update as (
       insert into pawl.stat as s (at, type, what, bucket, n, seconds)
       select v.at, type, what, bucket, count(*), coalesce(sum(seconds), 0)
         from fact cross join lateral (values (minute), ('-infinity'::timestamptz)) as v (at)
        group by v.at, type, what, bucket
           on conflict (at, type, what, bucket) do update
          set n = s.n + excluded.n, seconds = s.seconds + excluded.seconds
-    ), moved as (
+    ),
+    -- The position moves behind the page.
+    position_update as (
       update pawl.counted c
          set tx = last.tx, n = last.n, at = last.at
         from (select tx, n, at from page order by tx desc, n desc limit 1) as last
-    ), begun_anew as (
+    ),
+    -- In a new generation of the feed, counting restarts at its end.
+    restart as (
       update pawl.counted c
-         set generation = me.generation, tx = pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, n = 0
-        from me where not me.is_here
+         set generation = counter.generation, tx = pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, n = 0
+        from counter where not counter.is_current
     )
     select coalesce(sum(cardinality(ids)), 0)::int as events, count(*)::int as found from page`
   const { events, found } = row!

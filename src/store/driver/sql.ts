@@ -69,12 +69,13 @@ export function makeSql(driver: Driver, schema: string): Sql {
   const rename = (text: string) => (schema === 'pawl' ? text : text.replace(/\bpawl\./g, `"${schema}".`))
 
   const run = async <Row>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]> => {
-    let text = strings[0]!
+    const parts = withoutComments(strings)
+    let text = parts[0]!
     const sent: (string | null)[] = []
     for (const [index, value] of values.entries()) {
       if (isLiteral(value)) text += value.literal
       else text += `$${sent.push(encode(value))}`
-      text += strings[index + 1]!
+      text += parts[index + 1]!
     }
     const { fields, rows } = await driver.query(rename(text), sent)
     return shape<Row>(fields, rows)
@@ -86,6 +87,21 @@ export function makeSql(driver: Driver, schema: string): Sql {
       driver.begin(inner => work(makeSql(inner, schema)), bounds),
     script: (text: string) => driver.script(rename(text)),
   })
+}
+
+const partsBySource = new WeakMap<TemplateStringsArray, readonly string[]>()
+
+/**
+ * Removes the lines that hold only a comment: a statement that is not prepared is sent in full each time. A comment
+ * must not contain a value, and no line of a quoted string may begin with `-- `.
+ */
+function withoutComments(strings: TemplateStringsArray): readonly string[] {
+  let parts = partsBySource.get(strings)
+  if (parts === undefined) {
+    parts = strings.map(part => part.replace(/\n *-- .*(?=\n)/g, ''))
+    partsBySource.set(strings, parts)
+  }
+  return parts
 }
 
 /** Values travel as text, so that every driver sends the same. */

@@ -43,10 +43,10 @@ export async function moveArtifacts(
         from locked
        where a.id = ${lookup('locked.id')}
       returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
-    ), told as (
+    ), wake_up as (
       insert into pawl.tally (job_id, stage_id)
       select distinct job_id, stage_id from moved where won and stage_id is not null and ${to}::text in ('stored', 'error')
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )

@@ -118,7 +118,7 @@ export async function noteUploads(
        where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
          and a.id = ${lookup('placed.id')} and a.state || '' = 'registered'
       returning a.id, a.seq, a.uri
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )

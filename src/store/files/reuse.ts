@@ -30,7 +30,7 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
         join pawl.task done on done.id = r.done_by
        where t.id = r.id and t.state = 'blocked'
       returning t.id, t.seq
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )

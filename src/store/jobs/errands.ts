@@ -64,7 +64,7 @@ export function skipBlocked(
                                          'engine', batch.cause, null)::pawl.step
         from batch where t.id = ${lookup('batch.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.seq
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )

@@ -67,7 +67,7 @@ export async function removeSome(sql: Sql, id: string, limit: number): Promise<'
     ), hidden as (
       update pawl.job j set visible = false from mine where j.id = mine.id and mine.ended_at is not null and mine.visible
       returning j.id
-    ), kept as (
+    ), errand_entry as (
       insert into pawl.errand (job_id) select id from hidden on conflict do nothing
     )
     select ended_at is not null as is_ended from mine`

@@ -53,7 +53,7 @@ export async function insertStageTasks(
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
         join pawl.stage s on s.id = ${lookup('k.stage_id')}
-    ), said as (
+    ), resolved as (
       select i.id, i.type, i.payload, i.place, i.own, kind.stage_id, kind.state, kind.lane_id, kind.run_at,
              coalesce(i.own->'metadata', kind.metadata) as metadata,
              case when i.own ? 'settings' then coalesce(kind.settings, '{}') || (i.own->'settings')
@@ -65,9 +65,9 @@ export async function insertStageTasks(
           as i (id, stage, place, type, payload, own)
         join kind on kind.n = i.stage
     ), input as materialized (
-      select said.*,
-             pawl.clock() + make_interval(secs => pawl.setting(said.settings, tt.settings, 'expireInSeconds')) as expire_at
-        from said left join pawl.task_type tt on tt.type = said.type
+      select resolved.*,
+             pawl.clock() + make_interval(secs => pawl.setting(resolved.settings, tt.settings, 'expireInSeconds')) as expire_at
+        from resolved left join pawl.task_type tt on tt.type = resolved.type
     ), made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, correlation_id, traceparent,
                              payload, settings, metadata, job_id, stage_id, history)
@@ -75,11 +75,11 @@ export async function insertStageTasks(
              payload, settings, metadata, ${job.id}::uuid, stage_id,
              array[row(pawl.clock(), 0, state, null, ${actor}::text, null, null)::pawl.step]
         from input
-    ), waiting as (
+    ), due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
         from input where state = 'queued' group by lane_id, run_at, type, place
-    ), mortal as (
+    ), expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from input where expire_at is not null
     )
     insert into pawl.change (entity, ids, seqs)

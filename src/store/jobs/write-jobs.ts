@@ -167,15 +167,21 @@ const [lowest, highest] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-fff
  */
 async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended }: Writing): Promise<Written> {
   const [done] = await sql<{ blocked: Record<string, number> | null; jobs: number; queues: string[] | null }>`
-    with stage_change as materialized (
+    with
+    -- One row per stage to write: its first step, if it moves, and the columns to set (x).
+    stage_change as materialized (
       select * from unnest(${list(stages.map(({ id }) => id))}::uuid[], ${list(stages.map(({ seq }) => seq))}::int[],
                            ${stages.map(({ opensRound }) => opensRound)}::boolean[], ${stages.map(stepOf)}::jsonb[],
                            ${stages.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
-    ), job_change as materialized (
+    ),
+    -- The same for jobs.
+    job_change as materialized (
       select * from unnest(${list(jobs.map(({ id }) => id))}::uuid[], ${list(jobs.map(({ seq }) => seq))}::int[],
                            ${jobs.map(({ opensRound }) => opensRound)}::boolean[], ${jobs.map(stepOf)}::jsonb[],
                            ${jobs.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
-    ), released as (
+    ),
+    -- Blocked tasks become queued. Tasks that ended in the meantime are not counted here.
+    released as (
       update pawl.task t
          set state   = 'queued',
              seq     = t.seq + 1,
@@ -191,35 +197,51 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                offset 0) as b
        where t.id = ${lookup('b.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
-    ), fewer as (
-      select stage_id, count(*)::int as blocked from released group by stage_id
-    ), numbered as (
+    ),
+    -- How many tasks of each stage are no longer blocked.
+    released_count as (
+      select stage_id, count(*)::int as tasks from released group by stage_id
+    ),
+    -- Released tasks in groups that share a row of due.
+    grouped as (
       select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place
         from released
-    ), waiting as (
+    ),
+    -- The groups enter the queue.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
-        from numbered group by lane_id, run_at, type, place
-    ), moved_stage as (
+        from grouped group by lane_id, run_at, type, place
+    ),
+    -- The stages move. A stage without a step only gets new columns.
+    moved_stage as (
       update pawl.stage e
          set blocked = case when c.x ? 'blocked' then (c.x->>'blocked')::int else e.blocked end
-                       - coalesce(fewer.blocked, 0),
+                       - coalesce(released_count.tasks, 0),
              ${stageSets}
-        from stage_change c left join fewer on fewer.stage_id = c.id
+        from stage_change c left join released_count on released_count.stage_id = c.id
        where e.id = ${lookup('c.id')} and e.seq = c.seq
       returning e.id, e.seq, e.blocked, c.step is not null as is_move
-    ), moved_job as (
+    ),
+    -- The jobs move.
+    moved_job as (
       update pawl.job e set ${jobSets} from job_change c where e.id = ${lookup('c.id')} and e.seq = c.seq
       returning e.id, e.seq, c.step is not null as is_move
-    ), set_lane as (
+    ),
+    -- Lanes open and close. The result names the queues of those that opened.
+    set_lane as (
       update pawl.lane l set open = w.open
         from unnest(${list(lanes.map(({ id }) => id))}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
        where l.id = ${lookup('w.id')} and l.open <> w.open
       returning case when l.open then l.queue end as queue
-    ), cleared as (
+    ),
+    -- Lanes of ended stages are emptied. Rows that a claim has locked are left to it.
+    emptied_lane as (
       delete from pawl.due where ctid = any(array(
         select ctid from pawl.due where lane_id = any(${list(ended)}::int[]) for update skip locked))
-    ), noted as (
+    ),
+    -- The feed learns of all moves.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'stage', array_agg(id), array_agg(seq) from moved_stage where is_move having count(*) > 0
        union all

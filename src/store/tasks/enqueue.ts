@@ -135,7 +135,9 @@ export const tasksPerPlace = 50
 async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
   const { kinds, kindOf, placeOf, rare } = arrange(tasks)
   const made = await sql<{ id: string }>`
-    with kind as materialized (
+    with
+    -- The kinds of tasks, each with its lane, which is created if it is missing.
+    kind as materialized (
       select k.n, k.type, (tt.settings->>'expireInSeconds')::float8 as expire_in,
              case when l.id is null or k.own is not null
                        or tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}'
@@ -145,7 +147,9 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
              with ordinality as k (queue, priority, type, own, n)
         left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
         left join pawl.task_type tt on tt.type = k.type
-    ), input as materialized (
+    ),
+    -- The tasks, each with its lane and the times that follow from its delays. x holds the fields that few tasks have.
+    input as materialized (
       select i.id, i.place, i.payload, i.x, kind.lane_id, kind.type,
              greatest(pawl.clock(), (i.x->>'runAt')::timestamptz,
                       pawl.clock() + make_interval(secs => (i.x->>'runInSeconds')::float8)) as run_at,
@@ -155,7 +159,9 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
         from unnest(${list(tasks.map(task => task.id))}::uuid[], ${list(kindOf)}::int[], ${list(placeOf)}::int[],
                     ${tasks.map(task => task.payload)}::json[], ${rare}::jsonb[]) as i (id, kind, place, payload, x)
         left join kind on kind.n = i.kind
-    ), made as (
+    ),
+    -- Rows and first events. A task whose dedupe slot is taken is not inserted.
+    made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, keep_until, dedupe_key,
                              dedupe_slot, correlation_id, traceparent, payload, settings, metadata, history)
       select id, lane_id, 1, 1, 0, 'queued', type, run_at, expire_at, (x->>'keepUntil')::timestamptz, x->>'dedupeKey',
@@ -164,17 +170,25 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
         from input
       ${literal(onConflict)}
       returning id
-    ), queued as materialized (
+    ),
+    -- The tasks that were inserted: all of them, unless conflicts are ignored.
+    queued as materialized (
       select input.* from input where ${onConflict === ''}::boolean
        union all
       select input.* from made join input using (id) where ${onConflict !== ''}::boolean
-    ), waiting as (
+    ),
+    -- Their places in the queue.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
         from queued group by place, lane_id, run_at, type
-    ), mortal as (
+    ),
+    -- Their times to live.
+    expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from queued where expire_at is not null
-    ), noted as (
+    ),
+    -- The feed learns of the events.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from queued having count(*) > 0
     )

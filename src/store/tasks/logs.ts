@@ -24,14 +24,14 @@ export interface NewLine {
 export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<void> {
   await sql`
     insert into pawl.log (task_id, epoch, n, at, level, message, facts)
-    select t.id, said.epoch, said.n, pawl.clock() - make_interval(secs => said.ago_ms / 1000), said.level, said.message,
-           said.facts
+    select t.id, report.epoch, report.n, pawl.clock() - make_interval(secs => report.ago_ms / 1000), report.level,
+           report.message, report.facts
       from unnest(${lines.map(({ id }) => id)}::uuid[], ${lines.map(({ epoch }) => epoch)}::int[],
                   ${lines.map(({ n }) => n)}::int[], ${lines.map(({ agoMs }) => agoMs)}::float8[],
                   ${lines.map(({ level }) => level)}::text[], ${lines.map(({ message }) => message)}::text[],
-                  ${lines.map(({ facts }) => json(facts))}::json[]) as said (id, epoch, n, ago_ms, level, message, facts)
-      join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
-     order by t.id, said.epoch, said.n
+                  ${lines.map(({ facts }) => json(facts))}::json[]) as report (id, epoch, n, ago_ms, level, message, facts)
+      join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
+     order by t.id, report.epoch, report.n
         on conflict do nothing`
 }
 
@@ -44,7 +44,7 @@ export interface LineRow {
   readonly facts: Record<string, unknown> | null
 }
 
-/** Lines of one task after a place, attempt by attempt in the order in which they were said. */
+/** Lines of one task after a place, attempt by attempt in the order in which they were report. */
 export function readLines(
   sql: Sql,
   ask: { id: string; epoch: number | null; after: { epoch: number; n: number }; limit: number },
@@ -59,7 +59,7 @@ export function readLines(
      limit ${ask.limit}::int`
 }
 
-/** Removes lines that were said longer ago, some at a time. */
+/** Removes lines that were report longer ago, some at a time. */
 export async function forgetLines(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.log where ctid = any(array(

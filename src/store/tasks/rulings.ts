@@ -101,6 +101,36 @@ export interface Ruling {
   readonly actor?: string
 }
 
+/** The columns of a task `t` that a row `r` of `ruled` changes: by its end state, its steps, and its patch `p`. */
+const movedColumns = literal(`
+             state       = r.to_state,
+             seq         = t.seq + jsonb_array_length(r.steps),
+             round       = t.round + case when r.p ? 'opensRound' then 1 else 0 end,
+             failures    = coalesce((r.p->>'failures')::int, t.failures),
+             losses      = coalesce((r.p->>'losses')::int, t.losses),
+             careful     = coalesce((r.p->>'careful')::boolean, t.careful),
+             run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
+             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t').literal}
+                                else t.started_at end,
+             lease_until = case when r.to_state in (${heldStates.literal}) then t.lease_until end,
+             ended_at    = case when r.to_state in (${finalStates.literal})
+                                then coalesce(t.ended_at, ${nextTime('t').literal}) end,
+             cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
+                                when r.p ? 'opensRound' then null else t.cancel_at end,
+             expire_at   = case when r.p ? 'opensRound'
+                                then pawl.clock() + make_interval(secs => (r.p->>'expireInSeconds')::float8)
+                                else t.expire_at end,
+             output      = case when r.p ? 'output' then nullif(r.p->'output', 'null')::json else t.output end,
+             partial     = coalesce((r.p->>'partial')::boolean, t.partial),
+             error       = case when r.p ? 'error' then nullif(r.p->'error', 'null') else t.error end,
+             payload     = coalesce((r.p->'payload')::json, t.payload),
+             metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
+             dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
+             history     = t.history || array(
+               select row(${nextTime('t').literal}, t.epoch, s->>'to', s->>'type',
+                          r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
+                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)`)
+
 /**
  * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
  * told, trouble to be seen. A ruling without steps changes nothing.
@@ -117,67 +147,57 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
       leaving.map(({ task }) => task.id),
     )
   const written = await sql`
-    with ruled as materialized (
+    with
+    -- One row per task: its steps, the state that they end in, and the patch as JSON (p).
+    ruled as materialized (
       select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
                            ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
                            ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
                            ${moving.map(ruling => ruling.actor ?? actor)}::text[])
         as r (id, seq, steps, to_state, p, actor)
-    ), moved as (
+    ),
+    -- The tasks move. Each is locked and still has the seq that was decided on.
+    moved as (
       update pawl.task t
-         set state       = r.to_state,
-             seq         = t.seq + jsonb_array_length(r.steps),
-             round       = t.round + case when r.p ? 'opensRound' then 1 else 0 end,
-             failures    = coalesce((r.p->>'failures')::int, t.failures),
-             losses      = coalesce((r.p->>'losses')::int, t.losses),
-             careful     = coalesce((r.p->>'careful')::boolean, t.careful),
-             run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
-             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t')}
-                                else t.started_at end,
-             lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
-             ended_at    = case when r.to_state in (${finalStates})
-                                then coalesce(t.ended_at, ${nextTime('t')}) end,
-             cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
-                                when r.p ? 'opensRound' then null else t.cancel_at end,
-             expire_at   = case when r.p ? 'opensRound'
-                                then pawl.clock() + make_interval(secs => (r.p->>'expireInSeconds')::float8)
-                                else t.expire_at end,
-             output      = case when r.p ? 'output' then nullif(r.p->'output', 'null')::json else t.output end,
-             partial     = coalesce((r.p->>'partial')::boolean, t.partial),
-             error       = case when r.p ? 'error' then nullif(r.p->'error', 'null') else t.error end,
-             payload     = coalesce((r.p->'payload')::json, t.payload),
-             metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
-             dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
-             history     = t.history || array(
-               select row(${nextTime('t')}, t.epoch, s->>'to', s->>'type',
-                          r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
-                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
+         set ${movedColumns}
         from ruled r
        where t.id = ${lookup('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
-    ), waiting as (
+    ),
+    -- Tasks that may be claimed again enter the queue.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, careful, type)
       select lane_id, run_at, id, array[id], careful, type
         from moved where state in (${claimable}) and p ? 'runInSeconds'
-    ), mortal as (
+    ),
+    -- Tasks of a new round get a new time to live.
+    expiry_entry as (
       insert into pawl.expiry (at, task_id)
       select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
       on conflict do nothing
-    ), told as (
+    ),
+    -- Soft cancels wait for the worker, until the grace period is over.
+    cancel_entry as (
       insert into pawl.cancel (task_id, epoch, owner, hard_at)
       select id, epoch, owner, pawl.clock() + make_interval(secs => (p->>'graceSeconds')::float8)
         from moved where p ? 'cancelRequested'
-    ), mended as (
+    ),
+    -- Revived tasks leave the list of troubles.
+    trouble_removed as (
       delete from pawl.trouble using moved where task_id = moved.id and moved.p ? 'opensRound'
-    ), seen as (
+    ),
+    -- Tasks that ended badly enter it, dead letters with their evidence.
+    trouble_entry as (
       insert into pawl.trouble (task_id, state, reason_code, evidence, type, lane_id, job_id, stage_id, gist, ended_at)
       select id, state, p->'deadLetter'->>'reasonCode', p->'deadLetter' || jsonb_build_object(
                'lastError', p->'error', 'attempts', pawl.tries(epoch, history), 'lastOwner', owner,
                'lastLeaseExpiresAt', p->'leaseUntil', 'correlationId', correlation_id),
              type, lane_id, job_id, stage_id, pawl.gist(error->>'message'), ended_at
         from moved where state in (${badStates}) and not p ? 'edit'
-    ), noted as (
+    ),
+    -- The feed learns of every step.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq - jsonb_array_length(steps) + n)
         from moved cross join generate_series(1, jsonb_array_length(steps)) as n having count(*) > 0

@@ -34,30 +34,30 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
              ended_at    = ${nextTime('t')},
              lease_until = null,
              error       = null,
-             output      = said.output,
+             output      = report.output,
              history     = t.history || case when t.state = 'assigned' then array[
-               row(${nextTime('t', `pawl.clock() - said.ran_us * interval '1 microsecond'`)}, t.epoch,
+               row(${nextTime('t', `pawl.clock() - report.ran_us * interval '1 microsecond'`)}, t.epoch,
                    'running', null, null, 'implied', null)::pawl.step] end ||
                row(${nextTime('t')}, t.epoch, 'succeeded', null, null, null, null)::pawl.step
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
-          as said (id, epoch, output, ran_us)
-       where t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held}) and not t.files
+          as report (id, epoch, output, ran_us)
+       where t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held}) and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
     ), done as materialized (
       select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
              array_agg(seq - 1) filter (where begins) || array_agg(seq) as seqs
         from moved
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from done where ids is not null
-    ), tallied as (
+    ), tally_entry as (
       insert into pawl.tally (job_id, stage_id, good, begun)
       select job_id, stage_id, count(*), count(*) filter (where begins)
         from moved where stage_id is not null group by job_id, stage_id
       returning stage_id
     )
     select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids,
-           (select array_agg(stage_id) from tallied) as stage_ids
+           (select array_agg(stage_id) from tally_entry) as stage_ids
       from done`
   const stageIds = done!.stageIds ?? []
   if (done!.ids === null) return { missed: [], stageIds }
@@ -128,39 +128,39 @@ function start<Row>(
   { returned, columns, from }: Shown,
 ): Promise<(Row & { begun: string | null })[]> {
   return sql`
-    with mine as materialized (
-      select t.id, t.state, said.ago_ms, said.worker
+    with locked as materialized (
+      select t.id, t.state, report.ago_ms, report.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
-                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as said (id, epoch, ago_ms, worker)
-        join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as report (id, epoch, ago_ms, worker)
+        join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t
     ), moved as (
       update pawl.task t
          set state      = 'running',
              seq        = t.seq + 1,
-             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
+             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => locked.ago_ms / 1000)')},
              history    = t.history || row(
-                            ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
-                            t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
-        from mine
-       where t.id = ${lookup('mine.id')} and mine.state = 'assigned'
+                            ${nextTime('t', 'pawl.clock() - make_interval(secs => locked.ago_ms / 1000)')},
+                            t.epoch, 'running', null, 'worker:' || locked.worker, 'reported_start', null)::pawl.step
+        from locked
+       where t.id = ${lookup('locked.id')} and locked.state = 'assigned'
       returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(moved_id), array_agg(moved_to) from moved having count(*) > 0
-    ), first as materialized (
+    ), first_start as materialized (
       select in_job, in_stage, count(*) as tasks
         from moved
         join pawl.stage s on s.id = ${lookup('in_stage')}
         join pawl.job j on j.id = ${lookup('in_job')}
        where not (s.begun and j.begun)
        group by in_job, in_stage
-    ), tallied as (
-      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first
+    ), tally_entry as (
+      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first_start
     )
-    select mine.id, first.in_stage as begun ${columns}
-      from mine left join moved on moved_id = mine.id left join first using (in_stage) ${from}`
+    select locked.id, first_start.in_stage as begun ${columns}
+      from locked left join moved on moved_id = locked.id left join first_start using (in_stage) ${from}`
 }
 
 export interface Beat extends Held {
@@ -178,34 +178,34 @@ export async function beatTasks(
   items: readonly Beat[],
 ): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
   const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
-    with said as materialized (
+    with report as materialized (
       select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                            ${items.map(item => json(item.progress))}::json[],
                            ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
-    ), mine as materialized (
-      select t.id, t.type, said.progress, said.checkpoint, ${literal(termsOfLease)} as terms
-        from said join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+    ), locked as materialized (
+      select t.id, t.type, report.progress, report.checkpoint, ${literal(termsOfLease)} as terms
+        from report join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
     ), renewed as (
       update pawl.task t
-         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('mine.terms')}, tt.settings)),
-             progress    = coalesce(mine.progress, t.progress),
-             checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
-        from mine left join pawl.task_type tt on tt.type = mine.type
-       where t.id = ${lookup('mine.id')}
-      returning t.id, t.epoch, mine.progress
-    ), noted as (
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('locked.terms')}, tt.settings)),
+             progress    = coalesce(locked.progress, t.progress),
+             checkpoint  = coalesce(locked.checkpoint, t.checkpoint)
+        from locked left join pawl.task_type tt on tt.type = locked.type
+       where t.id = ${lookup('locked.id')}
+      returning t.id, t.epoch, locked.progress
+    ), pulse_entry as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
       select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end,
              progress::jsonb
         from renewed
     )
-    select said.id, renewed.id is not null as renewed, t.id is not null as held
-      from said
-      left join renewed on renewed.id = said.id
-      left join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})`
+    select report.id, renewed.id is not null as renewed, t.id is not null as held
+      from report
+      left join renewed on renewed.id = report.id
+      left join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})`
   return {
     lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
     passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),

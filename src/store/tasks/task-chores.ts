@@ -16,31 +16,31 @@ const held = among(statesOf(taskLifecycle, 'held'))
  */
 export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
-    with looked as materialized (
+    with due as materialized (
       select id, ids, epochs from pawl.claim
        where look_at <= pawl.clock()
        order by look_at limit ${limit}::int
          for update skip locked
-    ), holding as materialized (
-      select looked.id as claim_id, t.id, t.epoch, t.lease_until,
+    ), held_task as materialized (
+      select due.id as claim_id, t.id, t.epoch, t.lease_until,
              coalesce(t.started_at, pawl.clock())
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
-        from looked
-       cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
+        from due
+       cross join unnest(due.ids, due.epochs) as won (id, epoch)
         join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), gone as (
-      delete from pawl.claim using looked
-       where claim.id = looked.id and not exists (select from holding where claim_id = looked.id)
-    ), kept as (
+      delete from pawl.claim using due
+       where claim.id = due.id and not exists (select from held_task where claim_id = due.id)
+    ), claim_update as (
       update pawl.claim
          set ids = h.ids, epochs = h.epochs, look_at = greatest(h.look_at, pawl.clock() + interval '1 second')
         from (select claim_id, array_agg(id) as ids, array_agg(epoch) as epochs,
                      min(least(lease_until, timeout_at)) as look_at
-                from holding group by claim_id) as h
+                from held_task group by claim_id) as h
        where claim.id = h.claim_id
     )
-    select id from holding where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
+    select id from held_task where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
   return rows.map(({ id }) => id)
 }
 
@@ -117,15 +117,15 @@ export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promis
   await sql`
     with gone as materialized (
       select unnest(${list(taskIds)}::uuid[]) as id
-    ), freed as (
+    ), ids_freed as (
       update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${lookup('gone.id')}
-    ), mended as (
+    ), trouble_removed as (
       delete from pawl.trouble using gone where task_id = ${lookup('gone.id')}
-    ), silenced as (
+    ), logs_removed as (
       delete from pawl.log using gone where task_id = ${lookup('gone.id')}
-    ), unfiled as (
+    ), artifacts_removed as (
       delete from pawl.artifact using gone where task_id = ${lookup('gone.id')}
-    ), unread as (
+    ), inputs_removed as (
       delete from pawl.input using gone where task_id = ${lookup('gone.id')}
     )
     delete from pawl.datum using gone where task_id = ${lookup('gone.id')}`
