@@ -7,13 +7,13 @@ import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import {
-  cutOffJobs,
+  findAbandonedSubmissions,
   type JobWalk,
-  leftBehind,
-  oldJobs,
-  overdueGates,
-  overdueJobs,
-  staleJobs,
+  findUndrivenJobs,
+  findJobsPastRetention,
+  findExpiredGates,
+  findJobsPastDeadline,
+  findStaleJobs,
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
@@ -34,7 +34,7 @@ export function driveOn(olderThanSeconds = 3): Chore {
     async run(context) {
       const turn = await each(
         context,
-        (limit, except) => leftBehind(context.sql, olderThanSeconds, limit, except),
+        (limit, except) => findUndrivenJobs(context.sql, olderThanSeconds, limit, except),
         id => driveOrRemove(context, id),
       )
       return count('driven', turn, await tell(context, turn))
@@ -62,12 +62,12 @@ export const jobDeadlines: Chore = {
     const { sql } = context
     const expired = await eachDeadline(
       context,
-      (limit, except) => overdueJobs(sql, limit, except),
+      (limit, except) => findJobsPastDeadline(sql, limit, except),
       id => end(context, id, 'expired', 'deadline'),
     )
     const closed = await eachGate(
       context,
-      (limit, except) => overdueGates(sql, limit, except),
+      (limit, except) => findExpiredGates(sql, limit, except),
       ({ id, jobId }) => driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
     )
     const failed = (await tell(context, expired)) + (await tell(context, closed))
@@ -90,7 +90,7 @@ export const failStale: Chore = {
   async run(context) {
     const turn = await eachStale(
       context,
-      (limit, except) => staleJobs(context.sql, limit, except),
+      (limit, except) => findStaleJobs(context.sql, limit, except),
       id => end(context, id, 'failed', staleWords),
     )
     return count('stale', turn, await tell(context, turn))
@@ -108,13 +108,13 @@ export const jobRetention: Chore = {
     const { sql } = context
     const dropped = await eachCutOff(
       context,
-      (limit, except) => cutOffJobs(sql, 600, limit, except),
+      (limit, except) => findAbandonedSubmissions(sql, 600, limit, except),
       id => end(context, id, 'cancelled', 'its submission was cut off'),
     )
     const removed = await eachOld(
       context,
       async (limit, except) => {
-        const { ids, walk } = await oldJobs(sql, defaultSettings.keepSeconds, limit, except, walks.get(context))
+        const { ids, walk } = await findJobsPastRetention(sql, defaultSettings.keepSeconds, limit, except, walks.get(context))
         walks.set(context, walk)
         return ids
       },

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { firstJob, oldJobs } from '../store/jobs/job-chores.ts'
+import { firstJob, findJobsPastRetention } from '../store/jobs/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 
@@ -101,10 +101,10 @@ test('jobs that stay for their dead letters do not keep later ones from going', 
   let walk = firstJob
   const found: string[] = []
   for (let look = 0; look < 3; look++) {
-    const seen = await oldJobs(run.sql, 14 * day, 10, [], walk, 2)
+    const seen = await findJobsPastRetention(run.sql, 14 * day, 10, [], walk, 2)
     found.push(...seen.ids)
     walk = seen.walk
   }
   assert.deepEqual(found, [id])
-  assert.deepEqual((await oldJobs(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
+  assert.deepEqual((await findJobsPastRetention(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
 })

@@ -5,12 +5,12 @@
  */
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
-  forgetStaged,
-  loseArtifact,
+  clearStagedUris,
+  markArtifactLost,
   storeArtifacts,
-  takeUnstored,
-  takeUnswept,
-  tryLater,
+  takeFilesToPromote,
+  takeUploadsToDelete,
+  retryPromotionLater,
   type Unstored,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
@@ -30,7 +30,7 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
   const busy = new Set<string>()
   const did = { stored: 0, failed: 0 }
   const take = async () => {
-    const taken = await takeUnstored(context.sql, together, [...busy])
+    const taken = await takeFilesToPromote(context.sql, together, [...busy])
     if (taken.length === 0) return undefined
     busy.add(taken[0]!.place)
     return taken
@@ -73,8 +73,8 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     context.log('file.unstored', { artifactId: id, uri, tries, error: message })
-    if (error instanceof Problem && !isWorthRetry(error)) await loseArtifact(context.sql, id, message)
-    else await tryLater(context.sql, id, message, Math.min(2 ** tries, longestWaitSeconds))
+    if (error instanceof Problem && !isWorthRetry(error)) await markArtifactLost(context.sql, id, message)
+    else await retryPromotionLater(context.sql, id, message, Math.min(2 ** tries, longestWaitSeconds))
     return false
   }
 }
@@ -82,7 +82,7 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
 /** Removes uploads that nobody needs any more. */
 export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
-    const taken = await takeUnswept(context.sql, together)
+    const taken = await takeUploadsToDelete(context.sql, together)
     if (taken.length === 0) return { swept }
     swept += await removeStaged(context, taken)
   }
@@ -92,7 +92,7 @@ export async function sweepFiles(context: Context): Promise<{ swept: number }> {
 async function removeStaged(context: Context, files: readonly Staged[]): Promise<number> {
   const remove = async (some: readonly Staged[]) => {
     await context.files.remove(some.map(({ stagedUri }) => stagedUri))
-    await forgetStaged(
+    await clearStagedUris(
       context.sql,
       some.map(({ id }) => id),
     )
@@ -105,4 +105,4 @@ async function removeStaged(context: Context, files: readonly Staged[]): Promise
   return removed.reduce((sum, each) => sum + each, 0)
 }
 
-type Staged = Awaited<ReturnType<typeof takeUnswept>>[number]
+type Staged = Awaited<ReturnType<typeof takeUploadsToDelete>>[number]

@@ -10,7 +10,7 @@ import {
 import { Meter, OutOfSteps } from '../../spec/meter.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { outputsOf } from '../../store/jobs/errands.ts'
-import { inputOf, type StageRow } from '../../store/jobs/jobs.ts'
+import { readJobInput, type StageRow } from '../../store/jobs/jobs.ts'
 import { type Allowance, stepsPerJob } from './condition-budget.ts'
 import type { StagePatch } from './job-patch.ts'
 import type { JobBook } from './locked-job.ts'
@@ -98,7 +98,7 @@ const inputs = new WeakMap<JobBook, unknown>()
 async function inputFor(tx: Sql, book: JobBook, texts: readonly string[]): Promise<{ input: unknown; bytes: number }> {
   if (!texts.some(text => /\binput\b/.test(text))) return { input: null, bytes: 0 }
   if (inputs.has(book)) return { input: inputs.get(book), bytes: 0 }
-  const read = await inputOf(tx, book.job.id)
+  const read = await readJobInput(tx, book.job.id)
   inputs.set(book, read.input)
   return read
 }

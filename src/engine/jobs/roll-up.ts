@@ -3,7 +3,7 @@ import { isFinal } from '../../kernel/lifecycle.ts'
 import { tolerated } from '../../kernel/rollup.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import { limitedQueues } from '../../store/flow/lanes.ts'
-import { countsNow, type StageCount } from '../../store/jobs/tally.ts'
+import { readStageCounts, type StageCount } from '../../store/jobs/tally.ts'
 import type { Context } from '../context.ts'
 import { driveJobs } from './drive.ts'
 
@@ -21,7 +21,7 @@ const drivenAtOnce = 4
 export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
   if (stageIds.length === 0) return
   const { sql, wake } = context
-  const counts = await countsNow(sql, stageIds)
+  const counts = await readStageCounts(sql, stageIds)
   // A place among those that a stage may hold at once has become free.
   const limited = counts.filter(({ isLimited }) => isLimited).map(({ id }) => id)
   if (limited.length > 0) wake.tell(await limitedQueues(sql, limited))

@@ -4,7 +4,7 @@ import type { LostWorkerView } from '../../protocol/admin/operate.ts'
 import type { LoseWorkerCall } from '../../protocol/api.ts'
 import { loseWorkerFields } from '../../protocol/fields.ts'
 import { text } from '../../schema/check.ts'
-import { lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
+import { lockTasks, type TaskUpdate, stagesOf, writeTaskUpdates } from '../../store/tasks/rulings.ts'
 import { leasesOf } from '../../store/tasks/sessions.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
@@ -30,13 +30,13 @@ export async function loseWorker(
     if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
     const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))
     const tasks = await lockTasks(tx, [...leases.keys()])
-    const rulings: Ruling[] = tasks.flatMap(task => {
+    const rulings: TaskUpdate[] = tasks.flatMap(task => {
       const isHeld = task.state === 'assigned' || task.state === 'running'
       if (!isHeld || task.epoch !== leases.get(task.id)) return []
       const verdict = loseLease(task, { charged: true, why: reason })
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
-    await writeRulings(tx, rulings, actor)
+    await writeTaskUpdates(tx, rulings, actor)
     after.wake(rulings.map(({ task }) => task.queue))
     after.rollUp(stagesOf(rulings))
     return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }

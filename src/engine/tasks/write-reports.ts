@@ -9,8 +9,8 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { unfinishedFiles } from '../../store/files/artifacts.ts'
 import { jobOf } from '../../store/jobs/read-jobs.ts'
-import { lockedTasks, lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
-import { endsOf, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
+import { findLockedTasks, lockTasks, type TaskUpdate, stagesOf, writeTaskUpdates } from '../../store/tasks/rulings.ts'
+import { findEndEvents, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
 import { driveJob, driveOnce } from '../jobs/drive.ts'
 import type { JobBook } from '../jobs/locked-job.ts'
@@ -76,7 +76,7 @@ async function settleOnce(
 const heldAmong =
   (sql: Sql) =>
   async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
-    const locked = await lockedTasks(
+    const locked = await findLockedTasks(
       sql,
       items.map(({ id }) => id),
     )
@@ -115,7 +115,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
-  const rulings: Ruling[] = []
+  const rulings: TaskUpdate[] = []
   const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
   const unfinished = await unfinishedFiles(tx, withFiles)
   for (const item of batch) {
@@ -131,7 +131,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
     // A second word on the same task in one batch finds it settled.
     locked.delete(item.id)
   }
-  await writeRulings(tx, rulings, 'worker')
+  await writeTaskUpdates(tx, rulings, 'worker')
   return { missed, rulings }
 }
 
@@ -181,7 +181,7 @@ function toReport(item: SettledTask): Report {
 /** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
 async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
-  const ends = await endsOf(sql, items)
+  const ends = await findEndEvents(sql, items)
   const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
   return items.flatMap(item => {
     const end = saidBy.get(leaseOf(item))

@@ -2,7 +2,7 @@
 import type { JobState } from '../../kernel/job.ts'
 import type { StageState } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { widely } from '../driver/plans.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 import { calledOffFrom } from '../jobs/read-jobs.ts'
 
@@ -48,7 +48,7 @@ export interface CountedNames {
 }
 
 export function countByState(sql: Sql, { most, others, priorities }: CountedNames): Promise<CountsByState> {
-  return widely(sql, async tx => {
+  return withTableScans(sql, async tx => {
     const jobs = await tx<JobsInState>`
       select state, ends_as, count(*)::float8 as count from pawl.job where visible group by 1, 2`
     const tasks = await tx<TasksInState>`

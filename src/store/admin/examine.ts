@@ -1,6 +1,6 @@
 /** What the doctor looks at in the database itself: what makes a queue slow, or its clock and schema untrue. */
 
-import { widely } from '../driver/plans.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 import { fingerprint, guardsSql, schemaVersion } from '../schema/migrate.ts'
 
@@ -67,7 +67,7 @@ export function holdingSlots(sql: Sql, heldTransactions: number, walBytes: numbe
      order by wal_bytes desc limit 20`
 }
 
-export interface WornTable {
+export interface BloatedTable {
   readonly name: string
   readonly live: number
   readonly dead: number
@@ -75,8 +75,8 @@ export interface WornTable {
 }
 
 /** Tables with more dead rows than living ones. */
-export function wornTables(sql: Sql): Promise<WornTable[]> {
-  return sql<WornTable>`
+export function bloatedTables(sql: Sql): Promise<BloatedTable[]> {
+  return sql<BloatedTable>`
     select relname as name, n_live_tup as live, n_dead_tup as dead, pg_total_relation_size(relid) as bytes
       from pg_stat_user_tables
      where schemaname = ${sql.schema} and n_dead_tup > 10000 and n_dead_tup > n_live_tup
@@ -105,7 +105,7 @@ export async function schemaDrift(sql: Sql): Promise<Drift[]> {
   }
   if (meta!.guards !== fingerprint(guardsSql()))
     drift.push({ what: 'the guards are of another version of the lifecycles' })
-  const missing = await widely(
+  const missing = await withTableScans(
     sql,
     tx => tx<{ what: string }>`
     select format('trigger %s of %s is missing or switched off', w.name, w.relation) as what

@@ -5,8 +5,8 @@
 import { edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { widely } from '../driver/plans.ts'
-import { among, literal, type Sql } from '../driver/sql.ts'
+import { withTableScans } from '../driver/plans.ts'
+import { inList, literal, type Sql } from '../driver/sql.ts'
 
 export interface BrokenRule {
   readonly rule: string
@@ -16,7 +16,7 @@ export interface BrokenRule {
 
 /** Rules broken by entities whose id is at least `from`: ids rise with time, so this is "since then". */
 export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-000000000000'): Promise<BrokenRule[]> {
-  return widely(sql, async tx => {
+  return withTableScans(sql, async tx => {
     // Every join here is of everything with everything: where statistics are missing, a loop would take for ever.
     await tx.script('set local enable_nestloop = off')
     const found: BrokenRule[] = []
@@ -40,7 +40,7 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      cross join unnest(r.history) with ordinality as h (ts, epoch, state, type, actor, cause, payload, seq)
      cross join lateral (select (r.history[h.seq - 1]).state, (r.history[h.seq - 1]).epoch, (r.history[h.seq - 1]).ts) as last
      where r.id >= ${from}::uuid
-       and (case when h.seq = 1 then h.state not in (${among(table.initial)}) or h.epoch <> 0
+       and (case when h.seq = 1 then h.state not in (${inList(table.initial)}) or h.epoch <> 0
                 when h.state = last.state then h.type is null or h.epoch <> last.epoch
                 else (last.state, h.state, h.epoch = last.epoch + 1) not in (${literal(arrows.join(', '))})
                      or h.epoch not in (last.epoch, last.epoch + 1) or h.ts < last.ts
@@ -51,8 +51,8 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      where r.id >= ${from}::uuid
        and (cardinality(r.history), (r.history[r.seq]).state, (r.history[r.seq]).epoch,
             1 + (select count(*) from generate_series(2, r.seq) as s
-                  where (r.history[s - 1]).state in (${among(statesOf(table, 'final'))})
-                    and (r.history[s]).state not in (${among(statesOf(table, 'final'))})))
+                  where (r.history[s - 1]).state in (${inList(statesOf(table, 'final'))})
+                    and (r.history[s]).state not in (${inList(statesOf(table, 'final'))})))
            is distinct from (r.seq, r.state, ${epoch}, r.round::bigint)
      limit 100`
 }
@@ -73,9 +73,9 @@ function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
 
 /** A task that lies in the wrong tables beside its own would never be claimed, never be rescued, or never be seen. */
 function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const open = among(taskLifecycle.moves.claim.from)
-  const held = among(statesOf(taskLifecycle, 'held'))
-  const bad = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+  const open = inList(taskLifecycle.moves.claim.from)
+  const held = inList(statesOf(taskLifecycle, 'held'))
+  const bad = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
   return sql<BrokenRule>`
     select 'a task that may be claimed has its place in the queue' as rule, t.id as entity_id,
            format('%s, with %s places', t.state, count(d.id)) as found
@@ -119,7 +119,7 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
  * for nobody whose job is not running.
  */
 function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const good = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
+  const good = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
   return sql<BrokenRule>`
     select 'I8 no stage is open under an ended job' as rule, s.id as entity_id, format('%s under %s', s.state, j.state) as found
       from pawl.stage s join pawl.job j on j.id = s.job_id
@@ -158,7 +158,7 @@ function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
 
 /** What counts is what the attempt that won has put out, and nothing else ever will. */
 function brokenFiles(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const held = among(statesOf(taskLifecycle, 'held'))
+  const held = inList(statesOf(taskLifecycle, 'held'))
   return sql<BrokenRule>`
     select 'files count only of the attempt that won' as rule, a.id as entity_id,
            format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch) as found

@@ -3,7 +3,7 @@
  * once, by the minute in which it happened, into rows that outlive the tasks.
  */
 import { bucketCount, statSeconds } from '../../kernel/histogram.ts'
-import { lookup, widely } from '../driver/plans.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { type Literal, literal, type Sql } from '../driver/sql.ts'
 import { deepestQueues } from '../flow/queue-depths.ts'
 
@@ -63,7 +63,7 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
              case when t.run_at <= attempt.claimed then greatest(t.run_at, attempt.queued) else attempt.queued end as queued
         from page
        cross join unnest(page.ids, page.seqs) as u (id, seq)
-        join pawl.task t on t.id = ${lookup('u.id')}
+        join pawl.task t on t.id = ${viaIndex('u.id')}
        cross join lateral (select (t.history[u.seq]).*) as now
         left join lateral (select (t.history[u.seq - 1]).*) as last on true
        cross join lateral (${attemptTimes}) as attempt
@@ -134,7 +134,7 @@ export function readStats(
   sql: Sql,
   ask: { sinceSeconds: number; bucketSeconds: number; type: string | null; most: number },
 ): Promise<StatSpan> {
-  return widely(sql, async tx => {
+  return withTableScans(sql, async tx => {
     const [span] = await tx<Omit<StatSpan, 'rows' | 'typesLeftOut'>>`
       select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8),
                       pawl.clock() - make_interval(secs => ${ask.sinceSeconds}::float8), 'epoch') as "from",
@@ -170,7 +170,7 @@ export interface TypesToName {
 
 /** All that was ever counted here, by type; types that are not named are added up. */
 export function readTotals(sql: Sql, { named, most, others }: TypesToName): Promise<Omit<StatRow, 'at'>[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx`
       with chosen as materialized (
@@ -202,13 +202,13 @@ export interface DepthRow {
 }
 
 /** Most queues whose depths are kept for a minute, the deepest first: as many as statistics can show. */
-export const mostNoted = 1000
+export const maxRecordedQueues = 1000
 
 /** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
-export async function noteDepths(sql: Sql): Promise<void> {
+export async function recordQueueDepths(sql: Sql): Promise<void> {
   const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
   if (done !== undefined) return
-  const { queues } = await deepestQueues(sql, { named: [], most: mostNoted, others: null })
+  const { queues } = await deepestQueues(sql, { named: [], most: maxRecordedQueues, others: null })
   const deep = queues.filter(({ due, held }) => due > 0 || held > 0)
   await sql`
     insert into pawl.depth (at, queue, due, held)
@@ -230,7 +230,7 @@ export function readDepths(
 }
 
 /** Removes minutes that have been kept for long enough, some at a time; their sums stay. */
-export async function forgetMinutes(sql: Sql): Promise<number> {
+export async function deleteOldStats(sql: Sql): Promise<number> {
   await sql`delete from pawl.depth where at < pawl.clock() - make_interval(secs => ${statSeconds}::float8)`
   const gone = await sql`
     delete from pawl.stat where ctid = any(array(

@@ -9,18 +9,18 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../../kernel/problem.ts'
 import { lockFolder } from './folder-lock.ts'
-import { narrowPlans } from './plans.ts'
+import { indexPlanSettings } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
 import { asProblem } from './store-fault.ts'
 
-export interface Asked {
+export interface StoreRequest {
   readonly n: number
   readonly text: string
   readonly values: readonly (string | null)[] | null
 }
 
-export interface Answered {
+export interface StoreResponse {
   readonly n: number
   readonly fields?: readonly string[]
   readonly rows?: unknown[][]
@@ -38,16 +38,16 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
   })
-  const line = talkTo(thread)
+  const line = connectTo(thread)
   try {
-    for (const [name, value] of Object.entries(narrowPlans)) await line.ask(`set ${name} = '${value}'`, null)
+    for (const [name, value] of Object.entries(indexPlanSettings)) await line.ask(`set ${name} = '${value}'`, null)
   } catch (error) {
     await thread.terminate()
     unlock()
     throw error
   }
   return {
-    driver: takingTurns(line.ask, turnSeconds),
+    driver: serializedDriver(line.ask, turnSeconds),
     async close() {
       await line.ask('', null).catch(() => {})
       await thread.terminate()
@@ -56,13 +56,13 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   }
 }
 
-type Ask = (text: string, values: readonly (string | null)[] | null) => Promise<Answered>
+type Ask = (text: string, values: readonly (string | null)[] | null) => Promise<StoreResponse>
 
-function talkTo(thread: Worker): { ask: Ask } {
-  const waiting = new Map<number, { resolve(answer: Answered): void; reject(error: Error): void }>()
+function connectTo(thread: Worker): { ask: Ask } {
+  const waiting = new Map<number, { resolve(answer: StoreResponse): void; reject(error: Error): void }>()
   let next = 1
   let ended: Error | undefined
-  thread.on('message', (answer: Answered) => {
+  thread.on('message', (answer: StoreResponse) => {
     const asker = waiting.get(answer.n)
     waiting.delete(answer.n)
     if (waiting.size === 0) thread.unref()
@@ -85,12 +85,12 @@ function talkTo(thread: Worker): { ask: Ask } {
         waiting.set(n, { resolve, reject })
         // Only a question that is waiting for its answer keeps the process alive.
         thread.ref()
-        thread.postMessage({ n, text, values } satisfies Asked)
+        thread.postMessage({ n, text, values } satisfies StoreRequest)
       }),
   }
 }
 
-function takingTurns(ask: Ask, turnSeconds: number): Driver {
+function serializedDriver(ask: Ask, turnSeconds: number): Driver {
   // What a transaction sets going may outlive it: the mark is taken off when it ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
@@ -118,7 +118,7 @@ function takingTurns(ask: Ask, turnSeconds: number): Driver {
         await ask('begin', null)
         const mark = { isOpen: true }
         try {
-          const result = await inside.run(mark, () => work(heldTransaction(ask)))
+          const result = await inside.run(mark, () => work(transactionDriver(ask)))
           await ask('commit', null)
           return result
         } catch (error) {
@@ -131,7 +131,7 @@ function takingTurns(ask: Ask, turnSeconds: number): Driver {
   }
 }
 
-function heldTransaction(ask: Ask): Driver {
+function transactionDriver(ask: Ask): Driver {
   return withSavepoints({
     query: (text, values) => query(ask, text, values),
     script: async text => void (await ask(text, null)),

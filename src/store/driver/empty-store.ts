@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
 import { lockFiles } from './folder-lock.ts'
-import { giveIdentity } from './store-identity.ts'
+import { assignIdentity } from './store-identity.ts'
 
 const pglite = join(dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite')), '..')
 
@@ -25,13 +25,13 @@ export function emptyStoreName(): string {
 }
 
 /** As a tar, with an identity of its own. Undefined: none was made for this PGlite. */
-export function emptyStore(): Buffer | undefined {
+export function readEmptyStore(): Buffer | undefined {
   const name = emptyStoreName()
   const files = places.map(place => fileURLToPath(new URL(`${place}/${name}`, import.meta.url)))
   const file = files.find(path => existsSync(path))
   if (file === undefined) return undefined
   const tar = brotliDecompressSync(readFileSync(file))
-  giveIdentity([...filesOf(tar)])
+  assignIdentity([...filesOf(tar)])
   return tar
 }
 
@@ -42,11 +42,11 @@ const mark = 'being-made'
  * Lays an empty store into a folder that is missing or empty. The file by which PGlite knows a store comes last, and has
  * another name until then: whoever is killed on the way leaves a folder that the next one fills anew.
  */
-export function layStore(folder: string): void {
+export function unpackStore(folder: string): void {
   const ours: readonly string[] = Object.values(lockFiles)
   const found = existsSync(folder) ? readdirSync(folder).filter(name => !ours.includes(name)) : []
   if (found.length > 0 && !found.includes(mark)) return
-  const tar = emptyStore()
+  const tar = readEmptyStore()
   if (tar === undefined) return
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const write = (name: string, content: Uint8Array) => writeFileSync(join(folder, name), content, { mode: 0o600 })

@@ -7,7 +7,7 @@ export interface NamePaging {
 }
 
 /** Most bytes of the long fields on a page. The first row is always returned. */
-export const mostPageBytes = 4 * 2 ** 20
+export const maxPageBytes = 4 * 2 ** 20
 
 export type PageRow<Row> = Row & {
   /** Whether rows follow this one, on this page or the next. */

@@ -19,7 +19,7 @@ export function notifications(listening: Listening, driver: Driver, schema: stri
       await driver.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
     },
     listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void {
-      if (listening.pooler !== 'transaction') void keepListening(listening, channel, hear, signal)
+      if (listening.pooler !== 'transaction') void listenUntilAborted(listening, channel, hear, signal)
     },
   }
 }
@@ -29,7 +29,7 @@ const answerMs = 10_000
 const silenceMs = 10_000
 
 /** Whether a promise resolves within the time. */
-async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
+async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   const late = new AbortController()
   const isLate = sleep(ms, false, { signal: late.signal, ref: false }).catch(() => false)
   const over = await Promise.race([promise.then(() => true), isLate])
@@ -42,7 +42,7 @@ async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
  * meanwhile, polling finds; and everything, where a pooler is in the way: there, LISTEN would stay behind on a connection
  * of others.
  */
-async function keepListening(
+async function listenUntilAborted(
   { url, pooler }: Listening,
   channel: string,
   hear: (queues: readonly string[]) => void,
@@ -68,7 +68,7 @@ async function keepListening(
       await client.query(`listen "${channel}"`)
       // Whatever was said before is unknown, so everyone looks once.
       hear(['*'])
-      while (!(await isOver(broken, silenceMs))) await client.query('select 1')
+      while (!(await settlesWithin(broken, silenceMs))) await client.query('select 1')
     } catch {
       await sleep(1000, undefined, { signal, ref: false }).catch(() => {})
     }

@@ -22,7 +22,7 @@ export interface Frame {
 }
 
 /** `id` is the column that says which is the newest. Ids do, where nobody chooses them: they rise with time. */
-export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
+export function pageFrame(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
   const isOldest = order === 'oldest'
   return {
     head: literal(`select ${columns}`),
@@ -35,7 +35,7 @@ export function rowsOf(columns: string, id: string, { order, cursor, limit, offs
   }
 }
 
-export const totalOf: Frame = {
+export const countFrame: Frame = {
   head: literal('select count(*)::int as total from (select 1'),
   order: literal(''),
   end: literal(') as found'),

@@ -8,7 +8,7 @@
  */
 import { type Literal, literal, type Sql } from './sql.ts'
 
-export const narrowPlans = {
+export const indexPlanSettings = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
@@ -21,7 +21,7 @@ export const narrowPlans = {
  * For joins by key: `t.id = ${lookup('x.id')}` finds the rows of `t` by their index, once for each row of `x`. A plain
  * `t.id = x.id` would let the planner go through all of `t` and look up `x` instead. It cannot turn `any(…)` around.
  */
-export function lookup(key: string): Literal {
+export function viaIndex(key: string): Literal {
   return literal(`any(array[${key}])`)
 }
 
@@ -37,7 +37,7 @@ export const heldTask = literal(`(
  * For questions about everything: lists, depths, integrity. The planner is free again, for this transaction. It plans each
  * time, because a list has one statement for all its filters, and a plan for any filter is a plan that reads everything.
  */
-export function widely<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+export function withTableScans<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
   return sql.begin(
     async tx => {
       await tx.script(`

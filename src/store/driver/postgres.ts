@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import type { PoolerMode } from '../../schema/fields.ts'
-import { narrowPlans } from './plans.ts'
+import { indexPlanSettings } from './plans.ts'
 import { isBehindPooler } from './pooler.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Bounds, Driver } from './sql.ts'
@@ -22,8 +22,8 @@ export interface PostgresOptions {
 }
 
 /** A connection that hangs is given up after the statement's bound, so work goes on within 15 seconds. */
-export const usualBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
-const usualConnectionSeconds = 10
+export const defaultBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
+const defaultConnectionSeconds = 10
 /** The server ends a statement that takes too long. If that is not heard of so much later, the connection is dead. */
 const spareSeconds = 2
 
@@ -63,7 +63,7 @@ interface Way {
 }
 
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
-  const { connectionSeconds = usualConnectionSeconds, bounds, pooler = 'detect' } = options
+  const { connectionSeconds = defaultConnectionSeconds, bounds, pooler = 'detect' } = options
   const way: Way = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
   const pool = new pg.Pool({
     connectionString: url,
@@ -88,7 +88,7 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
 
 /** Plans and bounds as statements; `local`: for the transaction only. */
 function settings(bounds: Bounds, scope: 'session' | 'local'): string {
-  const all = { ...narrowPlans, ...timeouts(bounds) }
+  const all = { ...indexPlanSettings, ...timeouts(bounds) }
   return Object.entries(all)
     .map(([name, value]) => `set ${scope} ${name} = '${value}'`)
     .join('; ')

@@ -7,7 +7,7 @@ const deadlineSeconds = 1
 
 export interface Readiness {
   /** Hears of each statement that failed. */
-  noteFault(error: unknown): void
+  recordFault(error: unknown): void
   /**
    * Resolves if the store accepts writes; else throws the problem. On the only connection of a store it may have to wait
    * for a transaction of ours, so there a check that takes too long says nothing.
@@ -26,7 +26,7 @@ export function makeReadiness(): Readiness {
     if (needsSpace) mayBeFull = false
   }
   return {
-    noteFault(error) {
+    recordFault(error) {
       if (storeFault(error) === 'full') mayBeFull = true
     },
     async check(sql, isOnlyConnection) {

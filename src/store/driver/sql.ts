@@ -52,7 +52,7 @@ export function literal(text: string): Literal {
 }
 
 /** A list of words for `in (…)`. A state sent as a parameter can lose its partial index. */
-export function among(words: readonly string[]): Literal {
+export function inList(words: readonly string[]): Literal {
   return literal(words.map(word => `'${word}'`).join(', '))
 }
 

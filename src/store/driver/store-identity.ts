@@ -8,7 +8,7 @@ import { Problem } from '../../kernel/problem.ts'
 
 const control = 'global/pg_control'
 
-export function giveIdentity(files: readonly { readonly name: string; readonly content: Buffer }[]): void {
+export function assignIdentity(files: readonly { readonly name: string; readonly content: Buffer }[]): void {
   const book = files.find(({ name }) => name === control)?.content
   const at = book && checksumPlace(book)
   if (book === undefined || at === undefined) throw new Problem('STORE_UNAVAILABLE', { why: `no ${control} was found` })

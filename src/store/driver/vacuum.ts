@@ -1,7 +1,7 @@
 import type { Sql } from './sql.ts'
 
 /** Vacuums the tables that have changed much since they were last looked after; answers how many. */
-export async function vacuumWorn(sql: Sql): Promise<number> {
+export async function vacuumBloatedTables(sql: Sql): Promise<number> {
   const worn = await sql<{ name: string }>`
     select relname as name from pg_stat_user_tables
      where schemaname = ${sql.schema}

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import type { FeedQuery } from '../../protocol/tasks/tasks.ts'
-import { recordedSince } from './feed-time.ts'
+import { findPositionBefore } from './feed-time.ts'
 
 /** All events that fit, page by page. */
 async function found({ engine }: Fresh, query: FeedQuery) {
@@ -69,7 +69,7 @@ test('an event of a time is found without reading all that was before it', async
       from (select tx, n, row_number() over (order by tx, n) as place, count(*) over () as last from pawl.change) as o
      where c.tx = o.tx and c.n = o.n`
   const since = new Date((await run.engine.clock()) - 10 * 60_000)
-  const { tx } = await recordedSince(run.sql, since)
+  const { tx } = await findPositionBefore(run.sql, since)
   const [passed] = await run.sql<{ count: number }>`select count(*)::int from pawl.change where tx < ${tx}::bigint`
   assert.ok(passed!.count >= 27 && passed!.count <= 30, `${passed!.count} of 40 are passed over`)
 })

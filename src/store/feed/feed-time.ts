@@ -5,7 +5,7 @@ import { type Position, recordedWithinSeconds, start } from './feed.ts'
  * Finds a position before all events of this moment or later, by bisection over the feed's own index: it costs the same
  * however long the feed is.
  */
-export async function recordedSince(sql: Sql, moment: Date): Promise<Position> {
+export async function findPositionBefore(sql: Sql, moment: Date): Promise<Position> {
   // Changes are recorded by the database's own clock, which tests do not move.
   const [ends] = await sql<{ first: number | null; last: number; before: Date }>`
     select (select tx from pawl.change order by tx, n limit 1) as first,

@@ -10,7 +10,7 @@ import type { Pawl } from '../../engine/engine.ts'
 import type { FeedPage } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../driver/sql.ts'
 import { forget } from '../tasks/task-chores.ts'
-import { firstChange, forgetChanges } from './forget-changes.ts'
+import { firstChange, deleteOldChanges } from './forget-changes.ts'
 
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
 
@@ -240,7 +240,7 @@ test('a reader that has read everything keeps its place, however long nothing ha
   })
   await advance(3 * 86_400)
   await forget(sql)
-  await forgetChanges(sql, firstChange)
+  await deleteOldChanges(sql, firstChange)
   const { more, next: still } = await engine.events({ cursor: next })
   assert.deepEqual(
     [more, (await engine.events({ cursor: still })).items, (await engine.events()).more],

@@ -2,7 +2,7 @@
  * The feed of events. Its position is (transaction, statement, place), and it reads only below the oldest transaction
  * that still runs: whatever commits late has a higher number and is still to come, so nothing is ever skipped.
  */
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 export interface Position {
@@ -45,7 +45,7 @@ export interface Mark extends Position {
 }
 
 /** Reads the event at a position. Undefined if there is none. */
-export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
+export async function readMark(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
   const [row] = await sql<Mark>`
     select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,
            (extract(epoch from at) * 1000000)::bigint as at_us
@@ -220,18 +220,18 @@ function eventsBetween(
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
      cross join lateral (
              select id, history, job_id, correlation_id, traceparent from pawl.task
-              where c.entity = 'task' and id = ${lookup('u.id')}
+              where c.entity = 'task' and id = ${viaIndex('u.id')}
               union all
              select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
-               from pawl.stage s join pawl.job j on j.id = ${lookup('s.job_id')}
-              where c.entity = 'stage' and s.id = ${lookup('u.id')}
+               from pawl.stage s join pawl.job j on j.id = ${viaIndex('s.job_id')}
+              where c.entity = 'stage' and s.id = ${viaIndex('u.id')}
               union all
              select id, history, id, correlation_id, traceparent from pawl.job
-              where c.entity = 'job' and id = ${lookup('u.id')}
+              where c.entity = 'job' and id = ${viaIndex('u.id')}
               union all
              select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
-               from pawl.artifact a join pawl.task t on t.id = ${lookup('a.task_id')}
-              where c.entity = 'artifact' and a.id = ${lookup('u.id')}) as t
+               from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id')}
+              where c.entity = 'artifact' and a.id = ${viaIndex('u.id')}) as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where u.seq <= cardinality(t.history)
        and (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)

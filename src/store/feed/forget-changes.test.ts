@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { firstChange, forgetChanges } from './forget-changes.ts'
+import { firstChange, deleteOldChanges } from './forget-changes.ts'
 
 test('events that are gone leave the feed, however many dead letters before them are kept', async t => {
   const run = await fresh(t)
@@ -16,7 +16,7 @@ test('events that are gone leave the feed, however many dead letters before them
   let walk = firstChange
   const walked: boolean[] = []
   do {
-    ;({ walk } = await forgetChanges(sql, walk, 3))
+    ;({ walk } = await deleteOldChanges(sql, walk, 3))
     walked.push(walk.hasForgotten)
   } while (walk !== firstChange)
   assert.equal(await changes(), kept + 1, 'what is left are the dead letters, and the task that is queued')
@@ -27,10 +27,10 @@ test('a walk begins anew behind what it has forgotten, and where changes are you
   const run = await fresh(t)
   await run.engine.deleteTask((await taskIn(run, 'cancelled')).id)
   for (let n = 0; n < 3; n++) await taskIn(run, 'queued')
-  assert.deepEqual(await forgetChanges(run.sql, firstChange), { forgotten: 0, walk: firstChange })
+  assert.deepEqual(await deleteOldChanges(run.sql, firstChange), { forgotten: 0, walk: firstChange })
   await run.advance(2 * 86_400)
   const [gone] = await run.sql<{ n: number }>`select count(*)::int - 3 as n from pawl.change`
-  const first = await forgetChanges(run.sql, firstChange, gone!.n)
+  const first = await deleteOldChanges(run.sql, firstChange, gone!.n)
   assert.deepEqual([first.forgotten, first.walk.hasForgotten], [gone!.n, true])
-  assert.deepEqual(await forgetChanges(run.sql, first.walk, 1), { forgotten: 0, walk: firstChange })
+  assert.deepEqual(await deleteOldChanges(run.sql, first.walk, 1), { forgotten: 0, walk: firstChange })
 })

@@ -16,7 +16,7 @@ export const firstChange: ChangeWalk = { tx: 0, n: 0, hasForgotten: false }
  *
  * The newest change is never forgotten, because the cursors of up-to-date readers name it.
  */
-export async function forgetChanges(
+export async function deleteOldChanges(
   sql: Sql,
   walk: ChangeWalk,
   stretch = 1000,
@@ -42,6 +42,6 @@ export async function forgetChanges(
       from (select 1) as always
       left join (select tx, n from stretch order by tx desc, n desc limit 1) as last on true`
   const { forgotten, tx, n } = row!
-  const isOver = tx === null || (walk.hasForgotten && forgotten === 0)
-  return { forgotten, walk: isOver ? firstChange : { tx, n, hasForgotten: walk.hasForgotten || forgotten > 0 } }
+  const settlesWithin = tx === null || (walk.hasForgotten && forgotten === 0)
+  return { forgotten, walk: settlesWithin ? firstChange : { tx, n, hasForgotten: walk.hasForgotten || forgotten > 0 } }
 }

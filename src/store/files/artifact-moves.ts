@@ -1,8 +1,8 @@
 import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
 export interface MovedArtifact {
   readonly id: string
@@ -12,7 +12,7 @@ export interface MovedArtifact {
   readonly stagedUri: string | null
 }
 
-const finals = among(statesOf(artifactLifecycle, 'final'))
+const finals = inList(statesOf(artifactLifecycle, 'final'))
 
 /**
  * Moves artifacts, each with its event; answers with those that it moved. A stage that may have waited for one gets an
@@ -29,7 +29,7 @@ export async function moveArtifacts(
   return sql<MovedArtifact>`
     with locked as materialized (
       select id from pawl.artifact
-       where id = any(${list(ids)}::uuid[]) and state in (${among(sourcesOf(to))})
+       where id = any(${list(ids)}::uuid[]) and state in (${inList(sourcesOf(to))})
          and not (${to}::text = 'discarded' and won)
        order by id for update
     ), moved as (
@@ -41,7 +41,7 @@ export async function moveArtifacts(
              history  = a.history || row(${nextTime('a')}, 0, ${to}::text,
                                          'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
         from locked
-       where a.id = ${lookup('locked.id')}
+       where a.id = ${viaIndex('locked.id')}
       returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
     ), wake_up as (
       insert into pawl.tally (job_id, stage_id)

@@ -7,12 +7,12 @@ import { newId } from '../../kernel/id.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 import type { Held } from '../tasks/settle.ts'
 import { moveArtifacts } from './artifact-moves.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 export interface NewArtifact {
   readonly name: string
@@ -29,7 +29,7 @@ export interface HeldFiles {
 }
 
 /** Locks a task that is held under this epoch and notes that it has files; undefined: it is not. */
-export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
+export async function lockForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
   const [row] = await sql<HeldFiles>`
     update pawl.task set files = true
      where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
@@ -39,7 +39,7 @@ export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldF
   return row
 }
 
-export interface Claimant {
+export interface UriOwner {
   readonly uri: string
   readonly taskId: string
   readonly epoch: number
@@ -53,7 +53,7 @@ export async function registerArtifacts(
   sql: Sql,
   task: Held & HeldFiles,
   files: readonly NewArtifact[],
-): Promise<Claimant[]> {
+): Promise<UriOwner[]> {
   // In one order, so that two who register the same ones do not wait for each other crosswise.
   const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
   await sql`
@@ -70,7 +70,7 @@ export async function registerArtifacts(
     )
     insert into pawl.change (entity, ids, seqs)
     select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0`
-  return sql<Claimant>`
+  return sql<UriOwner>`
     select a.uri, a.task_id, a.epoch, a.name, a.won or a.state = 'stored' as is_final
       from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
       join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
@@ -90,7 +90,7 @@ export interface Upload {
  * is found by its place: by its task, all files of the attempt would be read for each of them.
  * Returns those that it did not find waiting: all, if the task is not held under this epoch.
  */
-export async function noteUploads(
+export async function recordUploads(
   sql: Sql,
   { id, epoch }: Held,
   files: readonly Upload[],
@@ -116,7 +116,7 @@ export async function noteUploads(
                 where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
                   and state = 'registered' offset 0) as placed
        where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
-         and a.id = ${lookup('placed.id')} and a.state || '' = 'registered'
+         and a.id = ${viaIndex('placed.id')} and a.state || '' = 'registered'
       returning a.id, a.seq, a.uri
     ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
@@ -142,7 +142,7 @@ export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set
 }
 
 /** Files that could not be made. Their places are free again. */
-export async function noteErrors(
+export async function recordFileErrors(
   sql: Sql,
   task: Held & HeldFiles,
   files: readonly { readonly uri: string; readonly error: string }[],
@@ -184,7 +184,7 @@ export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly
                     ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
         join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
     ), counted as (
-      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${lookup('mine.id')} and mine.won
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${viaIndex('mine.id')} and mine.won
     )
     select id, won, won and is_there as is_there from mine`
   const placed = rows.filter(({ isThere }) => isThere)

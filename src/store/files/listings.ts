@@ -3,7 +3,7 @@ import type { DatumInput } from '../../kernel/datum.ts'
 import type { Sql } from '../driver/sql.ts'
 
 /** So that somebody finds them. */
-export async function keepListing(sql: Sql, { id, jobId }: { id: string; jobId: string }): Promise<void> {
+export async function startListing(sql: Sql, { id, jobId }: { id: string; jobId: string }): Promise<void> {
   await sql`
     insert into pawl.listing (stage_id, job_id) values (${id}::uuid, ${jobId}::uuid)
     on conflict (stage_id) do update set at = pawl.clock(), tries = 0, error = null`
@@ -36,17 +36,17 @@ export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
 }
 
 /** Extends the time for which nobody else takes it. */
-export async function stillListing(sql: Sql, stageId: string): Promise<void> {
+export async function extendListing(sql: Sql, stageId: string): Promise<void> {
   await sql`update pawl.listing set at = pawl.clock() + interval '1 minute' where stage_id = ${stageId}::uuid`
 }
 
 /** It goes well: whoever has it keeps it, and what went wrong before is forgotten. */
-export async function keepOn(sql: Sql, stageId: string): Promise<void> {
+export async function recordListingProgress(sql: Sql, stageId: string): Promise<void> {
   await sql`
     update pawl.listing set at = pawl.clock() + interval '1 minute', tries = 1, error = null where stage_id = ${stageId}::uuid`
 }
 
-export async function listLater(sql: Sql, stageId: string, error: string, seconds: number): Promise<void> {
+export async function retryListingLater(sql: Sql, stageId: string, error: string, seconds: number): Promise<void> {
   await sql`
     update pawl.listing set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
      where stage_id = ${stageId}::uuid`
@@ -81,7 +81,7 @@ export async function inputsOfTasks(
 }
 
 /** Notes what the tasks of a new job were given that were not found but written with it. */
-export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
+export async function recordInputsOfJob(sql: Sql, jobId: string): Promise<void> {
   await sql`
     insert into pawl.input (task_id, uri)
     select t.id, given->>'uri'
@@ -95,7 +95,7 @@ export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
 }
 
 /** What tasks were given, to be found by what it is, and what makes each the same as one done before. */
-export async function noteInputs(
+export async function recordInputs(
   sql: Sql,
   inputs: readonly { readonly taskId: string; readonly uri: string }[],
   digests: readonly { readonly taskId: string; readonly digest: string }[],

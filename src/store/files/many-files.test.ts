@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import type { Sql } from '../driver/sql.ts'
-import { noteUploads } from './artifacts.ts'
+import { recordUploads } from './artifacts.ts'
 
 const files = Array.from({ length: 300 }, (_, n) => ({ name: `f${n}`, uri: `s3://bucket/f${n}` }))
 
@@ -24,7 +24,7 @@ test('recording one upload reads one file, not all files of the attempt', async 
   const uploads = files.slice(0, 100).map(({ uri }) => ({ uri, size: 1, sha256: 'x' }))
   await run.sql.begin(async tx => {
     const before = await rowsRead(run, tx)
-    assert.deepEqual(await noteUploads(tx, { id, epoch }, uploads), { missed: [] })
+    assert.deepEqual(await recordUploads(tx, { id, epoch }, uploads), { missed: [] })
     const rows = (await rowsRead(run, tx)) - before
     assert.ok(rows <= 10 * uploads.length, `${rows} rows`)
   })

@@ -5,7 +5,7 @@ import type { Sql } from '../driver/sql.ts'
 const lookAgainSeconds = [60, 600, 3600, 6 * 3600, 86_400]
 
 /** That something will be uploaded there. The row is read first: it is there for all but the first task of a stage. */
-export async function noteStaging(sql: Sql, outputs: string): Promise<void> {
+export async function recordStagingFolder(sql: Sql, outputs: string): Promise<void> {
   await sql`
     insert into pawl.staging (outputs, key, at)
     select ${outputs}, md5(${outputs}), pawl.clock() + make_interval(secs => ${lookAgainSeconds[0]!}::float8)
@@ -24,7 +24,7 @@ export function takeStagings(sql: Sql, limit: number): Promise<{ outputs: string
 }
 
 /** Looked through. With something alive in it, it is looked into as before; else ever more rarely, and then no more. */
-export async function lookedInto(sql: Sql, outputs: string, rounds: number, isAlive: boolean): Promise<void> {
+export async function rescheduleStaging(sql: Sql, outputs: string, rounds: number, isAlive: boolean): Promise<void> {
   const next = isAlive ? 0 : rounds + 1
   const seconds = lookAgainSeconds[next]
   if (seconds === undefined) {
@@ -40,7 +40,7 @@ export async function lookedInto(sql: Sql, outputs: string, rounds: number, isAl
  * Of these attempts, those whose uploads nobody will ever want. What this database does not know may be that of another
  * one, which shares the folder.
  */
-export async function deadAttempts(
+export async function findDeadAttempts(
   sql: Sql,
   attempts: readonly { readonly taskId: string; readonly epoch: number }[],
 ): Promise<Set<string>> {

@@ -6,7 +6,7 @@
  * tasks: job, stage, lane, task.
  */
 import type { LaneFacts } from '../../kernel/rank.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 
 /** Gives all lanes of a job another priority; what age has added comes back with the chore's next look. */
@@ -16,7 +16,7 @@ export async function setLanePriority(sql: Sql, jobId: string, priority: number)
       select id from pawl.lane where job_id = ${jobId}::uuid order by id for update
     )
     update pawl.lane l set priority = ${priority}::int, rank = ${priority}::int
-      from mine where l.id = ${lookup('mine.id')}`
+      from mine where l.id = ${viaIndex('mine.id')}`
 }
 
 /** Queues in which work of these stages waits for a slot: when tasks of theirs were let go, workers are to be told. */
@@ -59,7 +59,7 @@ export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenL
                from (select id from pawl.due
                       where lane_id = l.id and run_at <= pawl.clock()
                       order by run_at, id limit ${placesLookedAt}::int) as place
-               join pawl.task t on t.id = ${lookup('place.id')}
+               join pawl.task t on t.id = ${viaIndex('place.id')}
                left join pawl.task_type tt on tt.type = t.type
               cross join lateral (
                       select max(ts) as at from unnest(t.history) where state = 'queued' and type is null) as queued
@@ -82,11 +82,11 @@ export async function setRanks(
       select l.id, w.rank
         from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ priority }) => priority)}::int[],
                     ${lanes.map(({ rank }) => rank)}::int[]) as w (id, priority, rank)
-        join pawl.lane l on l.id = ${lookup('w.id')} and l.priority = w.priority and l.rank <> w.rank
+        join pawl.lane l on l.id = ${viaIndex('w.id')} and l.priority = w.priority and l.rank <> w.rank
        order by l.id
          for update of l skip locked
     )
-    update pawl.lane l set rank = mine.rank from mine where l.id = ${lookup('mine.id')}
+    update pawl.lane l set rank = mine.rank from mine where l.id = ${viaIndex('mine.id')}
     returning l.id`
   return changed.length
 }

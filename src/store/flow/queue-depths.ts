@@ -1,6 +1,6 @@
 /** How many tasks wait and are held in each queue. */
 import type { NamePaging, PageRow } from '../driver/name-paging.ts'
-import { heldTask, widely } from '../driver/plans.ts'
+import { heldTask, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 interface Depth {
@@ -42,7 +42,7 @@ const depthColumns = literal(`
 
 /** A page of queues, by name. Only the lanes of these queues are looked up. */
 export function listQueues(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<QueueRow>[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<PageRow<QueueRow>>`
     with found as materialized (
@@ -81,7 +81,7 @@ export interface DeepestQueues {
  * that had a name loses it only if it is gone, or if it is empty and one that is not needs the place.
  */
 export async function deepestQueues(sql: Sql, { named, most, others }: QueuesToName): Promise<DeepestQueues> {
-  const rows = await widely(
+  const rows = await withTableScans(
     sql,
     tx => tx<Depth & { queue: string | null; count: number }>`
     with waiting as (

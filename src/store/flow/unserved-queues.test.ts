@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { staleQueues } from './unserved-queues.ts'
+import { findUnservedQueues } from './unserved-queues.ts'
 
-const stale = async ({ sql }: Fresh) => (await staleQueues(sql, 60)).map(({ queue }) => queue)
+const stale = async ({ sql }: Fresh) => (await findUnservedQueues(sql, 60)).map(({ queue }) => queue)
 const claims = async ({ engine }: Fresh, queue: string, said: object = {}) =>
   (await engine.claims({ worker: 'script', queues: [queue], ...said }))[0]!
 

@@ -4,7 +4,7 @@
  */
 
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
 /** How far a batch came: the last task that it looked at, and how many it looked at. */
@@ -62,7 +62,7 @@ export function skipBlocked(
              ended_at = ${nextTime('t')},
              history  = t.history || row(${nextTime('t')}, t.epoch, 'skipped', null,
                                          'engine', batch.cause, null)::pawl.step
-        from batch where t.id = ${lookup('batch.id')} and t.state = 'blocked'
+        from batch where t.id = ${viaIndex('batch.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.seq
     ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
@@ -118,7 +118,7 @@ export async function outputsOf(
                from unnest(${tasksOf}::uuid[]) as s (id)
               cross join lateral (
                       select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
-                        from pawl.task t where t.stage_id = ${lookup('s.id')}) as o) end as outputs,
+                        from pawl.task t where t.stage_id = ${viaIndex('s.id')}) as o) end as outputs,
            case when bytes <= ${mostBytes}::bigint then (
              select coalesce(json_object_agg(id, fan->0), '{}'::json) from pawl.stage
               where id = any(${valuesOf}::uuid[])) end as values

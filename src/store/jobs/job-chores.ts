@@ -4,8 +4,8 @@
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
@@ -13,7 +13,7 @@ const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
  * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up; the longest
  * ago first. Whoever settles adds up at once, so what is older than this was left by one that died.
  */
-export async function leftBehind(
+export async function findUndrivenJobs(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -30,7 +30,7 @@ export async function leftBehind(
 }
 
 /** Jobs whose deadline has passed. */
-export async function overdueJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+export async function findJobsPastDeadline(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job
@@ -41,7 +41,7 @@ export async function overdueJobs(sql: Sql, limit: number, except: readonly stri
 }
 
 /** Stages whose gate nobody passed in time. */
-export function overdueGates(
+export function findExpiredGates(
   sql: Sql,
   limit: number,
   except: readonly string[],
@@ -54,7 +54,7 @@ export function overdueGates(
 }
 
 /** Submissions that were cut off: never shown to anyone, and nobody goes on with them. */
-export async function cutOffJobs(
+export async function findAbandonedSubmissions(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -74,9 +74,9 @@ export async function cutOffJobs(
  * Jobs without progress for as long as they allow, and with nothing in hand, nothing to claim, nothing delayed, no gate
  * or hold to wait at and nothing to be added.
  */
-export async function staleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
-  const open = among(taskLifecycle.moves.claim.from)
-  const held = among(statesOf(taskLifecycle, 'held'))
+export async function findStaleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+  const open = inList(taskLifecycle.moves.claim.from)
+  const held = inList(statesOf(taskLifecycle, 'held'))
   return idsOf(
     await sql<{ id: string }>`
       select j.id from pawl.job j
@@ -85,7 +85,7 @@ export async function staleJobs(sql: Sql, limit: number, except: readonly string
          and j.id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.stage s
                           where s.job_id = j.id and s.ended_at is null and (s.state = 'waiting' or s.open <> 'sealed'))
-         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
+         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${viaIndex('s.id')}
                           where s.job_id = j.id and s.ended_at is null and t.state in (${open}, ${held}))
        limit ${limit}::int`,
   )
@@ -103,7 +103,7 @@ export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000
  * Ended jobs that have been kept for long enough, and so have the dead letters that they have. Jobs that stay for their
  * dead letters may be many, so each look goes through a stretch of them, and the next goes on behind it.
  */
-export async function oldJobs(
+export async function findJobsPastRetention(
   sql: Sql,
   keepSeconds: number,
   limit: number,
@@ -122,7 +122,7 @@ export async function oldJobs(
       select id from stretch j
        where id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.trouble x
-                           join pawl.task t on t.id = ${lookup('x.task_id')}
+                           join pawl.task t on t.id = ${viaIndex('x.task_id')}
                            left join pawl.task_type tt on tt.type = t.type
                           where x.job_id = j.id and x.state = 'dead_lettered'
                             and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)

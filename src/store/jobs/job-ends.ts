@@ -1,11 +1,11 @@
 /** Ended jobs: what is left of them to be done again, and their removal. */
 import type { TaskSettings } from '../../kernel/settings.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 import { moveArtifacts } from '../files/artifact-moves.ts'
-import { removeBeside } from '../tasks/task-chores.ts'
+import { deleteTaskData } from '../tasks/task-chores.ts'
 
-export interface Redo {
+export interface TaskToClone {
   readonly stageId: string
   /** JSON text. */
   readonly payload: string
@@ -22,14 +22,14 @@ export interface Redo {
  * or all as if none had, where what was done is undone; then what is left of a list that was looked at and had not become
  * tasks. Of the stages in `whole`, what was done as well.
  */
-export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<Redo[]> {
-  return sql<Redo>`
+export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<TaskToClone[]> {
+  return sql<TaskToClone>`
     select stage_id, payload, type, settings, metadata, done_by
       from (select t.stage_id, t.id, 0 as n, t.payload::text as payload,
                    nullif(t.type, s.plan->>'task') as type, nullif(t.settings, s.plan->'settings') as settings,
                    t.metadata, case when not o.is_open then t.id end as done_by
               from pawl.stage s
-              join pawl.task t on t.stage_id = ${lookup('s.id')}
+              join pawl.task t on t.stage_id = ${viaIndex('s.id')}
              cross join lateral (
                      select ${all}::boolean or t.state not in ('succeeded', 'skipped') or s.state = 'skipped'
                             or (t.files and exists (select from pawl.artifact a
@@ -43,14 +43,14 @@ export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: reado
 }
 
 /** Nobody deletes it until the transaction ends. */
-export async function keepJob(sql: Sql, id: string): Promise<void> {
+export async function lockJobAgainstDeletion(sql: Sql, id: string): Promise<void> {
   await sql`select id from pawl.job where id = ${id}::uuid for share`
 }
 
 /** Removes an ended job, batch by batch. */
 export async function removeJob(sql: Sql, id: string, limit = 1000): Promise<'gone' | 'not ended'> {
   for (;;) {
-    const left = await sql.begin(tx => removeSome(tx, id, limit))
+    const left = await sql.begin(tx => removeBatchOfJob(tx, id, limit))
     if (left !== 'some') return left
   }
 }
@@ -60,7 +60,7 @@ export async function removeJob(sql: Sql, id: string, limit = 1000): Promise<'go
  * would bring it back, or look at its counts, would find half of it. It has an errand, so that the babysitter goes on
  * should whoever removes it die.
  */
-export async function removeSome(sql: Sql, id: string, limit: number): Promise<'gone' | 'some' | 'not ended'> {
+export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Promise<'gone' | 'some' | 'not ended'> {
   const [job] = await sql<{ isEnded: boolean }>`
     with mine as materialized (
       select id, visible, ended_at from pawl.job where id = ${id}::uuid for update
@@ -81,11 +81,11 @@ export async function removeSome(sql: Sql, id: string, limit: number): Promise<'
   if ((await giveUpFiles(sql, id, limit)) === limit) return 'some'
   const gone = await sql<{ id: string }>`
     with chosen as materialized (
-      select t.id from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
+      select t.id from pawl.stage s join pawl.task t on t.stage_id = ${viaIndex('s.id')}
        where s.job_id = ${id}::uuid limit ${limit}::int
     )
-    delete from pawl.task t using chosen where t.id = ${lookup('chosen.id')} returning t.id`
-  await removeBeside(
+    delete from pawl.task t using chosen where t.id = ${viaIndex('chosen.id')} returning t.id`
+  await deleteTaskData(
     sql,
     gone.map(task => task.id),
   )

@@ -65,7 +65,7 @@ export function lockFreeJobs(sql: Sql, ids: readonly string[]): Promise<JobRow[]
 }
 
 /** What was given to the whole job: it can be large, and only conditions look at it. */
-export async function inputOf(sql: Sql, jobId: string): Promise<{ input: unknown; bytes: number }> {
+export async function readJobInput(sql: Sql, jobId: string): Promise<{ input: unknown; bytes: number }> {
   const [row] = await sql<{ input: unknown; bytes: number }>`
     select input, coalesce(octet_length(input::text), 0) as bytes from pawl.job where id = ${jobId}::uuid`
   return row!
@@ -141,7 +141,7 @@ export function takeTallies(
 }
 
 /** So that the babysitter goes on if whoever works on the job dies; taken away when there is nothing left to do. */
-export async function keepErrand(sql: Sql, jobId: string, isOpen: boolean): Promise<void> {
+export async function setErrand(sql: Sql, jobId: string, isOpen: boolean): Promise<void> {
   if (isOpen) {
     await sql`insert into pawl.errand (job_id) values (${jobId}::uuid) on conflict (job_id) do update set at = pawl.clock()`
   } else await sql`delete from pawl.errand where job_id = ${jobId}::uuid`

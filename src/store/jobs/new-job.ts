@@ -28,7 +28,7 @@ export async function insertJob(sql: Sql, { id, plan, clonedFrom }: NewJob, acto
  * Marks a submission that is written in batches as still going on, so that the babysitter does not remove it. Returns
  * false if it was removed already.
  */
-export async function keepSubmission(sql: Sql, jobId: string): Promise<boolean> {
+export async function touchSubmission(sql: Sql, jobId: string): Promise<boolean> {
   const rows = await sql`
     update pawl.job set progress_at = pawl.clock()
      where id = ${jobId}::uuid and not visible and ended_at is null and ends_as is null

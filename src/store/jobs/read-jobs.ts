@@ -3,8 +3,8 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { type Frame, type Paging, rowsOf, totalOf } from '../driver/paging.ts'
-import { widely } from '../driver/plans.ts'
+import { type Frame, type Paging, pageFrame, countFrame } from '../driver/paging.ts'
+import { withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 
@@ -74,7 +74,7 @@ export interface JobFilter {
 }
 
 export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
-  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.n', paging, orders[paging.order]))
+  return queryJobs(sql, filter, pageFrame(jobColumns.literal, 'j.n', paging, orders[paging.order]))
 }
 
 const orders: Readonly<Record<string, string>> = {
@@ -85,14 +85,14 @@ const orders: Readonly<Record<string, string>> = {
 }
 
 export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
-  const [row] = await askJobs<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryJobs<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
 /** Moments are told in milliseconds: what was made within the last of them was made by then. */
-function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
+function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
   const { states, priorityFrom, priorityTo } = filter
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<Row>`
       ${frame.head} from pawl.job j
@@ -158,16 +158,16 @@ export interface StageFilter {
 }
 
 export function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<StageReadRow[]> {
-  return askStages(sql, filter, rowsOf(stageColumns.literal, 's.id', paging))
+  return queryStages(sql, filter, pageFrame(stageColumns.literal, 's.id', paging))
 }
 
 export async function countStages(sql: Sql, filter: StageFilter): Promise<number> {
-  const [row] = await askStages<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryStages<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
-function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
-  return widely(
+function queryStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
+  return withTableScans(
     sql,
     tx => tx<Row>`
       ${frame.head} from pawl.stage s ${counted}

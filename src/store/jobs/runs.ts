@@ -2,12 +2,12 @@
 import type { FilesPlan } from '../../kernel/datum.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface StageOfRunner {
+export interface CommandStage {
   readonly stageId: string
   readonly stageName: string
   readonly jobId: string
@@ -25,8 +25,8 @@ export interface StageOfRunner {
 }
 
 /** Stages with commands that are open now. */
-export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
-  return sql<StageOfRunner>`
+export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
+  return sql<CommandStage>`
     select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
            (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad + t.left, 0)::int as left,
            s.plan->'files' as files, r.made_at, r.missing_since, s.error->>'message' as trouble
@@ -43,7 +43,7 @@ export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
 }
 
 /** Somebody has started workers for this round. */
-export async function noteRuns(
+export async function recordRuns(
   sql: Sql,
   rounds: readonly { stageId: string; round: number; namespace: string }[],
 ): Promise<void> {
@@ -56,14 +56,14 @@ export async function noteRuns(
 }
 
 /** Rounds that are over, but whose workers nobody has seen the end of. */
-export function runsToEnd(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
+export function findRunsToStop(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
   return sql`
     select r.stage_id, r.round, r.namespace
       from pawl.run r left join pawl.stage s on s.id = r.stage_id
      where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
 }
 
-export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+export async function recordStoppedRuns(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
   if (rounds.length === 0) return
   await sql`
     update pawl.run r set stopped_at = pawl.clock()
@@ -73,7 +73,7 @@ export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; 
 }
 
 /** Which of these were found missing, and which are there again. */
-export async function noteMissing(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
+export async function recordMissingRuns(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
   if (missing.length + back.length === 0) return
   await sql`
     update pawl.run r
@@ -92,7 +92,7 @@ export function runsOf(
 }
 
 /** Those of these rounds that are over. One that is held or paused is not, and of one that is unknown nothing is said. */
-export function roundsThatAreOver(
+export function findEndedRounds(
   sql: Sql,
   rounds: readonly { stageId: string; round: number }[],
 ): Promise<{ stageId: string; round: number }[]> {
@@ -108,7 +108,7 @@ export function roundsThatAreOver(
  * Who holds tasks of these stages, and which: found through the claims, so that it costs what is held by anybody. The
  * CTE is a fence: otherwise it might read every task of the stages, to find the few that are held.
  */
-export function holdersIn(
+export function findLeaseHolders(
   sql: Sql,
   stageIds: readonly string[],
 ): Promise<{ worker: string; id: string; epoch: number }[]> {
@@ -116,7 +116,7 @@ export function holdersIn(
     with holding as materialized (
       select t.owner, t.stage_id, t.id, t.epoch
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
     )
     select owner as worker, id, epoch from holding where stage_id = any(${list(stageIds)}::uuid[])`
 }

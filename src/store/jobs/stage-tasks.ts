@@ -1,6 +1,6 @@
 /** Tasks of stages: written in batches, of one stage or of many. */
 import type { TaskSettings } from '../../kernel/settings.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { json, list, type Sql } from '../driver/sql.ts'
 import { tasksPerPlace } from '../tasks/enqueue.ts'
 
@@ -52,7 +52,7 @@ export async function insertStageTasks(
              coalesce(s.plan->>'traceparent', ${job.traceparent}::text) as traceparent
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
-        join pawl.stage s on s.id = ${lookup('k.stage_id')}
+        join pawl.stage s on s.id = ${viaIndex('k.stage_id')}
     ), resolved as (
       select i.id, i.type, i.payload, i.place, i.own, kind.stage_id, kind.state, kind.lane_id, kind.run_at,
              coalesce(i.own->'metadata', kind.metadata) as metadata,

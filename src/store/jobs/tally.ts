@@ -90,7 +90,7 @@ export interface StageCount {
 }
 
 /** Stages as they are counted now, with what was appended; nobody is locked. */
-export function countsNow(sql: Sql, stageIds: readonly string[]): Promise<StageCount[]> {
+export function readStageCounts(sql: Sql, stageIds: readonly string[]): Promise<StageCount[]> {
   return sql<StageCount>`
     select s.id, s.job_id, s.state, coalesce((s.plan->>'failFast')::boolean, true) as fail_fast,
            coalesce(s.plan->'tolerate', '{}') as tolerate, s.bad_before, s.plan->>'parallelism' is not null as is_limited,

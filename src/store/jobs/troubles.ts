@@ -1,7 +1,7 @@
 /** What ended badly, by what is alike. */
 import type { ReasonCode } from '../../kernel/decide.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { widely } from '../driver/plans.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 
 export interface TroubleRow {
@@ -25,7 +25,7 @@ export interface TroubleFilter {
 
 /** Most of a kind first; numbers and ids in messages are taken for the same. */
 export function groupTroubles(sql: Sql, { jobId, stageId, states, queue }: TroubleFilter): Promise<TroubleRow[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<TroubleRow>`
     select x.state, x.reason_code, x.type, l.queue, x.gist as message, sum(x.count)::int as count,

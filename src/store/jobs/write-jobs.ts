@@ -3,8 +3,8 @@ import { type JobState, jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, list, literal, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, list, literal, type Sql } from '../driver/sql.ts'
 import { tasksPerPlace } from '../tasks/enqueue.ts'
 import { stagesPerStatement } from './new-job.ts'
 
@@ -148,7 +148,7 @@ const moveSets = (finals: readonly string[]) => `
   state    = coalesce(c.step->>'to', e.state),
   seq      = e.seq + case when c.step is null then 0 else 1 end,
   round    = e.round + case when c.opens_round then 1 else 0 end,
-  ended_at = case when coalesce(c.step->>'to', e.state) in (${among(finals).literal})
+  ended_at = case when coalesce(c.step->>'to', e.state) in (${inList(finals).literal})
                   then coalesce(e.ended_at, ${nextTime('e').literal}) end,
   history  = case when c.step is null then e.history else e.history || row(
                ${nextTime('e').literal}, 0, c.step->>'to', c.step->>'type', c.step->>'actor',
@@ -195,7 +195,7 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                select id from pawl.task
                 where stage_id = r.stage_id and id > r.after and id <= r.up_to and state = 'blocked'
                offset 0) as b
-       where t.id = ${lookup('b.id')} and t.state = 'blocked'
+       where t.id = ${viaIndex('b.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
     ),
     -- How many tasks of each stage are no longer blocked.
@@ -220,19 +220,19 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                        - coalesce(released_count.tasks, 0),
              ${stageSets}
         from stage_change c left join released_count on released_count.stage_id = c.id
-       where e.id = ${lookup('c.id')} and e.seq = c.seq
+       where e.id = ${viaIndex('c.id')} and e.seq = c.seq
       returning e.id, e.seq, e.blocked, c.step is not null as is_move
     ),
     -- The jobs move.
     moved_job as (
-      update pawl.job e set ${jobSets} from job_change c where e.id = ${lookup('c.id')} and e.seq = c.seq
+      update pawl.job e set ${jobSets} from job_change c where e.id = ${viaIndex('c.id')} and e.seq = c.seq
       returning e.id, e.seq, c.step is not null as is_move
     ),
     -- Lanes open and close. The result names the queues of those that opened.
     set_lane as (
       update pawl.lane l set open = w.open
         from unnest(${list(lanes.map(({ id }) => id))}::int[], ${lanes.map(({ open }) => open)}::boolean[]) as w (id, open)
-       where l.id = ${lookup('w.id')} and l.open <> w.open
+       where l.id = ${viaIndex('w.id')} and l.open <> w.open
       returning case when l.open then l.queue end as queue
     ),
     -- Lanes of ended stages are emptied. Rows that a claim has locked are left to it.

@@ -9,7 +9,7 @@ import { database, serverUrl } from '../../../test/harness/databases.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { sharedStore } from '../../../test/harness/stores.ts'
 import { type Pawl, pawl } from '../../engine/engine.ts'
-import { openPools, usualBounds } from '../driver/postgres.ts'
+import { openPools, defaultBounds } from '../driver/postgres.ts'
 import { makeSql, type Sql } from '../driver/sql.ts'
 import { currentGeneration } from '../feed/generation.ts'
 import { migrate, schemaVersion } from './migrate.ts'
@@ -22,7 +22,7 @@ async function emptySchema(t: TestContext, version: 15 | 18, processes: number):
   const schema = `t_${randomBytes(6).toString('hex')}`
   const url = await serverUrl(version)
   const pools = Array.from({ length: processes }, () =>
-    openPools(url, { connections: 2, prepare: true, bounds: usualBounds }),
+    openPools(url, { connections: 2, prepare: true, bounds: defaultBounds }),
   )
   t.after(async () => {
     await pools[0]!.pool.query(`drop schema if exists "${schema}" cascade`)

@@ -12,7 +12,7 @@ import { sync } from '../../engine/tasks/sync.ts'
 import type { HeldTask, SettledTask } from '../../protocol/tasks/sync.ts'
 import { limitedQueues } from '../flow/lanes.ts'
 import { claimTasks, nextDueSeconds } from './claim.ts'
-import { removeTasks } from './task-chores.ts'
+import { deleteTasks } from './task-chores.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 const limits = { timeout: 60_000 }
@@ -33,7 +33,7 @@ const spreadOut = async ({ sql }: Fresh, laneId: number) => {
     select lane_id, run_at, id, array[id], type from pawl.task where lane_id = ${laneId}`
 }
 
-test('what has the higher priority is handed out first, among any number of lanes and queues', async t => {
+test('what has the higher priority is handed out first, inList any number of lanes and queues', async t => {
   const run = await fresh(t)
   const queues = ['a', 'b', 'c', 'd', 'e']
   const priorities = [-1000, 0, 1000].flatMap(band => Array.from({ length: 80 }, (_, n) => band + n))
@@ -102,7 +102,7 @@ test('a task that waits for its retry, or was removed, holds no slot', async t =
   await settle(run, [failing!], 'failed')
   assert.deepEqual(idsOf((await run.sync(ask)).claimed), [ids[2]])
   await settle(run, [brief!])
-  assert.deepEqual(await removeTasks(run.sql, [brief!.id]), [brief!.id])
+  assert.deepEqual(await deleteTasks(run.sql, [brief!.id]), [brief!.id])
   assert.deepEqual(idsOf((await run.sync(ask)).claimed), [ids[3]])
   assert.equal(await slotsOf(run, laneId), 2)
 })

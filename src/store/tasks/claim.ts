@@ -1,10 +1,10 @@
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, literal, type Sql } from '../driver/sql.ts'
-import { type Claimed, claimedFrom, gathered, leasedBy, sent, type Won, wonColumns } from './claimed.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, literal, type Sql } from '../driver/sql.ts'
+import { type Claimed, tasksFromColumns, aggregatedColumns, settingsUnderLease, sent, type ClaimedColumns, claimedTaskColumns } from './claimed.ts'
 
-export interface ClaimAsk {
+export interface ClaimRequest {
   readonly queues: readonly string[]
   readonly limit: number
   readonly worker: string
@@ -15,7 +15,7 @@ export interface ClaimAsk {
   /** The heartbeat of tasks for which neither they, their type nor the terms have one. Default: that of the kernel. */
   readonly heartbeatSeconds?: number | undefined
   /** Where the living part of a lane begins, as far as this process remembers. */
-  readonly hints: readonly Place[]
+  readonly hints: readonly LaneHint[]
 }
 
 export interface LeaseTerms {
@@ -26,16 +26,16 @@ export interface LeaseTerms {
 }
 
 /** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */
-export interface Place {
+export interface LaneHint {
   readonly laneId: number
   readonly runAtUs: number
   readonly id: string
 }
 
-export interface ClaimAnswer {
+export interface ClaimResult {
   readonly tasks: Claimed[]
   /** The last rows of `due` that it emptied, one for each lane. */
-  readonly places: Place[]
+  readonly places: LaneHint[]
   /** False: the session has no row, or none any more. */
   readonly isOpen: boolean
   /** An earlier sync of this id has won something: this one has won nothing more. */
@@ -55,7 +55,7 @@ const leaseTerms = `case when candidate.heartbeat is null or candidate.terms ? '
                                    || jsonb_build_object('heartbeatSeconds', candidate.heartbeat)
                           end`
 
-const open = among(taskLifecycle.moves.claim.from)
+const open = inList(taskLifecycle.moves.claim.from)
 
 /** Minimum number of lanes scanned per claim. Concurrent claims may already have emptied the first ones. */
 const minLanes = 200
@@ -82,10 +82,10 @@ const minLanes = 200
  * remembered, because the worker will ask again. Without a row for the session nothing could be remembered, so nothing
  * is claimed.
  */
-export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
+export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResult> {
   const { hints } = ask
   const terms = json(ask.terms)
-  const [won] = await sql<Won & Omit<ClaimAnswer, 'tasks' | 'places'> & { places: Place[] | null }>`
+  const [won] = await sql<ClaimedColumns & Omit<ClaimResult, 'tasks' | 'places'> & { places: LaneHint[] | null }>`
     with
     -- The worker's session, locked. It has no row before the first claim.
     my_session as materialized (
@@ -175,17 +175,17 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
              owner       = ${ask.worker},
              started_at  = null,
              lease_until = pawl.clock()
-                           + make_interval(secs => pawl.lease_seconds(${leasedBy(leaseTerms)}, candidate.type_settings)),
+                           + make_interval(secs => pawl.lease_seconds(${settingsUnderLease(leaseTerms)}, candidate.type_settings)),
              history     = t.history || row(${nextTime('t')}, t.epoch + 1, 'assigned',
                                             null, ${`worker:${ask.worker}`}, null, ${literal(leaseTerms)})::pawl.step
         from candidates candidate
        where (not candidate.careful or candidate.place in (select place from used))
-         and t.id = ${lookup('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
-      returning ${wonColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited
+         and t.id = ${viaIndex('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
+      returning ${claimedTaskColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited
     ),
     -- The claimed tasks as one row of arrays (claimed.ts); its arrays are null if nothing was claimed.
     batch as materialized (
-      select ${gathered}, array_agg(seq) as seqs from claimed
+      select ${aggregatedColumns}, array_agg(seq) as seqs from claimed
     ),
     -- The feed learns of the events.
     feed_entry as (
@@ -230,7 +230,7 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
            case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as whole
       from batch`
   const { places, isOpen, isRepeated, isBeaten } = won!
-  return { tasks: claimedFrom(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
+  return { tasks: tasksFromColumns(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
 }
 
 /**

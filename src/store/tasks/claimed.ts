@@ -21,7 +21,7 @@ export interface Claimed {
 }
 
 /** All null where nothing was won. */
-export interface Won {
+export interface ClaimedColumns {
   readonly ids: string[] | null
   readonly epochs: number[]
   readonly types: string[]
@@ -36,23 +36,23 @@ export interface Won {
 }
 
 /** The settings of a task `t` that is leased on these terms; null: on its own. */
-export function leasedBy(terms: string): Literal {
+export function settingsUnderLease(terms: string): Literal {
   return literal(`coalesce(t.settings || ${terms}, t.settings, ${terms})`)
 }
 
 /** The terms on which a task `t` is held: those that were said when it was claimed. */
-export const termsOfLease = `(select h.payload from unnest(t.history) as h
+export const leaseTermsOfTask = `(select h.payload from unnest(t.history) as h
                   where h.epoch = t.epoch and h.state = 'assigned' and h.type is null)`
 
 /** What `gathered` needs of each task `t`; `typed` are the settings of its type. */
-export function wonColumns(terms: string, typed: string) {
+export function claimedTaskColumns(terms: string, typed: string) {
   return literal(`t.id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
                 t.correlation_id, t.traceparent, t.lease_until,
-                pawl.setting(${leasedBy(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
+                pawl.setting(${settingsUnderLease(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
                 pawl.setting(t.settings, ${typed}, 'timeoutSeconds') as timeout_seconds`)
 }
 
-export const gathered = literal(`
+export const aggregatedColumns = literal(`
              array_agg(id) as ids, array_agg(epoch) as epochs, array_agg(type) as types,
              '[' || string_agg(payload::text, ',') || ']' as payloads, array_agg(attempt) as attempts,
              array_agg(date_part('epoch', lease_until - pawl.clock())) as leases,
@@ -69,7 +69,7 @@ export const sent = literal(`array_to_json(ids) as ids, array_to_json(epochs) as
            payloads, array_to_json(attempts) as attempts, array_to_json(leases) as leases,
            array_to_json(heartbeats) as heartbeats, array_to_json(timeouts) as timeouts, rest, now_ms`)
 
-export function claimedFrom(won: Won): Claimed[] {
+export function tasksFromColumns(won: ClaimedColumns): Claimed[] {
   if (won.ids === null) return []
   const { epochs, types, attempts, leases, heartbeats, timeouts, nowMs } = won
   const payloads: unknown[] = JSON.parse(won.payloads)

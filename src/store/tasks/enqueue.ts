@@ -28,15 +28,15 @@ export interface Enqueued {
 }
 
 /** What decides on a task's lane. */
-export type KindOfTask = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
+export type TaskKind = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
 
 /** Tasks of the same name lie in the same lane. No part of it can hold a NUL. */
-export function kindName(task: KindOfTask): string {
+export function kindName(task: TaskKind): string {
   return `${task.priority}\0${task.queue}\0${task.type}\0${ownDeadlines(task) ?? ''}`
 }
 
 /** The deadlines that a task has of its own, as JSON; null: those of its type hold. */
-function ownDeadlines({ settings }: KindOfTask): string | null {
+function ownDeadlines({ settings }: TaskKind): string | null {
   if (settings === undefined) return null
   const { softDeadlineSeconds, hardDeadlineSeconds } = settings
   if (softDeadlineSeconds === undefined && hardDeadlineSeconds === undefined) return null
@@ -44,7 +44,7 @@ function ownDeadlines({ settings }: KindOfTask): string | null {
 }
 
 /** Makes the lanes that are missing, in one order, so that two who make the same ones do not wait for each other. */
-export async function makeLanes(sql: Sql, kinds: readonly KindOfTask[]): Promise<void> {
+export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise<void> {
   await sql`
     select pawl.lane_for(queue, priority, own, typed)
       from (select k.queue, k.priority, k.own, tt.settings as typed
@@ -133,7 +133,7 @@ export const tasksPerPlace = 50
  * was emptied away, or whose type has just got deadlines, costs a call.
  */
 async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
-  const { kinds, kindOf, placeOf, rare } = arrange(tasks)
+  const { kinds, kindOf, placeOf, rare } = groupByKind(tasks)
   const made = await sql<{ id: string }>`
     with
     -- The kinds of tasks, each with its lane, which is created if it is missing.
@@ -197,7 +197,7 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
 }
 
 /** Sorts out what tasks have in common, and which of them may share a place in the queue. */
-function arrange(tasks: readonly NewTask[]) {
+function groupByKind(tasks: readonly NewTask[]) {
   const kinds = new Map<string, { number: number; task: NewTask; place: number; left: number }>()
   let places = 0
   const kindOf: number[] = []

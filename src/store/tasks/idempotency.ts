@@ -12,12 +12,12 @@ export async function reserveKey(sql: Sql, holder: string, key: string, request:
   return made.length === 1
 }
 
-export async function keepAnswer(sql: Sql, holder: string, key: string, answer: unknown): Promise<void> {
+export async function saveResponse(sql: Sql, holder: string, key: string, answer: unknown): Promise<void> {
   await sql`
     update pawl.idempotency set answer = ${JSON.stringify(answer)}::jsonb where holder = ${holder} and key = ${key}`
 }
 
-export async function findAnswer<T>(sql: Sql, holder: string, key: string): Promise<{ request: string; answer: T }> {
+export async function findResponse<T>(sql: Sql, holder: string, key: string): Promise<{ request: string; answer: T }> {
   const [row] = await sql<{ request: string; answer: T }>`
     select request, answer from pawl.idempotency where holder = ${holder} and key = ${key}`
   return row!

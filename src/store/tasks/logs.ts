@@ -1,12 +1,12 @@
 /** Lines that handlers have logged. */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface NewLine {
+export interface NewLogLine {
   readonly id: string
   readonly epoch: number
   readonly n: number
@@ -21,7 +21,7 @@ export interface NewLine {
  * its worker says. One that came before is kept as it was. In the order of their keys, so that two who send the same
  * lines wait for each other and never in a circle.
  */
-export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<void> {
+export async function writeLogLines(sql: Sql, lines: readonly NewLogLine[]): Promise<void> {
   await sql`
     insert into pawl.log (task_id, epoch, n, at, level, message, facts)
     select t.id, report.epoch, report.n, pawl.clock() - make_interval(secs => report.ago_ms / 1000), report.level,
@@ -30,12 +30,12 @@ export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<v
                   ${lines.map(({ n }) => n)}::int[], ${lines.map(({ agoMs }) => agoMs)}::float8[],
                   ${lines.map(({ level }) => level)}::text[], ${lines.map(({ message }) => message)}::text[],
                   ${lines.map(({ facts }) => json(facts))}::json[]) as report (id, epoch, n, ago_ms, level, message, facts)
-      join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
+      join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
      order by t.id, report.epoch, report.n
         on conflict do nothing`
 }
 
-export interface LineRow {
+export interface LogLineRow {
   readonly epoch: number
   readonly n: number
   readonly at: Date
@@ -45,11 +45,11 @@ export interface LineRow {
 }
 
 /** Lines of one task after a place, attempt by attempt in the order in which they were report. */
-export function readLines(
+export function readLogLines(
   sql: Sql,
   ask: { id: string; epoch: number | null; after: { epoch: number; n: number }; limit: number },
-): Promise<LineRow[]> {
-  return sql<LineRow>`
+): Promise<LogLineRow[]> {
+  return sql<LogLineRow>`
     select epoch, n, at, level, message, facts
       from pawl.log
      where task_id = ${ask.id}::uuid
@@ -60,7 +60,7 @@ export function readLines(
 }
 
 /** Removes lines that were report longer ago, some at a time. */
-export async function forgetLines(sql: Sql, keepSeconds: number): Promise<number> {
+export async function deleteOldLogLines(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.log where ctid = any(array(
       select ctid from pawl.log where at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) limit 5000))

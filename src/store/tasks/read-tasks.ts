@@ -1,9 +1,9 @@
 import type { TaskError } from '../../kernel/decide.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { mostPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
-import { type Frame, type Paging, rowsOf, totalOf } from '../driver/paging.ts'
-import { lookup, widely } from '../driver/plans.ts'
+import { maxPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
+import { type Frame, type Paging, pageFrame, countFrame } from '../driver/paging.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 export interface TaskRow {
@@ -81,11 +81,11 @@ export interface TaskFilter {
 }
 
 export function listTasks(sql: Sql, filter: TaskFilter, paging: Paging): Promise<TaskRow[]> {
-  return askTasks(sql, filter, rowsOf('v.*', 'id', paging))
+  return queryTasks(sql, filter, pageFrame('v.*', 'id', paging))
 }
 
 export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> {
-  const [row] = await askTasks<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryTasks<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
@@ -96,14 +96,14 @@ export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> 
  * Each stage that is asked for is looked through by itself, in the order of the index, and only as far as the page goes.
  * Asked for together, the planner would rather go through all tasks of the store until it has found a page of them.
  */
-function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
+function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
   const troubled =
     filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
   const source = troubled
     ? '(select v.* from pawl.trouble x join pawl.task_view v on v.id = x.task_id)'
     : 'pawl.task_view'
   const isOfStages = filter.stageId !== null || filter.jobId !== null
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<Row>`
     ${frame.head}
@@ -176,7 +176,7 @@ export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<P
     )
     select type, settings, payload_schema, place < found as more
       from measured
-     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${mostPageBytes}::int)
+     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${maxPageBytes}::int)
      order by type`
 }
 
@@ -185,15 +185,15 @@ export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]
   return sql`
     select type, settings, payload_schema
       from pawl.task_type
-     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = ${lookup('x.id')})`
+     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = ${viaIndex('x.id')})`
 }
 
 export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`
     select distinct l.queue
       from unnest(${ids}::uuid[]) as x (id)
-      join pawl.task t on t.id = ${lookup('x.id')}
-      join pawl.lane l on l.id = ${lookup('t.lane_id')}`
+      join pawl.task t on t.id = ${viaIndex('x.id')}
+      join pawl.lane l on l.id = ${viaIndex('t.lane_id')}`
   return rows.map(({ queue }) => queue)
 }
 

@@ -1,9 +1,9 @@
 /** Redrives of dead letters, and how far they have come. */
 import type { Refused } from '../../kernel/problem.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
-export interface LetterFilter {
+export interface DeadLetterFilter {
   readonly queue: string | null
   readonly type: string | null
   readonly reasonCode: string | null
@@ -12,11 +12,11 @@ export interface LetterFilter {
 }
 
 /** Dead letters as they are now, the oldest task first. */
-export async function deadLetterIds(sql: Sql, filter: LetterFilter): Promise<string[]> {
+export async function deadLetterIds(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select x.task_id as id
       from pawl.trouble x
-      join pawl.task t on t.id = ${lookup('x.task_id')}
+      join pawl.task t on t.id = ${viaIndex('x.task_id')}
       join pawl.lane l on l.id = t.lane_id
      where x.state = 'dead_lettered'
        and (${filter.queue}::text is null or l.queue = ${filter.queue})
@@ -73,14 +73,14 @@ export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<
      cross join lateral (
              select json_agg(json_build_object('id', l.id, 'jobId', t.job_id) order by l.n) as letters
                from unnest(mine.ids[seen + 1 : seen + ${limit}::int]) with ordinality as l (id, n)
-               left join pawl.task t on t.id = ${lookup('l.id')}) as next`
+               left join pawl.task t on t.id = ${viaIndex('l.id')}) as next`
   return row
 }
 
 const refusalsKept = 1000
 
 /** Writes down what became of the next letters of a locked redrive; true: they were the last. */
-export async function noteRedriven(
+export async function recordRedriven(
   sql: Sql,
   { id, refused: before }: LockedRedrive,
   did: { readonly redriven: number; readonly refused: readonly Refused[] },
@@ -104,7 +104,7 @@ export async function noteRedriven(
 }
 
 /** Redrives that nobody has gone on with for a while: whoever did has died, or has committed and gone. */
-export async function idleRedrives(
+export async function findAbandonedRedrives(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -119,7 +119,7 @@ export async function idleRedrives(
 }
 
 /** The letter that a redrive has come to; undefined: it is done. */
-export async function nextLetter(sql: Sql, id: string): Promise<string | undefined> {
+export async function nextDeadLetter(sql: Sql, id: string): Promise<string | undefined> {
   const [row] = await sql<{ letter: string | null }>`
     select ids[seen + 1] as letter from pawl.redrive where id = ${id}::uuid`
   return row?.letter ?? undefined
@@ -145,7 +145,7 @@ export async function getRedrive(sql: Sql, id: string): Promise<RedriveRow | und
 }
 
 /** Removes redrives that were done so long ago. */
-export async function removeRedrives(sql: Sql, keepSeconds: number): Promise<number> {
+export async function deleteOldRedrives(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.redrive where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) returning id`
   return gone.length

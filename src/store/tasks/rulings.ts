@@ -7,15 +7,15 @@ import { mayMove, statesOf } from '../../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, literal, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, literal, type Sql } from '../driver/sql.ts'
 import { decideFiles } from '../files/artifacts.ts'
 import { appendTally, deltasOf } from '../jobs/tally.ts'
 
-const heldStates = among(statesOf(taskLifecycle, 'held'))
-const claimable = among(taskLifecycle.moves.claim.from)
-const finalStates = among(statesOf(taskLifecycle, 'final'))
-const badStates = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+const heldStates = inList(statesOf(taskLifecycle, 'held'))
+const claimable = inList(taskLifecycle.moves.claim.from)
+const finalStates = inList(statesOf(taskLifecycle, 'final'))
+const badStates = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
 
 export interface LockedTask extends TaskFacts {
   readonly id: string
@@ -84,7 +84,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
 }
 
 /** Returns the ids of the tasks that another transaction has locked. */
-export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findLockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const free = await sql<{ id: string }>`
     select id from pawl.task where id = any(${ids}::uuid[]) order by id for update skip locked`
   const there = await sql<{ id: string }>`select id from pawl.task where id = any(${ids}::uuid[])`
@@ -92,7 +92,7 @@ export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<Rea
   return new Set(there.flatMap(({ id }) => (isFree.has(id) ? [] : [id])))
 }
 
-export interface Ruling {
+export interface TaskUpdate {
   readonly task: LockedTask
   readonly steps: readonly TaskStep[]
   /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
@@ -135,7 +135,7 @@ const movedColumns = literal(`
  * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
  * told, trouble to be seen. A ruling without steps changes nothing.
  */
-export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: string): Promise<void> {
+export async function writeTaskUpdates(sql: Sql, rulings: readonly TaskUpdate[], actor: string): Promise<void> {
   const moving = rulings.filter(ruling => ruling.steps.length > 0)
   if (moving.length === 0) return
   const leaving = moving.filter(
@@ -161,7 +161,7 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
       update pawl.task t
          set ${movedColumns}
         from ruled r
-       where t.id = ${lookup('r.id')} and t.seq = r.seq
+       where t.id = ${viaIndex('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
     ),
@@ -205,11 +205,11 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
   await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
-  await endWithFiles(sql, moving)
+  await decideFilesOfEndedAttempts(sql, moving)
 }
 
 /** An attempt that ends decides what becomes of its files. */
-async function endWithFiles(sql: Sql, rulings: readonly Ruling[]): Promise<void> {
+async function decideFilesOfEndedAttempts(sql: Sql, rulings: readonly TaskUpdate[]): Promise<void> {
   const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
   const ended = rulings.filter(ruling => ruling.task.files && isHeld(ruling.task.state) && !isHeld(endState(ruling)))
   const [won, lost] = [true, false].map(wins =>
@@ -238,7 +238,7 @@ async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
 }
 
 /** A fresh round has a fresh time to live; a cancel that is told has a grace; a dead letter keeps its last lease. */
-function patchJson(task: LockedTask, patch: Ruling['patch']) {
+function patchJson(task: LockedTask, patch: TaskUpdate['patch']) {
   const { opensRound, cancelRequested, ...rest } = patch
   return {
     ...rest,
@@ -249,7 +249,7 @@ function patchJson(task: LockedTask, patch: Ruling['patch']) {
 }
 
 /** The stages that these rulings have changed the counts of: who writes them drives their jobs on. */
-export function stagesOf(rulings: readonly Ruling[]): string[] {
+export function stagesOf(rulings: readonly TaskUpdate[]): string[] {
   return [
     ...new Set(
       rulings.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
@@ -257,6 +257,6 @@ export function stagesOf(rulings: readonly Ruling[]): string[] {
   ]
 }
 
-function endState({ steps }: Ruling): TaskState {
+function endState({ steps }: TaskUpdate): TaskState {
   return steps.at(-1)!.to
 }

@@ -1,11 +1,11 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { mostPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
-import { heldTask, lookup, widely } from '../driver/plans.ts'
-import { among, type Sql } from '../driver/sql.ts'
-import { type Claimed, claimedFrom, gathered, sent, termsOfLease, type Won, wonColumns } from './claimed.ts'
+import { maxPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
+import { heldTask, viaIndex, withTableScans } from '../driver/plans.ts'
+import { inList, type Sql } from '../driver/sql.ts'
+import { type Claimed, tasksFromColumns, aggregatedColumns, sent, leaseTermsOfTask, type ClaimedColumns, claimedTaskColumns } from './claimed.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 /** Makes the session's row, which its claims lock and are remembered in. */
 export async function openSession(
@@ -21,7 +21,7 @@ export async function openSession(
 }
 
 /** A worker that is busy and claims nothing is heard of by its beats. */
-export async function seeSession(sql: Sql, session: string): Promise<void> {
+export async function touchSession(sql: Sql, session: string): Promise<void> {
   await sql`update pawl.session set seen_at = pawl.clock() where id = ${session}::uuid`
 }
 
@@ -29,39 +29,39 @@ export async function seeSession(sql: Sql, session: string): Promise<void> {
  * What an earlier sync of this id, or without one the last claim of the session, won and still holds: the answer that
  * was lost, given again. Lease lengths are what is left of them, so that the worker does not believe in more than it has.
  */
-export async function wonBefore(sql: Sql, session: string, syncId: string | null = null): Promise<Claimed[]> {
-  const [won] = await sql<Won>`
+export async function readLastClaim(sql: Sql, session: string, syncId: string | null = null): Promise<Claimed[]> {
+  const [won] = await sql<ClaimedColumns>`
     with mine as (
-      select ${wonColumns(termsOfLease, 'tt.settings')}
+      select ${claimedTaskColumns(leaseTermsOfTask, 'tt.settings')}
         from pawl.session
         join pawl.claim on claim.id = session.claim_id
        cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
        where session.id = ${session}::uuid and (${syncId}::text is null or session.sync_id = ${syncId}::text)
     ), won as (
-      select ${gathered} from mine
+      select ${aggregatedColumns} from mine
     )
     select ${sent} from won`
-  return claimedFrom(won!)
+  return tasksFromColumns(won!)
 }
 
 /** Of these leases those that are still held, as they are now: what is left of them is shorter than it was. */
-export async function stillHeld(
+export async function readHeldTasks(
   sql: Sql,
   leases: readonly { readonly id: string; readonly epoch: number }[],
 ): Promise<Claimed[]> {
-  const [won] = await sql<Won>`
+  const [won] = await sql<ClaimedColumns>`
     with mine as (
-      select ${wonColumns(termsOfLease, 'tt.settings')}
+      select ${claimedTaskColumns(leaseTermsOfTask, 'tt.settings')}
         from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ epoch }) => epoch)}::int[]) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), won as (
-      select ${gathered} from mine
+      select ${aggregatedColumns} from mine
     )
     select ${sent} from won`
-  return claimedFrom(won!)
+  return tasksFromColumns(won!)
 }
 
 /**
@@ -72,7 +72,7 @@ export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; 
   const rows = await sql<{ id: string; epoch: number; owner: string }>`
     select t.id, t.epoch, t.owner
       from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-      join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+      join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
      where t.owner = ${worker} or (strpos(t.owner, '/') > 0 and substr(t.owner, strpos(t.owner, '/') + 1) = ${worker})`
   const exact = rows.filter(({ owner }) => owner === worker)
   return exact.length > 0 ? exact : rows
@@ -107,7 +107,7 @@ export function listWorkers(
   withinSeconds: number,
   { after, afterSession, limit }: WorkerPaging,
 ): Promise<PageRow<WorkerRow>[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<PageRow<WorkerRow>>`
     with seen as (
@@ -136,7 +136,7 @@ export function listWorkers(
     )
     select session, worker, queues, started_at, seen_at, slots, leases, leases_by_queue, place < found as more
       from measured
-     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${mostPageBytes}::int)
+     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${maxPageBytes}::int)
      order by place`,
   )
 }

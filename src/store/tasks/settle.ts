@@ -5,12 +5,12 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
-import { leasedBy, termsOfLease } from './claimed.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
+import { settingsUnderLease, leaseTermsOfTask } from './claimed.ts'
 import type { TaskRow } from './read-tasks.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 export interface Held {
   readonly id: string
@@ -42,7 +42,7 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as report (id, epoch, output, ran_us)
-       where t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held}) and not t.files
+       where t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held}) and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
     ), done as materialized (
       select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
@@ -78,11 +78,11 @@ export async function startTasks(
   workers: readonly string[],
 ): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
   const rows = await start<{ id: string }>(sql, items, workers, plainly)
-  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunWith(rows) }
+  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunStages(rows) }
 }
 
 /** The same for one who wants to see what it has started, as it would be read. What was running already is not shown. */
-export async function startAndShow(
+export async function startAndReturnTasks(
   sql: Sql,
   items: readonly Held[],
   worker: string,
@@ -93,7 +93,7 @@ export async function startAndShow(
     items.map(() => worker),
     shown,
   )
-  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunWith(rows) }
+  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunStages(rows) }
 }
 
 interface Shown {
@@ -117,7 +117,7 @@ const shown: Shown = {
   from: literal('left join pawl.lane l on l.id = moved.lane_id'),
 }
 
-const begunWith = (rows: readonly { readonly begun: string | null }[]) => [
+const begunStages = (rows: readonly { readonly begun: string | null }[]) => [
   ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
 ]
 
@@ -132,7 +132,7 @@ function start<Row>(
       select t.id, t.state, report.ago_ms, report.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                     ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as report (id, epoch, ago_ms, worker)
-        join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t
     ), moved as (
@@ -144,7 +144,7 @@ function start<Row>(
                             ${nextTime('t', 'pawl.clock() - make_interval(secs => locked.ago_ms / 1000)')},
                             t.epoch, 'running', null, 'worker:' || locked.worker, 'reported_start', null)::pawl.step
         from locked
-       where t.id = ${lookup('locked.id')} and locked.state = 'assigned'
+       where t.id = ${viaIndex('locked.id')} and locked.state = 'assigned'
       returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
     ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
@@ -152,8 +152,8 @@ function start<Row>(
     ), first_start as materialized (
       select in_job, in_stage, count(*) as tasks
         from moved
-        join pawl.stage s on s.id = ${lookup('in_stage')}
-        join pawl.job j on j.id = ${lookup('in_job')}
+        join pawl.stage s on s.id = ${viaIndex('in_stage')}
+        join pawl.job j on j.id = ${viaIndex('in_job')}
        where not (s.begun and j.begun)
        group by in_job, in_stage
     ), tally_entry as (
@@ -163,7 +163,7 @@ function start<Row>(
       from locked left join moved on moved_id = locked.id left join first_start using (in_stage) ${from}`
 }
 
-export interface Beat extends Held {
+export interface LeaseRenewal extends Held {
   readonly progress?: unknown
   readonly checkpoint?: unknown
 }
@@ -173,9 +173,9 @@ export interface Beat extends Held {
  * it moves it or renews it, and the next beat is not far. So a beat never waits, and never takes part in a deadlock.
  * Returns those that are not held under their epoch any more, and those that were passed over.
  */
-export async function beatTasks(
+export async function renewLeases(
   sql: Sql,
-  items: readonly Beat[],
+  items: readonly LeaseRenewal[],
 ): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
   const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
     with report as materialized (
@@ -184,17 +184,17 @@ export async function beatTasks(
                            ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
     ), locked as materialized (
-      select t.id, t.type, report.progress, report.checkpoint, ${literal(termsOfLease)} as terms
-        from report join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})
+      select t.id, t.type, report.progress, report.checkpoint, ${literal(leaseTermsOfTask)} as terms
+        from report join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
     ), renewed as (
       update pawl.task t
-         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('locked.terms')}, tt.settings)),
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${settingsUnderLease('locked.terms')}, tt.settings)),
              progress    = coalesce(locked.progress, t.progress),
              checkpoint  = coalesce(locked.checkpoint, t.checkpoint)
         from locked left join pawl.task_type tt on tt.type = locked.type
-       where t.id = ${lookup('locked.id')}
+       where t.id = ${viaIndex('locked.id')}
       returning t.id, t.epoch, locked.progress
     ), pulse_entry as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
@@ -205,7 +205,7 @@ export async function beatTasks(
     select report.id, renewed.id is not null as renewed, t.id is not null as held
       from report
       left join renewed on renewed.id = report.id
-      left join pawl.task t on t.id = ${lookup('report.id')} and t.epoch = report.epoch and t.state in (${held})`
+      left join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})`
   return {
     lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
     passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
@@ -213,21 +213,21 @@ export async function beatTasks(
 }
 
 /** How (task, epoch) was ended, told by its event: what tells a settle that is sent again from a zombie's. */
-export function endsOf(
+export function findEndEvents(
   sql: Sql,
   items: readonly Held[],
 ): Promise<{ id: string; epoch: number; actor: string; cause: string; stageId: string | null }[]> {
   return sql`
     select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id
       from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
-      join pawl.task t on t.id = ${lookup('s.id')}
+      join pawl.task t on t.id = ${viaIndex('s.id')}
      cross join generate_series(1, t.seq) as n
      cross join lateral pawl.event_of(t.id, t.history, n) as e
      where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`
 }
 
 /** The soft cancels that a worker must be told of. */
-export function cancelsFor(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
+export function findSoftCancels(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
   return sql`
     select t.id, t.epoch, greatest(0, extract(epoch from c.hard_at - pawl.clock()))::float8 as grace_seconds
       from pawl.cancel c join pawl.task t on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})

@@ -4,17 +4,17 @@
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 /**
  * Held tasks whose lease has run out or whose attempt has run for too long, found through the claims that are due for
  * a look. A claim whose tasks have all been given up goes; another is looked at again when the next of its leases may
  * end. A claim that another babysitter looks at now is passed over.
  */
-export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
+export async function findExpiredLeases(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     with due as materialized (
       select id, ids, epochs from pawl.claim
@@ -27,7 +27,7 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
         from due
        cross join unnest(due.ids, due.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), gone as (
       delete from pawl.claim using due
@@ -45,7 +45,7 @@ export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
 }
 
 /** Tasks whose time to live has passed, of so many entries. Those of tasks that have ended, or have a later one, go. */
-export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
+export async function findExpiredTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
   const [row] = await sql<{ ids: string[]; looked: number }>`
     with passed as materialized (
       select at, task_id from pawl.expiry where at <= pawl.clock() order by at limit ${limit}::int
@@ -63,7 +63,7 @@ export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: stri
 }
 
 /** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */
-export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
+export async function findExpiredCancels(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     with stale as (
       delete from pawl.cancel c
@@ -80,7 +80,7 @@ export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
  * Ended tasks past their time, found by walking the table in the order of ids a stretch at a time. Returns where the
  * next stretch begins; null: the end was reached.
  */
-export async function oldTasks(
+export async function findTasksPastRetention(
   sql: Sql,
   after: string,
   stretch: number,
@@ -98,37 +98,37 @@ export async function oldTasks(
 }
 
 /** Removes tasks, and so their events, if they are still ended; those that someone holds locked are left for later. */
-export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
+export async function deleteTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const gone = await sql<{ id: string }>`
     with locked as materialized (
       select id from pawl.task t where id = any(${ids}::uuid[]) and ended_at is not null
          and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
        order by id for update skip locked
     )
-    delete from pawl.task t using locked where t.id = ${lookup('locked.id')} returning t.id`
+    delete from pawl.task t using locked where t.id = ${viaIndex('locked.id')} returning t.id`
   const removed = gone.map(({ id }) => id)
-  await removeBeside(sql, removed)
+  await deleteTaskData(sql, removed)
   return removed
 }
 
 /** What lies in other tables of tasks that were removed; in the same transaction. */
-export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promise<void> {
+export async function deleteTaskData(sql: Sql, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
   await sql`
     with gone as materialized (
       select unnest(${list(taskIds)}::uuid[]) as id
     ), ids_freed as (
-      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${lookup('gone.id')}
+      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${viaIndex('gone.id')}
     ), trouble_removed as (
-      delete from pawl.trouble using gone where task_id = ${lookup('gone.id')}
+      delete from pawl.trouble using gone where task_id = ${viaIndex('gone.id')}
     ), logs_removed as (
-      delete from pawl.log using gone where task_id = ${lookup('gone.id')}
+      delete from pawl.log using gone where task_id = ${viaIndex('gone.id')}
     ), artifacts_removed as (
-      delete from pawl.artifact using gone where task_id = ${lookup('gone.id')}
+      delete from pawl.artifact using gone where task_id = ${viaIndex('gone.id')}
     ), inputs_removed as (
-      delete from pawl.input using gone where task_id = ${lookup('gone.id')}
+      delete from pawl.input using gone where task_id = ${viaIndex('gone.id')}
     )
-    delete from pawl.datum using gone where task_id = ${lookup('gone.id')}`
+    delete from pawl.datum using gone where task_id = ${viaIndex('gone.id')}`
 }
 
 /** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */
