@@ -5,13 +5,19 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { brokenRules } from '../store/admin/integrity.ts'
 import { countMoves, deleteOldStats, recordQueueDepths } from '../store/admin/stats.ts'
 import { clockMs } from '../store/driver/clock.ts'
-import { firstChange, deleteOldChanges } from '../store/feed/forget-changes.ts'
+import { deleteOldChanges, firstChange } from '../store/feed/delete-old-changes.ts'
 import { currentGeneration } from '../store/feed/generation.ts'
 import { findUnservedQueues } from '../store/flow/unserved-queues.ts'
 import { deleteFreedIds } from '../store/tasks/chosen-ids.ts'
 import { deleteOldLogLines } from '../store/tasks/logs.ts'
 import { deleteOldRedrives } from '../store/tasks/redrive.ts'
-import { forget, findExpiredCancels, findTasksPastRetention, findExpiredTasks, deleteTasks } from '../store/tasks/task-chores.ts'
+import {
+  deleteExpiredRecords,
+  deleteTasks,
+  findExpiredCancels,
+  findExpiredTasks,
+  findTasksPastRetention,
+} from '../store/tasks/task-chores.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
@@ -74,7 +80,7 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       await tellUnruly(context, 'task', unruly)
       const failed = unruly.length
       const removed = gone.length - failed
-      const { pulses, keys, sessions } = await forget(sql)
+      const { pulses, keys, sessions } = await deleteExpiredRecords(sql)
       const { forgotten: changes, ...walked } = await deleteOldChanges(sql, walk)
       walk = walked.walk
       const lines = await deleteOldLogLines(sql, keepLogSeconds)

@@ -8,12 +8,12 @@ import { Problem } from '../kernel/problem.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import {
   findAbandonedSubmissions,
-  type JobWalk,
-  findUndrivenJobs,
-  findJobsPastRetention,
   findExpiredGates,
   findJobsPastDeadline,
+  findJobsPastRetention,
   findStaleJobs,
+  findUndrivenJobs,
+  type JobWalk,
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
@@ -114,7 +114,13 @@ export const jobRetention: Chore = {
     const removed = await eachOld(
       context,
       async (limit, except) => {
-        const { ids, walk } = await findJobsPastRetention(sql, defaultSettings.keepSeconds, limit, except, walks.get(context))
+        const { ids, walk } = await findJobsPastRetention(
+          sql,
+          defaultSettings.keepSeconds,
+          limit,
+          except,
+          walks.get(context),
+        )
         walks.set(context, walk)
         return ids
       },

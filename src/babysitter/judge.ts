@@ -2,7 +2,13 @@ import type { Context } from '../engine/context.ts'
 import { rollUp } from '../engine/jobs/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
-import { type LockedTask, lockTasks, type TaskUpdate, stagesOf, writeTaskUpdates } from '../store/tasks/rulings.ts'
+import {
+  type LockedTask,
+  lockTasks,
+  stagesOfUpdates,
+  type TaskUpdate,
+  writeTaskUpdates,
+} from '../store/tasks/task-updates.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 /**
@@ -33,6 +39,6 @@ export async function judge(
   await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
-  await rollUp(context, stagesOf(written))
+  await rollUp(context, stagesOfUpdates(written))
   return { moved: written.length, failed: unruly.length }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { firstJob, findJobsPastRetention } from '../store/jobs/job-chores.ts'
+import { findJobsPastRetention, firstJob } from '../store/jobs/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 
@@ -106,5 +106,9 @@ test('jobs that stay for their dead letters do not keep later ones from going', 
     walk = seen.walk
   }
   assert.deepEqual(found, [id])
-  assert.deepEqual((await findJobsPastRetention(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
+  assert.deepEqual(
+    (await findJobsPastRetention(run.sql, 14 * day, 10, [], walk, 2)).walk,
+    firstJob,
+    'then it begins again',
+  )
 })

@@ -8,8 +8,8 @@
 import { loseLease, timeOut } from '../kernel/decide.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { clockMs } from '../store/driver/clock.ts'
-import type { LockedTask } from '../store/tasks/rulings.ts'
 import { findExpiredLeases } from '../store/tasks/task-chores.ts'
+import type { LockedTask } from '../store/tasks/task-updates.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 

@@ -28,15 +28,15 @@ import { podsOf } from '../runners/stages-to-run.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
 import {
+  type CommandStage,
+  findEndedRounds,
   findLeaseHolders,
+  findRunsToStop,
+  openCommandStages,
   recordMissingRuns,
   recordRuns,
   recordStoppedRuns,
-  openCommandStages,
-  findEndedRounds,
   runsOf,
-  findRunsToStop,
-  type CommandStage,
 } from '../store/jobs/runs.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'

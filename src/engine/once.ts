@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Bounds, Sql } from '../store/driver/sql.ts'
-import { findResponse, saveResponse, reserveKey } from '../store/tasks/idempotency.ts'
+import { findResponse, reserveKey, saveResponse } from '../store/tasks/idempotency.ts'
 
 export interface Idempotency {
   readonly idempotencyKey?: string

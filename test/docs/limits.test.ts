@@ -16,7 +16,7 @@ import { mostContainers, mostMembers, mostSequences, mostTexts, mostValues } fro
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
 import { longestYaml } from '../../src/spec/yaml-limits.ts'
 import { maxRecordedQueues } from '../../src/store/admin/stats.ts'
-import { maxPageBytes } from '../../src/store/driver/name-paging.ts'
+import { maxPageBytes } from '../../src/store/driver/paging.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
 const rows = page.split('\n').filter(line => line.startsWith('| '))

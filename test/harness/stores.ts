@@ -4,7 +4,7 @@
  */
 import { type Store, serverStore } from '../../src/engine/open-store.ts'
 import { openEmbedded } from '../../src/store/driver/embedded.ts'
-import { openPools, defaultBounds } from '../../src/store/driver/postgres.ts'
+import { defaultBounds, openPools } from '../../src/store/driver/postgres.ts'
 import { type Driver, makeSql } from '../../src/store/driver/sql.ts'
 import { bouncerUrl, type DatabaseName, serverUrl } from './databases.ts'
 import { atProcessEnd } from './process-end.ts'

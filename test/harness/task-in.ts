@@ -6,7 +6,7 @@ import type { HeldTask, SettledTask } from '../../src/protocol/tasks/sync.ts'
 import type { EventView, TaskOptions } from '../../src/protocol/tasks/tasks.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
 import { createLanes } from '../../src/store/tasks/enqueue.ts'
-import { lockTasks, writeTaskUpdates } from '../../src/store/tasks/rulings.ts'
+import { lockTasks, writeTaskUpdates } from '../../src/store/tasks/task-updates.ts'
 import type { Fresh } from './fresh.ts'
 
 export const everyState: readonly TaskState[] = statesOf(taskLifecycle)

@@ -2,13 +2,13 @@
 
 import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import {
+  bloatedTables,
   clockSkew,
   holdingSlots,
   longTransactions,
   preparedTransactions,
   schemaDrift,
   serverVersion,
-  bloatedTables,
 } from '../../store/admin/examine.ts'
 import { brokenRules } from '../../store/admin/integrity.ts'
 import { feedLag } from '../../store/feed/feed.ts'

@@ -21,12 +21,12 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
   endListing,
-  inputsOfTasks,
-  recordListingProgress,
-  type Listing,
-  retryListingLater,
-  recordInputs,
   extendListing,
+  inputsOfTasks,
+  type Listing,
+  recordInputs,
+  recordListingProgress,
+  retryListingLater,
   takeListing,
   wasListed,
 } from '../../store/files/listings.ts'

@@ -7,10 +7,10 @@ import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
   clearStagedUris,
   markArtifactLost,
+  retryPromotionLater,
   storeArtifacts,
   takeFilesToPromote,
   takeUploadsToDelete,
-  retryPromotionLater,
   type Unstored,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'

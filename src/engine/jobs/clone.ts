@@ -77,7 +77,8 @@ function clonesOf(stages: readonly StageRow[], tasks: readonly TaskToClone[]): S
   for (const task of tasks) byStage.get(task.stageId)!.push(task)
   const growing = growingOf(stages, byStage)
   // A folder that another stage fills is not the same any more when more comes into it.
-  const isKept = ({ doneBy, payload }: TaskToClone) => doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
+  const isKept = ({ doneBy, payload }: TaskToClone) =>
+    doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
   return stages.map(stage => {
     const mine = byStage.get(stage.id)!
     const sources = sourcesOf(stage).map(name => stages.find(each => each.name === name)!.id)

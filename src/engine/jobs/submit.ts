@@ -10,7 +10,13 @@ import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
 import { parseJobSpec } from '../../spec/parse-job-spec.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { insertJob, insertStages, touchSubmission, type NewStage, stagesPerStatement } from '../../store/jobs/new-job.ts'
+import {
+  insertJob,
+  insertStages,
+  type NewStage,
+  stagesPerStatement,
+  touchSubmission,
+} from '../../store/jobs/new-job.ts'
 import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../../store/jobs/stage-tasks.ts'
 import { reserveIds } from '../../store/tasks/chosen-ids.ts'
 import { checkedJson, checkOptions } from '../check.ts'

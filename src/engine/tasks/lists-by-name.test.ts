@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import type { PageQuery } from '../../protocol/api.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
-import { maxPageBytes } from '../../store/driver/name-paging.ts'
+import { maxPageBytes } from '../../store/driver/paging.ts'
 
 /** All pages, each as the names on it. */
 async function pagesOf<Item>(

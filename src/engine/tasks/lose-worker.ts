@@ -4,8 +4,8 @@ import type { LostWorkerView } from '../../protocol/admin/operate.ts'
 import type { LoseWorkerCall } from '../../protocol/api.ts'
 import { loseWorkerFields } from '../../protocol/fields.ts'
 import { text } from '../../schema/check.ts'
-import { lockTasks, type TaskUpdate, stagesOf, writeTaskUpdates } from '../../store/tasks/rulings.ts'
 import { leasesOf } from '../../store/tasks/sessions.ts'
+import { lockTasks, stagesOfUpdates, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { transact } from '../unit-of-work.ts'
@@ -38,7 +38,7 @@ export async function loseWorker(
     })
     await writeTaskUpdates(tx, rulings, actor)
     after.wake(rulings.map(({ task }) => task.queue))
-    after.rollUp(stagesOf(rulings))
+    after.rollUp(stagesOfUpdates(rulings))
     return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
   })
 }

@@ -13,7 +13,7 @@ import type { JobPatch, MetadataPatch, TaskView } from '../../protocol/tasks/tas
 import { isObject } from '../../schema/check.ts'
 import { getStage } from '../../store/jobs/read-jobs.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
-import { lockTasks, writeTaskUpdates } from '../../store/tasks/rulings.ts'
+import { lockTasks, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions, type Fields } from '../check.ts'
 import type { Context } from '../context.ts'
 import { changePriority, request, why } from '../jobs/job-control.ts'

@@ -24,7 +24,7 @@ import type {
   TaskView,
 } from '../../protocol/tasks/tasks.ts'
 import { name } from '../../schema/fields.ts'
-import type { PageRow } from '../../store/driver/name-paging.ts'
+import type { PageRow } from '../../store/driver/paging.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
   eventsOfEntity,
@@ -32,10 +32,10 @@ import {
   type FeedRow,
   isSame,
   type Mark,
-  readMark,
   type Position,
   readFeed,
   readLatest,
+  readMark,
   start,
 } from '../../store/feed/feed.ts'
 import { findPositionBefore } from '../../store/feed/feed-time.ts'

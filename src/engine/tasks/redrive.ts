@@ -24,7 +24,7 @@ import {
   nextDeadLetter,
   recordRedriven,
 } from '../../store/tasks/redrive.ts'
-import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/rulings.ts'
+import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import type { AfterCommit } from '../after-commit.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'

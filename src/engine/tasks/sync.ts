@@ -60,7 +60,9 @@ export async function sync(
     settling,
     asksForWork ? claimOrWait(context, request, { beside: cancelling, signal }) : { tasks: [], at: began },
     cancelling ?? [],
-    beats.length > 0 && !asksForWork && request.session !== undefined ? touchSession(context.sql, request.session) : null,
+    beats.length > 0 && !asksForWork && request.session !== undefined
+      ? touchSession(context.sql, request.session)
+      : null,
   ])
   return {
     waitedMs: claimed.at - began,

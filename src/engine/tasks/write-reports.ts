@@ -9,8 +9,14 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { unfinishedFiles } from '../../store/files/artifacts.ts'
 import { jobOf } from '../../store/jobs/read-jobs.ts'
-import { findLockedTasks, lockTasks, type TaskUpdate, stagesOf, writeTaskUpdates } from '../../store/tasks/rulings.ts'
 import { findEndEvents, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
+import {
+  findLockedTasks,
+  lockTasks,
+  stagesOfUpdates,
+  type TaskUpdate,
+  writeTaskUpdates,
+} from '../../store/tasks/task-updates.ts'
 import type { Context } from '../context.ts'
 import { driveJob, driveOnce } from '../jobs/drive.ts'
 import type { JobBook } from '../jobs/locked-job.ts'
@@ -106,7 +112,7 @@ async function decideAndWrite(
   touched: Set<string>,
 ): Promise<Miss[]> {
   const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, speakerOf))
-  for (const id of stagesOf(rulings)) touched.add(id)
+  for (const id of stagesOfUpdates(rulings)) touched.add(id)
   if (rulings.some(({ task }) => task.files)) context.fileBell.ring()
   return missed
 }

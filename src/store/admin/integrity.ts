@@ -1,6 +1,6 @@
 /**
- * The rules that no single constraint can hold, as queries that must find nothing. `pawl doctor` runs them over
- * everything, the babysitter over what is new, and the tests after every story.
+ * Rules that no single constraint can enforce, as queries that must find nothing. `pawl doctor` runs them over
+ * everything, the babysitter over new rows, and the tests after every test.
  */
 import { edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
@@ -14,10 +14,10 @@ export interface BrokenRule {
   readonly found: string
 }
 
-/** Rules broken by entities whose id is at least `from`: ids rise with time, so this is "since then". */
+/** Broken rules of entities whose id is at least `from`. Ids increase with time, so this means "since then". */
 export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-000000000000'): Promise<BrokenRule[]> {
   return withTableScans(sql, async tx => {
-    // Every join here is of everything with everything: where statistics are missing, a loop would take for ever.
+    // These joins read whole tables. Without statistics, the planner would choose nested loops, which take forever.
     await tx.script('set local enable_nestloop = off')
     const found: BrokenRule[] = []
     for (const table of lifecycles) found.push(...(await brokenHistories(tx, table, from)))
@@ -29,7 +29,10 @@ export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-0000000000
   })
 }
 
-/** I3, I4, I6: every event follows from the one before it by a move of the table, and together they make the row. */
+/**
+ * I3, I4, I6: every event follows from the previous one by a transition of the table, and together they produce the
+ * row.
+ */
 function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<BrokenRule[]> {
   const epoch = literal(statesOf(table, 'held').length > 0 ? 'r.epoch' : '0')
   const arrows = edgesOf(table).map(edge => `('${edge.from}', '${edge.to}', ${edge.raisesEpoch})`)
@@ -57,7 +60,7 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      limit 100`
 }
 
-/** I4: the feed has every event once. */
+/** I4: the feed has every event exactly once. */
 function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
   return sql<BrokenRule>`
     select 'I4 the feed has every event once' as rule, t.id as entity_id,
@@ -71,7 +74,7 @@ function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
      limit 100`
 }
 
-/** A task that lies in the wrong tables beside its own would never be claimed, never be rescued, or never be seen. */
+/** A task that is missing in the tables beside its own would never be claimed, rescued or noticed. */
 function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
   const open = inList(taskLifecycle.moves.claim.from)
   const held = inList(statesOf(taskLifecycle, 'held'))
@@ -82,7 +85,8 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
       from pawl.task t
       left join (select lane_id, run_at, u.id from pawl.due cross join unnest(ids) as u (id)) as d
         on d.id = t.id and d.lane_id = t.lane_id and d.run_at = t.run_at
-     -- One that was called off while a claim had its place may leave it behind: the next claim lets it go.
+     -- A task that was cancelled while a claim had its row of due locked may leave the row behind. The next claim
+     -- deletes it.
      where t.id >= ${from}::uuid and t.ended_at is null
      group by t.id, t.state
     having count(d.id) <> case when t.state in (${open}) then 1 else 0 end
@@ -115,8 +119,8 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
 }
 
 /**
- * I8, I9, I11: no child is open under an ended parent, the counts of a stage are those of its tasks, and lanes are open
- * for nobody whose job is not running.
+ * I8, I9, I11: no child is open under an ended parent, the counts of a stage match its tasks, and lanes are open only
+ * while their job runs.
  */
 function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
   const good = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
@@ -156,7 +160,7 @@ function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
      limit 100`
 }
 
-/** What counts is what the attempt that won has put out, and nothing else ever will. */
+/** Only the files of the attempt that won count. */
 function brokenFiles(sql: Sql, from: string): Promise<BrokenRule[]> {
   const held = inList(statesOf(taskLifecycle, 'held'))
   return sql<BrokenRule>`

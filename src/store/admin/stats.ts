@@ -1,6 +1,6 @@
 /**
- * How often and how fast tasks move. The feed is counted behind the hot path, which knows nothing of it: every event
- * once, by the minute in which it happened, into rows that outlive the tasks.
+ * How often and how fast tasks change state. The feed is counted apart from the hot path, each event once, by the
+ * minute in which it happened. The rows outlive the tasks.
  */
 import { bucketCount, statSeconds } from '../../kernel/histogram.ts'
 import { viaIndex, withTableScans } from '../driver/plans.ts'
@@ -14,8 +14,8 @@ export function bucketSql(seconds: string): Literal {
 }
 
 /**
- * When the attempt of event `u.seq` of task `t` was queued, claimed and begun, as far as it has come. `now` is the event.
- * The steps of an attempt are the last ones of its epoch, and four at most matter.
+ * When the attempt of event `u.seq` of task `t` was queued, claimed and started, as far as it has come. `now` is the
+ * event. An attempt has few steps, so the last four are enough.
  */
 const attemptTimes = literal(`
                select max((t.history[k]).ts) filter (where (t.history[k]).state = 'running' and (t.history[k]).type is null)
@@ -28,13 +28,13 @@ const attemptTimes = literal(`
                 where (t.history[k]).epoch = now.epoch`)
 
 /**
- * Counts the next events of the feed, `limit` or what one statement more wrote. Only one counts at a time, and the
- * others find nothing to do: the row that says how far it has come is locked, and moves on with the counts.
+ * Counts the next events of the feed: `limit`, plus the rest of the last statement. The row with the position is locked
+ * and moves on together with the counts, so only one process counts at a time, and the others find nothing to do.
  *
- * `queue` is from when a task could have been claimed until it began, `run` from there until its attempt ended. A task
- * whose time has been set anew since then is measured from the event that put it into the queue.
+ * `queue` lasts from the time when a task became claimable until it started, `run` from there until its attempt ended.
+ * A task that was rescheduled is measured from the event that put it into the queue.
  *
- * What was counted on another system means nothing here: then counting begins anew with what happens from now on.
+ * Positions of another system mean nothing here, so in a new generation of the feed counting restarts at its end.
  */
 export async function countMoves(sql: Sql, limit: number): Promise<{ events: number; isAll: boolean }> {
   const [row] = await sql<{ events: number; found: number }>`
@@ -123,13 +123,13 @@ export interface StatSpan {
   readonly from: Date
   readonly to: Date
   readonly lastCountedAt: Date | null
-  /** Of the types that moved most. */
+  /** Rows of the types with the most events. */
   readonly rows: StatRow[]
-  /** How many others moved. */
+  /** How many other types had events. */
   readonly typesLeftOut: number
 }
 
-/** What was counted in a span that begins with a whole bucket of time, bucket by bucket. */
+/** Statistics of a time span, by time bucket. The span begins at the start of a bucket. */
 export function readStats(
   sql: Sql,
   ask: { sinceSeconds: number; bucketSeconds: number; type: string | null; most: number },
@@ -160,15 +160,15 @@ export function readStats(
 }
 
 export interface TypesToName {
-  /** Named in any case. */
+  /** These are always named. */
   readonly named: readonly string[]
-  /** How many may have a name, the most queued first. */
+  /** How many types are named, the most queued first. */
   readonly most: number
-  /** The name of all others together. */
+  /** The name for all other types together. */
   readonly others: string
 }
 
-/** All that was ever counted here, by type; types that are not named are added up. */
+/** All-time sums by type. Types that are not named are added up. */
 export function readTotals(sql: Sql, { named, most, others }: TypesToName): Promise<Omit<StatRow, 'at'>[]> {
   return withTableScans(
     sql,
@@ -188,7 +188,7 @@ export function readTotals(sql: Sql, { named, most, others }: TypesToName): Prom
   )
 }
 
-/** Tasks that are set aside now. */
+/** Number of dead letters. */
 export async function countDeadLetters(sql: Sql): Promise<number> {
   const [row] = await sql<{ n: number }>`select count(*)::int as n from pawl.trouble where state = 'dead_lettered'`
   return row!.n
@@ -201,10 +201,12 @@ export interface DepthRow {
   readonly held: number
 }
 
-/** Most queues whose depths are kept for a minute, the deepest first: as many as statistics can show. */
+/** Maximum number of queues whose depth is recorded per minute, the deepest first: as many as statistics can show. */
 export const maxRecordedQueues = 1000
 
-/** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
+/**
+ * Records the depths of the queues once a minute. If two processes do it in the same minute, the second finds it done.
+ */
 export async function recordQueueDepths(sql: Sql): Promise<void> {
   const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
   if (done !== undefined) return
@@ -218,7 +220,7 @@ export async function recordQueueDepths(sql: Sql): Promise<void> {
         on conflict do nothing`
 }
 
-/** The deepest that each queue was seen, stretch by stretch. */
+/** The maximum depth of each queue, by time bucket. */
 export function readDepths(
   sql: Sql,
   { from, bucketSeconds, queues }: { from: Date; bucketSeconds: number; queues: readonly string[] },
@@ -229,7 +231,7 @@ export function readDepths(
      group by 1, 2 order by 1, 2`
 }
 
-/** Removes minutes that have been kept for long enough, some at a time; their sums stay. */
+/** Deletes minutes past their retention, in batches. The all-time sums stay. */
 export async function deleteOldStats(sql: Sql): Promise<number> {
   await sql`delete from pawl.depth where at < pawl.clock() - make_interval(secs => ${statSeconds}::float8)`
   const gone = await sql`

@@ -1,7 +1,7 @@
-/** The thread that holds PGlite. It answers one question after the other, in the order they were asked. */
+/** The worker thread that runs PGlite. It answers requests one at a time, in the order in which they arrive. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
-import type { StoreResponse, StoreRequest } from './embedded.ts'
+import type { StoreRequest, StoreResponse } from './embedded.ts'
 import { readEmptyStore, unpackStore } from './empty-store.ts'
 
 const port = parentPort!
@@ -25,7 +25,7 @@ async function open(): Promise<PGlite> {
 async function answer({ n, text, values }: StoreRequest): Promise<StoreResponse> {
   try {
     const db = await opening
-    // The empty question is the last one: an orderly end.
+    // An empty text closes the database in an orderly way. It is the last request.
     if (text === '') await db.close()
     else if (values === null) await db.exec(text)
     else {

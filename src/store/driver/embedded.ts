@@ -1,8 +1,8 @@
 /**
- * The embedded store: PGlite in a thread of its own, so that a long statement does not hold up heartbeats.
+ * The embedded store: PGlite in a worker thread, so that a long statement does not delay heartbeats.
  *
- * It has one connection: transactions take turns. It runs without fsync: what was acknowledged survives the death of
- * the process, not a power cut.
+ * There is one connection, so transactions run one after the other. It runs without fsync: acknowledged data survives
+ * the death of the process, but not a power failure.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { extname } from 'node:path'
@@ -32,7 +32,7 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-/** Opens the store in `folder`, or in memory without one. */
+/** Opens the store in `folder`, or in memory if no folder is given. */
 export async function openEmbedded(folder: string | undefined, turnSeconds = 60): Promise<Embedded> {
   const unlock = folder === undefined ? () => {} : lockFolder(folder)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
@@ -83,7 +83,7 @@ function connectTo(thread: Worker): { ask: Ask } {
         if (ended !== undefined) return reject(ended)
         const n = next++
         waiting.set(n, { resolve, reject })
-        // Only a question that is waiting for its answer keeps the process alive.
+        // Only a pending request keeps the process alive.
         thread.ref()
         thread.postMessage({ n, text, values } satisfies StoreRequest)
       }),
@@ -91,10 +91,13 @@ function connectTo(thread: Worker): { ask: Ask } {
 }
 
 function serializedDriver(ask: Ask, turnSeconds: number): Driver {
-  // What a transaction sets going may outlive it: the mark is taken off when it ends.
+  // A transaction may start work that outlives it, so the mark is cleared when the transaction ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
-  /** Only the wait is bounded. What has begun is never given up, because there is no other connection to go on with. */
+  /**
+   * Only the wait is bounded. Work that has begun is never abandoned, because there is no other connection to continue
+   * with.
+   */
   const turn = <T>(work: () => Promise<T>): Promise<T> => {
     if (inside.getStore()?.isOpen) return Promise.reject(new Problem('TRANSACTION_OPEN'))
     return new Promise<T>((resolve, reject) => {

@@ -1,13 +1,13 @@
 import type { Driver } from './sql.ts'
 
 export interface Observer {
-  /** Hears how long each statement took, in transactions and outside. */
+  /** Called with the duration of each statement, inside and outside transactions. */
   recordSeconds(seconds: number): void
-  /** Hears of each statement and each commit that failed. */
+  /** Called for each statement and each commit that failed. */
   recordFault(error: unknown): void
 }
 
-/** The same driver, observed. */
+/** Wraps a driver so that an observer sees its durations and errors. */
 export function observeDriver(driver: Driver, observer: Observer): Driver {
   const noted = async <T>(work: Promise<T>): Promise<T> => {
     try {

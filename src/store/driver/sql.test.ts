@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
-import { inList, encode, json, literal, makeSql } from './sql.ts'
+import { encode, inList, json, literal, makeSql } from './sql.ts'
 
-/** What tends to be lost on the way: quotes, braces, what looks like nothing, other alphabets, very long text. */
+/** Values that are easily damaged in transit: quotes, braces, empty values, other alphabets, very long text. */
 const words = [
   '',
   ' ',

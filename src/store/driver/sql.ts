@@ -1,9 +1,8 @@
 /**
- * The thin tag through which every statement goes, the same for a server, the embedded store and a caller's own
- * transaction.
+ * The template tag that runs every statement, the same for a server, the embedded store and a caller's transaction.
  *
- * Statements are written whole, with the schema spelled `pawl.`; where the schema has another name it is put in when
- * the text is sent. Values travel as parameters; only `literal()` goes into the text.
+ * Statements are written in full, with the schema spelled `pawl.`. A schema with another name is substituted when the
+ * text is sent. Values are sent as parameters; only `literal()` becomes part of the text.
  */
 export type Value =
   | string
@@ -16,15 +15,17 @@ export type Value =
 
 export interface Sql {
   <Row = Record<string, unknown>>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]>
-  /** Runs `work` in a transaction; inside one, in a savepoint, which keeps the bounds of the transaction. */
+  /**
+   * Runs `work` in a transaction; inside a transaction, in a savepoint, which keeps the timeouts of the transaction.
+   */
   begin<T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds): Promise<T>
-  /** Several statements at once, without parameters. */
+  /** Runs several statements without parameters. */
   script(text: string): Promise<void>
   readonly isTransaction: boolean
   readonly schema: string
 }
 
-/** What a database must offer. Rows come as arrays in the order of `fields`. */
+/** The interface to a database. Rows are arrays in the order of `fields`. */
 export interface Driver {
   readonly isTransaction: boolean
   query(text: string, values: readonly (string | null)[]): Promise<{ fields: readonly string[]; rows: unknown[][] }>
@@ -32,13 +33,13 @@ export interface Driver {
   begin<T>(work: (driver: Driver) => Promise<T>, bounds?: Bounds): Promise<T>
 }
 
-/** How long a transaction and its statements may take, where that differs from what is usual. */
+/** Timeouts of a transaction and its statements, where they differ from the defaults. */
 export interface Bounds {
-  /** A statement. */
+  /** Limit for one statement. */
   readonly statementSeconds?: number
-  /** Waiting for a row that another transaction holds. */
+  /** Limit for waiting for a row that another transaction has locked. */
   readonly lockSeconds?: number
-  /** A transaction in which nothing is asked. */
+  /** Limit for a transaction without a running statement. */
   readonly idleSeconds?: number
 }
 
@@ -46,7 +47,10 @@ export interface Literal {
   readonly literal: string
 }
 
-/** Text of our own (states from a lifecycle table, say) that must be part of the statement for an index to match. */
+/**
+ * Text that becomes part of the statement, such as states from a lifecycle table: a partial index matches only
+ * literals.
+ */
 export function literal(text: string): Literal {
   return { literal: text }
 }
@@ -56,7 +60,7 @@ export function inList(words: readonly string[]): Literal {
   return literal(words.map(word => `'${word}'`).join(', '))
 }
 
-/** A list of ids or numbers, none of them null: they need no quotes, and joining them at once is quicker. */
+/** An array of ids or numbers, none of them null. They need no quotes, and joining them at once is faster. */
 export function list(values: readonly (string | number)[]): string {
   return `{${values.join(',')}}`
 }
@@ -104,7 +108,7 @@ function withoutComments(strings: TemplateStringsArray): readonly string[] {
   return parts
 }
 
-/** Values travel as text, so that every driver sends the same. */
+/** Values are sent as text, so that every driver sends the same. */
 export function encode(value: Exclude<Value, Literal>): string | null {
   if (value === null) return null
   if (Array.isArray(value)) return `{${value.map(encodeElement).join(',')}}`

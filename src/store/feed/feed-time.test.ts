@@ -1,4 +1,4 @@
-/** Events of a time: the feed between two moments. */
+/** Events of a time span: the feed between two moments. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'
@@ -6,7 +6,7 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import type { FeedQuery } from '../../protocol/tasks/tasks.ts'
 import { findPositionBefore } from './feed-time.ts'
 
-/** All events that fit, page by page. */
+/** All matching events, page by page. */
 async function found({ engine }: Fresh, query: FeedQuery) {
   const ids: string[] = []
   for (let cursor: string | undefined; ; ) {
@@ -17,7 +17,7 @@ async function found({ engine }: Fresh, query: FeedQuery) {
   }
 }
 
-/** Tasks that were queued an hour apart, each with the moment of its event. */
+/** Tasks that were queued an hour apart, each with the time of its event. */
 async function hourly(run: Fresh, count: number) {
   const queued: { id: string; ts: string }[] = []
   for (let n = 0; n < count; n++) {

@@ -1,17 +1,17 @@
-/** Heartbeats, which are many and have no seq: read where they belong among the events of their task. */
+/** Heartbeats, which have no seq, merged into the events of their task. */
 
 import type { Sql } from '../driver/sql.ts'
 import type { EventRow } from './feed.ts'
 
-/** Behind which event of a task, and which heartbeat that followed it; 0: none of them. */
+/** The position after an event of a task and a heartbeat that followed it; 0: none. */
 export interface PulsePosition {
   readonly seq: number
   readonly us: number
 }
 
 /**
- * Events and heartbeats of one task, oldest first. A heartbeat comes behind the last event of its lease that is not
- * younger, and says that the task is still what that event made it.
+ * Events and heartbeats of one task, oldest first. A heartbeat follows the last event of its lease that is not younger,
+ * and reports the state of that event.
  */
 export async function eventsAndPulses(
   sql: Sql,

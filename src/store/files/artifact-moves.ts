@@ -15,10 +15,10 @@ export interface MovedArtifact {
 const finals = inList(statesOf(artifactLifecycle, 'final'))
 
 /**
- * Moves artifacts, each with its event; answers with those that it moved. A stage that may have waited for one gets an
- * empty row of counts: should whoever moves it die before it drives the job, the babysitter finds that. One that has moved on meanwhile is passed over,
- * and so is one whose attempt has won, if it is to be discarded: the lock looks at each again. Rows are locked in the
- * order of their ids, as every batch does.
+ * Moves artifacts, each with its event, and returns those that it moved. An artifact that has changed its state in the
+ * meantime is skipped, and so is one whose attempt has won, if it is to be discarded: both are checked again under the
+ * lock. Rows are locked in the order of their ids, as in every batch. A stage that may have waited for an artifact gets
+ * an empty row of counts: if this process dies before it drives the job, the babysitter finds that row.
  */
 export async function moveArtifacts(
   sql: Sql,

@@ -1,7 +1,7 @@
 /**
- * The ledger of the files that tasks put out. A worker's words are fenced like all others: state and epoch of its task,
- * both in the WHERE, with the task's row locked. Which attempt's files count is decided with the end of the task, in
- * the same transaction; the rest is done from the ledger, by anyone.
+ * The ledger of the files that tasks write. Reports of workers are fenced like all others: by the state and epoch of
+ * the task in the WHERE clause, with the task's row locked. The end of the task decides, in the same transaction, which
+ * attempt's files count. Any process does the rest from the ledger.
  */
 import { newId } from '../../kernel/id.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
@@ -24,11 +24,11 @@ export interface HeldFiles {
   readonly jobId: string | null
   readonly stageId: string | null
   readonly owner: string | null
-  /** The folder that its files go to, if its payload says so. */
+  /** The folder for its files, if its payload names one. */
   readonly outputs: string | null
 }
 
-/** Locks a task that is held under this epoch and notes that it has files; undefined: it is not. */
+/** Locks a task that is held under this epoch and marks that it has files. Undefined: it is not held. */
 export async function lockForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
   const [row] = await sql<HeldFiles>`
     update pawl.task set files = true
@@ -44,17 +44,19 @@ export interface UriOwner {
   readonly taskId: string
   readonly epoch: number
   readonly name: string
-  /** It counts, or will as soon as it is in its place. */
+  /** The file counts, or will as soon as it is stored. */
   readonly isFinal: boolean
 }
 
-/** Writes down files that an attempt will put out; answers with those whose place is another's, and who that is. */
+/**
+ * Registers files that an attempt will write. Returns those whose URI belongs to another attempt, with that attempt.
+ */
 export async function registerArtifacts(
   sql: Sql,
   task: Held & HeldFiles,
   files: readonly NewArtifact[],
 ): Promise<UriOwner[]> {
-  // In one order, so that two who register the same ones do not wait for each other crosswise.
+  // Sorted, so that two transactions that register the same files cannot deadlock.
   const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
   await sql`
     with made as (
@@ -80,15 +82,15 @@ export async function registerArtifacts(
 
 export interface Upload {
   readonly uri: string
-  /** Null, like the next: whoever put the file in its place did not say. */
+  /** Null, like the next field, if the worker that stored the file did not report it. */
   readonly size: number | null
   readonly sha256: string | null
 }
 
 /**
- * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind. Each
- * is found by its place: by its task, all files of the attempt would be read for each of them.
- * Returns those that it did not find waiting: all, if the task is not held under this epoch.
+ * Records uploads in one statement, because most reports of files are uploads. Each file is found by its URI: found by
+ * task, all files of the attempt would be read for each of them. Returns the files that were not registered; all of
+ * them, if the task is not held under this epoch.
  */
 export async function recordUploads(
   sql: Sql,
@@ -127,21 +129,21 @@ export async function recordUploads(
   return { missed: files.filter(({ uri }) => !moved.has(uri)) }
 }
 
-/** Of these files, those that the attempt has registered, whatever has become of them. */
+/** The files among these that the attempt has registered, in any state. */
 export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
   return new Set(rows.map(({ uri }) => uri))
 }
 
-/** All that the attempt has registered, whatever has become of it. */
+/** All files that the attempt has registered, in any state. */
 export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select distinct uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int`
   return new Set(rows.map(({ uri }) => uri))
 }
 
-/** Files that could not be made. Their places are free again. */
+/** Records files that could not be written. Their URIs are free again. */
 export async function recordFileErrors(
   sql: Sql,
   task: Held & HeldFiles,
@@ -159,7 +161,7 @@ export async function recordFileErrors(
   await moveArtifacts(sql, idsOf(chosen), { to: 'error', actor: `worker:${task.owner}`, cause: 'reported_error' })
 }
 
-/** Tasks that would succeed though they have not put out what they registered, each with such a name. */
+/** Tasks that cannot succeed because registered files are missing, each with the name of one such file. */
 export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise<Map<string, string>> {
   if (tasks.length === 0) return new Map()
   const rows = await sql<{ taskId: string; name: string }>`
@@ -170,8 +172,8 @@ export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise
 }
 
 /**
- * With the end of an attempt, in its transaction: the files of one that won count, and are in their place at once if
- * they were put there directly; those of any other attempt never will.
+ * Decides on files in the transaction that ends their attempt. Files of an attempt that won count, and are stored at
+ * once if they were written to their place directly. Files of any other attempt never count.
  */
 export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
   const all = [...won, ...lost]

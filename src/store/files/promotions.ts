@@ -1,4 +1,4 @@
-/** Files whose attempt has won, on the way to their places; and what is left of uploads that nobody needs any more. */
+/** Files of attempts that won, until they are stored, and the cleanup of uploads that nobody needs. */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { viaIndex } from '../driver/plans.ts'
@@ -22,8 +22,8 @@ export interface Unstored {
 const place = literal("substring(uri from '^[a-z0-9]+://[^/]*')")
 
 /**
- * Takes files that are to be put in their places: some that belong to the same one, and not to one of these. Whoever dies
- * with them leaves them to others after a minute.
+ * Takes files that are to be stored, all in one bucket that is not in `busy`. If this process dies, others may take
+ * them after a minute.
  */
 export function takeFilesToPromote(sql: Sql, limit: number, busy: readonly string[]): Promise<Unstored[]> {
   return sql<Unstored>`
@@ -41,27 +41,28 @@ export function takeFilesToPromote(sql: Sql, limit: number, busy: readonly strin
     returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries, ${place} as place`
 }
 
-/** They are in their places. */
+/** Marks the files as stored. */
 export function storeArtifacts(sql: Sql, ids: readonly string[]): Promise<MovedArtifact[]> {
   return moveArtifacts(sql, ids, { to: 'stored', actor: 'engine', cause: 'put_in_place' })
 }
 
-/** It could not be put in its place just now. */
+/** Schedules another try for a file that could not be stored. */
 export async function retryPromotionLater(sql: Sql, id: string, error: string, seconds: number): Promise<void> {
   await sql`
     update pawl.artifact set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
      where id = ${id}::uuid and state = 'uploaded'`
 }
 
-/** It is gone, and can never be put in its place. */
+/** Marks a file as lost: its upload is gone, so it can never be stored. */
 export async function markArtifactLost(sql: Sql, id: string, error: string): Promise<void> {
   await sql`update pawl.artifact set error = ${error} where id = ${id}::uuid and state = 'uploaded'`
   await moveArtifacts(sql, [id], { to: 'error', actor: 'engine', cause: 'output_lost' })
 }
 
 /**
- * Takes uploads that nobody needs any more: their file is in its place, or their attempt did not win. Not while the
- * attempt goes on, nor under a file that it gave up at first and made after all: both lie in the same place.
+ * Takes uploads that nobody needs any more: their file is stored, or their attempt did not win. An upload that its
+ * attempt reported as failed is left while the attempt is running, and while the same attempt has another open file at
+ * the same URI.
  */
 export function takeUploadsToDelete(sql: Sql, limit: number): Promise<{ id: string; stagedUri: string }[]> {
   return sql`
@@ -80,7 +81,7 @@ export function takeUploadsToDelete(sql: Sql, limit: number): Promise<{ id: stri
     returning a.id, a.staged_uri`
 }
 
-/** Nothing of it lies there any more. */
+/** Records that the uploads were deleted. */
 export async function clearStagedUris(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
     update pawl.artifact set staged_uri = null where id = any(${list(ids)}::uuid[]) and ended_at is not null`

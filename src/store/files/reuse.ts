@@ -1,4 +1,4 @@
-/** Tasks that need not be done: somebody did the same before. */
+/** Tasks that are skipped because an earlier task did the same work. */
 import { newId } from '../../kernel/id.ts'
 import { nextTime } from '../driver/clock.ts'
 import { list, type Sql } from '../driver/sql.ts'
@@ -14,7 +14,9 @@ interface StageOf {
   readonly jobId: string
 }
 
-/** Moves blocked tasks to `skipped`, each with the output of the one that did the same. The counts are appended. */
+/**
+ * Moves blocked tasks to `skipped`, each with the output of the earlier task, and appends to the counts of the stage.
+ */
 export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reused: readonly Reused[]): Promise<void> {
   await sql`
     with moved as (
@@ -38,7 +40,7 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
     select ${jobId}::uuid, ${stageId}::uuid, count(*), count(*), -count(*) from moved having count(*) > 0`
 }
 
-/** The files of the earlier task count for this one too: they are in their places, and nothing is copied. */
+/** Registers the files of the earlier task for this one as well. They are stored already, and nothing is copied. */
 export async function linkArtifacts(
   sql: Sql,
   { id: stageId, jobId }: StageOf,

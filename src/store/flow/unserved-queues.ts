@@ -8,9 +8,9 @@ export interface UnservedQueue {
 }
 
 /**
- * Queues with work that has been due for longer than `seconds`, and that nobody serves: no worker with a session was
- * heard of as lately, none of its tasks is held, and none was claimed as lately. The last two are all that is known of
- * workers without a session, such as scripts and those of a dialect. A claim is known until its lease would have ended.
+ * Queues with tasks that have been due for longer than `seconds` and that no worker serves: in that time no worker with
+ * a session for the queue was seen and no task of it was claimed, and none is held. Workers without a session, such as
+ * scripts and those of dialects, are known only by their claims, and a claim is known until its lease would have ended.
  */
 export function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQueue[]> {
   return withTableScans(

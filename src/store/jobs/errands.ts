@@ -1,13 +1,13 @@
 /**
- * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
- * task where the one before it stopped, so no task is looked at twice.
+ * Changes to many tasks of a stage, made in batches under the lock of the job. Each batch continues after the last task
+ * of the previous one, so no task is read twice.
  */
 
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
-/** How far a batch came: the last task that it looked at, and how many it looked at. */
+/** The progress of a batch: the last task that it read, and how many it read. */
 export interface Batch {
   readonly last: string | null
   readonly seen: number
@@ -15,7 +15,7 @@ export interface Batch {
 
 const start = '00000000-0000-0000-0000-000000000000'
 
-/** How far a batch of a stage's tasks goes: its last task; null: to the end. */
+/** The last task of a stage's next batch; null: the batch reaches the end. */
 export async function endOfBatch(
   sql: Sql,
   { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
@@ -38,8 +38,8 @@ export interface PassedOver extends Batch {
 }
 
 /**
- * Passes the next blocked tasks of these stages over: their branch is not taken. Whoever asks adds them to the counts of
- * their stages. `limit`: of each; null: all.
+ * Skips the next blocked tasks of these stages, because their branch is not taken. The caller adds them to the counts
+ * of their stages. `limit` applies to each stage; null: all tasks.
  */
 export function skipBlocked(
   sql: Sql,
@@ -73,7 +73,7 @@ export function skipBlocked(
       from batch group by stage_id`
 }
 
-/** The next tasks of these stages, in the order of their ids. `limit`: of each; null: all. */
+/** The next tasks of these stages, in the order of their ids. `limit` applies to each stage; null: all tasks. */
 export function tasksAfter(
   sql: Sql,
   stages: readonly StageFrom[],
@@ -89,16 +89,16 @@ export function tasksAfter(
      order by t.id`
 }
 
-/** What conditions can see of stages, by their ids; null: it is larger than was asked for. */
+/** The outputs of stages, by stage id, for conditions. Null if they are larger than the limit. */
 export interface Outputs {
-  /** The outputs of tasks, in their order; null where there is none. */
+  /** The outputs of tasks, in their order; null for a task without output. */
   readonly outputs: Readonly<Record<string, unknown[]>> | null
-  /** What stages without tasks have given. */
+  /** The values of stages without tasks. */
   readonly values: Readonly<Record<string, unknown>> | null
   readonly bytes: number
 }
 
-/** Reads what stages have put out, if all of it has at most so many bytes. */
+/** Reads the outputs of stages, if they have at most `mostBytes` bytes in total. */
 export async function outputsOf(
   sql: Sql,
   { tasksOf, valuesOf }: { tasksOf: readonly string[]; valuesOf: readonly string[] },
@@ -126,14 +126,14 @@ export async function outputsOf(
   return row!
 }
 
-/** Tasks of a stage that succeeded, with what they were given and gave: what there is to undo. */
+/** The succeeded tasks of a stage, which a compensation undoes. */
 export function succeededIn(sql: Sql, stageId: string): Promise<{ id: string; payload: unknown; output: unknown }[]> {
   return sql`
     select id, payload, output from pawl.task
      where stage_id = ${stageId}::uuid and state = 'succeeded' order by id desc`
 }
 
-/** The next elements of the list that a stage keeps. */
+/** The next elements of the list that a stage turns into tasks. */
 export async function fanSlice(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
   const [row] = await sql<{ slice: unknown[] }>`
     select coalesce(json_agg(e.value order by e.n), '[]'::json) as slice

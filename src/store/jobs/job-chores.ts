@@ -1,6 +1,6 @@
 /**
- * What the babysitter looks for among jobs. Each finds ids, but for those in `except`; what is done with them is done
- * under the job's lock.
+ * Queries of the babysitter's chores for jobs. Each returns ids that are not in `except`. The chores work under the
+ * lock of each job.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
@@ -10,8 +10,8 @@ import { inList, list, type Sql } from '../driver/sql.ts'
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
 /**
- * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up; the longest
- * ago first. Whoever settles adds up at once, so what is older than this was left by one that died.
+ * Jobs that nobody drives any more: an errand that nobody continues, or counts that nobody added up; the longest idle
+ * first. A settle adds up its counts at once, so older ones were left by a process that died.
  */
 export async function findUndrivenJobs(
   sql: Sql,
@@ -40,7 +40,7 @@ export async function findJobsPastDeadline(sql: Sql, limit: number, except: read
   )
 }
 
-/** Stages whose gate nobody passed in time. */
+/** Stages whose gate has timed out. */
 export function findExpiredGates(
   sql: Sql,
   limit: number,
@@ -53,7 +53,7 @@ export function findExpiredGates(
      order by gate_until limit ${limit}::int`
 }
 
-/** Submissions that were cut off: never shown to anyone, and nobody goes on with them. */
+/** Submissions that were interrupted: they were never visible, and nobody continues them. */
 export async function findAbandonedSubmissions(
   sql: Sql,
   olderThanSeconds: number,
@@ -71,8 +71,8 @@ export async function findAbandonedSubmissions(
 }
 
 /**
- * Jobs without progress for as long as they allow, and with nothing in hand, nothing to claim, nothing delayed, no gate
- * or hold to wait at and nothing to be added.
+ * Jobs without progress for longer than they allow, and without a reason to wait: no task is held, claimable or
+ * delayed, no stage has a gate or a hold, and nothing can be added.
  */
 export async function findStaleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
   const open = inList(taskLifecycle.moves.claim.from)
@@ -91,7 +91,7 @@ export async function findStaleJobs(sql: Sql, limit: number, except: readonly st
   )
 }
 
-/** How far a walk through ended jobs has come. */
+/** The position of a scan through ended jobs. */
 export interface JobWalk {
   endedAt: string
   id: string
@@ -100,8 +100,8 @@ export interface JobWalk {
 export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
 
 /**
- * Ended jobs that have been kept for long enough, and so have the dead letters that they have. Jobs that stay for their
- * dead letters may be many, so each look goes through a stretch of them, and the next goes on behind it.
+ * Ended jobs past their retention whose dead letters are past theirs as well. Many jobs may stay because of their dead
+ * letters, so each call scans one section, and the next call continues after it.
  */
 export async function findJobsPastRetention(
   sql: Sql,
@@ -135,7 +135,7 @@ export async function findJobsPastRetention(
                   order by stretch.ended_at desc, stretch.id desc limit 1) as last on true`
   const { ids, seen, endedAt, id } = row!
   const found = ids ?? []
-  // What was found is removed, so the same stretch is looked at again until it holds no more.
+  // The jobs that were found will be deleted, so the same section is scanned again until it contains no more.
   if (found.length === limit) return { ids: found, walk }
   return { ids: found, walk: seen < perLook ? firstJob : { endedAt: endedAt!, id: id! } }
 }

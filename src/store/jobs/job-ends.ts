@@ -1,4 +1,4 @@
-/** Ended jobs: what is left of them to be done again, and their removal. */
+/** Ended jobs: which of their tasks a clone repeats, and their deletion. */
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
@@ -9,18 +9,18 @@ export interface TaskToClone {
   readonly stageId: string
   /** JSON text. */
   readonly payload: string
-  /** What it had of its own; null: what its stage says, or nothing. */
+  /** The task's own type; null: that of its stage. The same applies to the settings and the metadata. */
   readonly type: string | null
   readonly settings: Partial<TaskSettings> | null
   readonly metadata: Record<string, unknown> | null
-  /** The task that did it, and whose files are all in their places; null: it is to be done. */
+  /** The earlier task that did the work and has all its files stored; null: the work is still to be done. */
   readonly doneBy: string | null
 }
 
 /**
- * What a clone of a job is made of: the tasks of each stage that did not end well or whose files are not in their places,
- * or all as if none had, where what was done is undone; then what is left of a list that was looked at and had not become
- * tasks. Of the stages in `whole`, what was done as well.
+ * The tasks for a clone of a job. For each stage: the tasks that did not succeed or whose files are not stored, then
+ * the elements of its list that have not become tasks. With `all`, every task is treated as unfinished, because its
+ * work was undone. Stages in `whole` also contribute their finished tasks.
  */
 export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<TaskToClone[]> {
   return sql<TaskToClone>`
@@ -42,12 +42,12 @@ export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: reado
      order by id, n`
 }
 
-/** Nobody deletes it until the transaction ends. */
+/** Prevents the deletion of the job until the transaction ends. */
 export async function lockJobAgainstDeletion(sql: Sql, id: string): Promise<void> {
   await sql`select id from pawl.job where id = ${id}::uuid for share`
 }
 
-/** Removes an ended job, batch by batch. */
+/** Deletes an ended job in batches. */
 export async function removeJob(sql: Sql, id: string, limit = 1000): Promise<'gone' | 'not ended'> {
   for (;;) {
     const left = await sql.begin(tx => removeBatchOfJob(tx, id, limit))
@@ -56,9 +56,9 @@ export async function removeJob(sql: Sql, id: string, limit = 1000): Promise<'go
 }
 
 /**
- * Removes some of an ended job's tasks; when there are none left, the job. From the first of them on nobody sees it: who
- * would bring it back, or look at its counts, would find half of it. It has an errand, so that the babysitter goes on
- * should whoever removes it die.
+ * Deletes some tasks of an ended job or, when none are left, the job itself. The first batch hides the job, because
+ * reviving or reading half a job would be wrong. The job gets an errand, so that the babysitter continues if this
+ * process dies.
  */
 export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Promise<'gone' | 'some' | 'not ended'> {
   const [job] = await sql<{ isEnded: boolean }>`
@@ -72,7 +72,7 @@ export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Pro
     )
     select ended_at is not null as is_ended from mine`
   if (job === undefined) {
-    // Nobody will add these up any more.
+    // Nobody will add these counts up any more.
     await sql`delete from pawl.tally where job_id = ${id}::uuid`
     await sql`delete from pawl.errand where job_id = ${id}::uuid`
     return 'gone'
@@ -91,7 +91,7 @@ export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Pro
   )
   if (gone.length === limit) return 'some'
   await sql`delete from pawl.tally where job_id = ${id}::uuid`
-  // A claim that had places while their stage ended may have put some of them back.
+  // A claim that had rows of `due` locked while the stage ended may have put some of them back.
   await sql`delete from pawl.due where lane_id in (select id from pawl.lane where job_id = ${id}::uuid)`
   await sql`delete from pawl.lane where job_id = ${id}::uuid`
   await sql`delete from pawl.stage where job_id = ${id}::uuid`
@@ -103,8 +103,8 @@ export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Pro
 }
 
 /**
- * Files that are not in their places yet will not get there: nobody would know whose they are. Gives up some of them,
- * which an index holds: however many tasks the job has, none is read. Answers with how many there were.
+ * Gives up files of a deleted job that are not stored yet, because nobody would know whose they are. An index lists
+ * them, so no task is read. Returns how many there were.
  */
 async function giveUpFiles(sql: Sql, jobId: string, limit: number): Promise<number> {
   const open = await sql<{ id: string; won: boolean }>`

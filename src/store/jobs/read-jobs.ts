@@ -1,9 +1,9 @@
-/** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
+/** Jobs and stages for readers. Counts include what settles have appended since they were last added up. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { type Frame, type Paging, pageFrame, countFrame } from '../driver/paging.ts'
+import { countFrame, type Frame, type Paging, pageFrame } from '../driver/paging.ts'
 import { withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
@@ -13,7 +13,7 @@ type JobFact =
   | ('compensated' | 'correlationId' | 'traceparent' | 'metadata')
 
 export interface JobReadRow extends Pick<JobRow, JobFact> {
-  /** In which order jobs came. */
+  /** The order in which jobs were submitted. */
   readonly n: number
   readonly input: unknown
   readonly clonedFrom: string | null
@@ -41,7 +41,7 @@ export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly endedAt: Date | null
 }
 
-/** When a task of it first began in its round: behind the last end that it was brought back from. */
+/** When a task of it first started in its current round, which is after the last final state that it left. */
 function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
   const final = statesOf(lifecycle, 'final')
     .map(state => `'${state}'`)
@@ -89,7 +89,7 @@ export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
   return row!.total
 }
 
-/** Moments are told in milliseconds: what was made within the last of them was made by then. */
+/** Timestamps in filters have milliseconds: a job created within the last one counts as created by then. */
 function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
   const { states, priorityFrom, priorityTo } = filter
   return withTableScans(
@@ -115,7 +115,7 @@ function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[
   )
 }
 
-/** The state in which the bad end of job `j` found stage `s`. */
+/** The state that stage `s` had when the bad end of job `j` cancelled it. */
 export const calledOffFrom = literal(`
   case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
              and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
@@ -184,12 +184,12 @@ function queryStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame
 export interface TaskCount {
   readonly stageId: string
   readonly state: TaskState
-  /** Its time has come; of what is held or has ended, it had. */
+  /** Its scheduled time has passed, which is always so for held and ended tasks. */
   readonly due: boolean
   readonly count: number
 }
 
-/** The tasks of these stages by their states, counted one by one. */
+/** Counts the tasks of these stages by state. */
 export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskCount[]> {
   return sql`
     select s.id as stage_id, counted.*
@@ -200,7 +200,7 @@ export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskC
         group by 1, 2) as counted`
 }
 
-/** The job of a stage or of a task; null: there is none. */
+/** The job of a stage or task. Null: the task is stand-alone. Undefined: there is no such stage or task. */
 export async function jobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
   const [row] = await sql<{ jobId: string | null }>`
     select job_id from pawl.${literal(entity)} where id = ${id}::uuid`

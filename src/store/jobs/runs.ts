@@ -15,7 +15,7 @@ export interface CommandStage {
   readonly round: number
   readonly queue: string
   readonly parallelism: number | null
-  /** Tasks that have not ended, as far as they are known. */
+  /** Number of tasks that have not ended, as far as they are known. */
   readonly left: number
   readonly files: FilesPlan
   readonly madeAt: Date | null
@@ -24,7 +24,7 @@ export interface CommandStage {
   readonly trouble: string | null
 }
 
-/** Stages with commands that are open now. */
+/** Open stages that have a command. */
 export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
   return sql<CommandStage>`
     select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
@@ -34,7 +34,7 @@ export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
       join pawl.job j on j.id = s.job_id
       join pawl.lane l on l.id = s.lane_id
       left join pawl.run r on r.stage_id = s.id and r.round = s.round
-     -- What has been counted and not yet been added up.
+     -- Appended counts that have not been added up yet.
      cross join lateral (select coalesce(sum(total - good - bad), 0) as left from pawl.tally
                           where job_id = s.job_id and stage_id = s.id) as t
      where s.ended_at is null and s.plan->'files' is not null and s.plan->'files'->'run' <> 'null'
@@ -42,7 +42,7 @@ export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
      order by s.id`
 }
 
-/** Somebody has started workers for this round. */
+/** Records that workers were started for these rounds. */
 export async function recordRuns(
   sql: Sql,
   rounds: readonly { stageId: string; round: number; namespace: string }[],
@@ -55,7 +55,7 @@ export async function recordRuns(
     on conflict do nothing`
 }
 
-/** Rounds that are over, but whose workers nobody has seen the end of. */
+/** Rounds that have ended, but whose workers are not known to have stopped. */
 export function findRunsToStop(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
   return sql`
     select r.stage_id, r.round, r.namespace
@@ -63,7 +63,10 @@ export function findRunsToStop(sql: Sql): Promise<{ stageId: string; round: numb
      where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
 }
 
-export async function recordStoppedRuns(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+export async function recordStoppedRuns(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number }[],
+): Promise<void> {
   if (rounds.length === 0) return
   await sql`
     update pawl.run r set stopped_at = pawl.clock()
@@ -72,7 +75,7 @@ export async function recordStoppedRuns(sql: Sql, rounds: readonly { stageId: st
      where r.stage_id = d.stage_id and r.round = d.round`
 }
 
-/** Which of these were found missing, and which are there again. */
+/** Records which runs were found missing, and which of them reappeared. */
 export async function recordMissingRuns(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
   if (missing.length + back.length === 0) return
   await sql`
@@ -83,7 +86,7 @@ export async function recordMissingRuns(sql: Sql, missing: readonly string[], ba
      where s.id = r.stage_id and s.round = r.round and r.stage_id = any(${list([...missing, ...back])}::uuid[])`
 }
 
-/** What was started for these stages, in all their rounds. */
+/** The runs of these stages, in all rounds. */
 export function runsOf(
   sql: Sql,
   stageIds: readonly string[],
@@ -91,7 +94,10 @@ export function runsOf(
   return sql`select stage_id, round, namespace from pawl.run where stage_id = any(${list(stageIds)}::uuid[])`
 }
 
-/** Those of these rounds that are over. One that is held or paused is not, and of one that is unknown nothing is said. */
+/**
+ * Returns the rounds that have ended. A round that is held or paused has not ended, and rounds of unknown stages are
+ * left out.
+ */
 export function findEndedRounds(
   sql: Sql,
   rounds: readonly { stageId: string; round: number }[],
@@ -105,8 +111,9 @@ export function findEndedRounds(
 }
 
 /**
- * Who holds tasks of these stages, and which: found through the claims, so that it costs what is held by anybody. The
- * CTE is a fence: otherwise it might read every task of the stages, to find the few that are held.
+ * The held tasks of these stages and their workers, found through the claims, so the cost depends on the number of all
+ * held tasks. The materialized CTE is a fence: without it, every task of the stages might be read to find the few that
+ * are held.
  */
 export function findLeaseHolders(
   sql: Sql,

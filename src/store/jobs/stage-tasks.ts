@@ -1,4 +1,4 @@
-/** Tasks of stages: written in batches, of one stage or of many. */
+/** Inserts the tasks of stages in batches, for one stage or many. */
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { json, list, type Sql } from '../driver/sql.ts'
@@ -6,7 +6,7 @@ import { tasksPerPlace } from '../tasks/enqueue.ts'
 
 export interface StageTasks {
   readonly stageId: string
-  /** Blocked until the stage opens; queued if it has. */
+  /** Blocked until the stage opens; queued if it is open. */
   readonly state: 'blocked' | 'queued'
   readonly settings: Partial<TaskSettings> | null
   readonly tasks: readonly StageTask[]
@@ -17,12 +17,12 @@ export interface StageTask {
   readonly type: string
   /** JSON text. */
   readonly payload: string
-  /** What few tasks have of their own. */
+  /** Values that few tasks have of their own. */
   readonly own?: {
-    /** They go before those of the stage. */
+    /** They override the settings of the stage. */
     readonly settings?: Partial<TaskSettings>
     readonly metadata?: Record<string, unknown>
-    /** null: none, whatever its stage or job has. */
+    /** Null: none, whatever its stage or job has. */
     readonly traceparent?: string | null
   }
 }
@@ -33,7 +33,7 @@ export interface JobOfTasks {
   readonly traceparent: string | null
 }
 
-/** Rows, first events and, for those that are queued, places in the queue. The caller counts them. */
+/** Inserts rows, first events and, for queued tasks, rows of `due`. The caller counts them. */
 export async function insertStageTasks(
   sql: Sql,
   job: JobOfTasks,
@@ -86,7 +86,7 @@ export async function insertStageTasks(
     select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from input`
 }
 
-/** Appends tasks that were written as blocked to the counts of their stage. */
+/** Appends blocked tasks that were inserted to the counts of their stage. */
 export async function countBlocked(
   sql: Sql,
   { id, jobId }: { readonly id: string; readonly jobId: string },

@@ -1,4 +1,7 @@
-/** What a drive writes: moves of jobs and stages with their events, and what follows for lanes and for blocked tasks. */
+/**
+ * Writes the result of driving a job: transitions of jobs and stages with their events, and the changes that follow for
+ * lanes and blocked tasks.
+ */
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
@@ -8,7 +11,7 @@ import { inList, json, list, literal, type Sql } from '../driver/sql.ts'
 import { tasksPerPlace } from '../tasks/enqueue.ts'
 import { stagesPerStatement } from './new-job.ts'
 
-/** One transition of a job or stage, or a request that must be provable (`to` is the state it is in). */
+/** One transition of a job or stage, or a request that must be provable (then `to` is the current state). */
 export interface Step {
   readonly to: JobState | StageState
   readonly type?: string
@@ -17,7 +20,7 @@ export interface Step {
   readonly payload?: Record<string, unknown>
 }
 
-/** What is written to one row: its steps, and columns that change besides. */
+/** The changes to one row: its steps, and other columns. */
 export interface Change {
   readonly id: string
   readonly seq: number
@@ -26,7 +29,7 @@ export interface Change {
   readonly columns: Readonly<Record<string, unknown>>
 }
 
-/** Blocked tasks of a stage that may be claimed from now on: those behind `after`, up to `upTo`; null: all. */
+/** Blocked tasks of a stage to release: those after `after`, up to `upTo`. Null means no bound. */
 export interface Release {
   readonly stageId: string
   readonly after: string | null
@@ -40,36 +43,39 @@ export interface Writing {
   /** Lanes to open and to close. */
   readonly lanes: readonly { readonly id: number; readonly open: boolean }[]
   /**
-   * Lanes of stages that have ended. A task that was called off while a claim had its place left that place behind; one
-   * that a claim has even now is passed over, for nobody will ever claim from it.
+   * Lanes of stages that have ended. If a task was cancelled while a claim had its row of `due` locked, the row stayed
+   * behind and is deleted now. A row that a claim has locked now is skipped, because nobody will claim from it again.
    */
   readonly ended: readonly number[]
 }
 
 export interface Written {
-  /** How many tasks of the stages that were written still wait for them to open. */
+  /** How many tasks of the written stages are still blocked. */
   readonly blocked: ReadonlyMap<string, number>
-  /** Queues in which something opened. */
+  /** Queues in which a lane opened. */
   readonly queues: readonly string[]
 }
 
 /**
- * Writes it all, usually in one statement. Each row must still be as it was when it was locked. The database takes one
- * move of a row at a time, so where one made several the later ones follow in statements of their own.
+ * Writes everything, usually in one statement. Each row must be unchanged since it was locked. The database accepts one
+ * transition of a row at a time, so further steps of a row follow in separate statements.
  */
 export async function writeJobs(sql: Sql, writing: Writing): Promise<Written> {
   const written = await writeInParts(sql, writing)
-  let stages = later(writing.stages)
-  let jobs = later(writing.jobs)
+  let stages = withoutFirstStep(writing.stages)
+  let jobs = withoutFirstStep(writing.jobs)
   while (stages.length + jobs.length > 0) {
     await writeInParts(sql, { stages, jobs, releases: [], lanes: [], ended: [] })
-    stages = later(stages)
-    jobs = later(jobs)
+    stages = withoutFirstStep(stages)
+    jobs = withoutFirstStep(jobs)
   }
   return written
 }
 
-/** Many stages are written in several statements. Lanes go into the first: locks are taken in the order lanes, tasks. */
+/**
+ * Writes many stages in several statements. Lanes are part of the first, because locks are taken in the order lane,
+ * task.
+ */
 async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
   const { stages, releases } = writing
   if (stages.length <= stagesPerStatement) return writeFirstSteps(sql, writing)
@@ -87,12 +93,12 @@ async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
   return { blocked, queues }
 }
 
-const later = (changes: readonly Change[]): Change[] =>
+const withoutFirstStep = (changes: readonly Change[]): Change[] =>
   changes.flatMap(({ id, seq, steps }) =>
     steps.length > 1 ? [{ id, seq: seq + 1, steps: steps.slice(1), opensRound: false, columns: {} }] : [],
   )
 
-/** The columns that may be changed, and how they are read from JSON. */
+/** The columns that may be changed, and their types when read from JSON. */
 const jobColumns = {
   open: 'text',
   ends_as: 'text',
@@ -135,7 +141,7 @@ const stageColumns = {
   metadata: 'jsonb',
 }
 
-function sets(columns: Readonly<Record<string, string>>): string {
+function columnUpdates(columns: Readonly<Record<string, string>>): string {
   const set = Object.entries(columns).map(([name, type]) => {
     const value = type.startsWith('json') ? `nullif(c.x->'${name}', 'null')::${type}` : `(c.x->>'${name}')::${type}`
     return `${name} = case when c.x ? '${name}' then ${value} else e.${name} end`
@@ -143,8 +149,8 @@ function sets(columns: Readonly<Record<string, string>>): string {
   return set.join(', ')
 }
 
-/** What every move sets, of a row `e` by its change `c`. */
-const moveSets = (finals: readonly string[]) => `
+/** The columns that every transition sets in row `e`, from its change `c`. */
+const moveUpdates = (finals: readonly string[]) => `
   state    = coalesce(c.step->>'to', e.state),
   seq      = e.seq + case when c.step is null then 0 else 1 end,
   round    = e.round + case when c.opens_round then 1 else 0 end,
@@ -154,16 +160,16 @@ const moveSets = (finals: readonly string[]) => `
                ${nextTime('e').literal}, 0, c.step->>'to', c.step->>'type', c.step->>'actor',
                c.step->>'cause', nullif(c.step->'payload', '{}'))::pawl.step end`
 
-const jobSets = literal(`${moveSets(statesOf(jobLifecycle, 'final'))}, ${sets(jobColumns)}`)
-const stageSets = literal(`${moveSets(statesOf(stageLifecycle, 'final'))}, ${sets(stageColumns)}`)
+const jobUpdates = literal(`${moveUpdates(statesOf(jobLifecycle, 'final'))}, ${columnUpdates(jobColumns)}`)
+const stageUpdates = literal(`${moveUpdates(statesOf(stageLifecycle, 'final'))}, ${columnUpdates(stageColumns)}`)
 const [lowest, highest] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
 /**
- * Released tasks lie together in the queue, as tasks that were queued together do. What is taken off `blocked` is what
- * was really released: a task that somebody ended meanwhile has been counted, or will be, by whoever did.
+ * Released tasks share rows of `due`, like tasks that were queued together. `blocked` is reduced by the tasks that were
+ * actually released: a task that was ended in the meantime is counted by the transaction that ended it.
  *
- * `offset 0` keeps the planner from turning the search round: where nothing is to be released it would look through
- * every task of every stage to find that out.
+ * `offset 0` keeps the planner from reversing the join: to find that nothing is to be released, it would read every
+ * task of every stage.
  */
 async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended }: Writing): Promise<Written> {
   const [done] = await sql<{ blocked: Record<string, number> | null; jobs: number; queues: string[] | null }>`
@@ -218,14 +224,14 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
       update pawl.stage e
          set blocked = case when c.x ? 'blocked' then (c.x->>'blocked')::int else e.blocked end
                        - coalesce(released_count.tasks, 0),
-             ${stageSets}
+             ${stageUpdates}
         from stage_change c left join released_count on released_count.stage_id = c.id
        where e.id = ${viaIndex('c.id')} and e.seq = c.seq
       returning e.id, e.seq, e.blocked, c.step is not null as is_move
     ),
     -- The jobs move.
     moved_job as (
-      update pawl.job e set ${jobSets} from job_change c where e.id = ${viaIndex('c.id')} and e.seq = c.seq
+      update pawl.job e set ${jobUpdates} from job_change c where e.id = ${viaIndex('c.id')} and e.seq = c.seq
       returning e.id, e.seq, c.step is not null as is_move
     ),
     -- Lanes open and close. The result names the queues of those that opened.

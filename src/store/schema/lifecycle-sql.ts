@@ -1,10 +1,10 @@
 /**
- * The guards that the database itself keeps, derived from a lifecycle table.
+ * Constraints and triggers that enforce a lifecycle table in the database.
  *
- * The whole test stands in the trigger's WHEN, which the executor evaluates by itself: a legal move never calls a
- * function, and a move that is not in the table ends the statement, whoever wrote it. Each row carries its events:
- * CHECKs hold that there is exactly one per seq and that the last one says what the row says, and the trigger holds
- * that those before it are never touched.
+ * The complete test is in the trigger's WHEN clause, which the executor evaluates itself: a legal move never calls a
+ * function, and a move that is not in the table fails its statement, whatever code wrote it. Each row carries its
+ * events: CHECKs ensure that there is exactly one per seq and that the last one matches the row, and the trigger
+ * ensures that earlier ones never change.
  */
 import { compoundEdges, edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 
@@ -67,10 +67,11 @@ create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${
 }
 
 /**
- * Legal is: the same state, with at most one request written down; or a move of the table with its rise of seq, round
- * and epoch; or the compound path, told by seq + 2. Together with the ranks that the kernel checks at load, this
- * makes (round, epoch, rank) rise with every transition. An unknown state cannot be reached, for no move leads to it.
- * The most frequent ways come first; earlier events are compared as bytes, which is a tenth of the cost.
+ * The condition of a legal update: the same state with at most one new event; or a move of the table with its increase
+ * of seq, round and epoch; or the compound path, recognized by seq + 2. Together with the ranks that the kernel checks
+ * at load, this makes (round, epoch, rank) increase with every transition. No move leads to an unknown state, so none
+ * can be reached. The most frequent cases come first. Earlier events are compared as bytes, which costs a tenth of
+ * comparing them by value.
  */
 function legal(table: Lifecycle): string {
   const leased = isLeased(table)

@@ -2,7 +2,15 @@ import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, json, literal, type Sql } from '../driver/sql.ts'
-import { type Claimed, tasksFromColumns, aggregatedColumns, settingsUnderLease, sent, type ClaimedColumns, claimedTaskColumns } from './claimed.ts'
+import {
+  aggregatedColumns,
+  type Claimed,
+  type ClaimedColumns,
+  claimedTaskColumns,
+  columnsAsJson,
+  settingsUnderLease,
+  tasksFromColumns,
+} from './claimed.ts'
 
 export interface ClaimRequest {
   readonly queues: readonly string[]
@@ -10,22 +18,28 @@ export interface ClaimRequest {
   readonly worker: string
   readonly session: string | null
   readonly syncId: string | null
-  /** What the claimer says of its leases, in place of the task and its type; it is kept in the claim's event. */
+  /** The claimer's lease terms, which override those of the task and its type. They are kept in the claim's event. */
   readonly terms: LeaseTerms | null
-  /** The heartbeat of tasks for which neither they, their type nor the terms have one. Default: that of the kernel. */
+  /** The heartbeat of tasks where neither they, nor their type, nor the terms set one. Default: that of the kernel. */
   readonly heartbeatSeconds?: number | undefined
-  /** Where the living part of a lane begins, as far as this process remembers. */
+  /** Where the remaining rows of each lane begin, as far as this process knows. */
   readonly hints: readonly LaneHint[]
 }
 
 export interface LeaseTerms {
   readonly leaseSeconds?: number
   readonly heartbeatSeconds?: number | null
-  /** The id of the key that claimed: workers of some dialects name no epoch, and are known by their key. */
+  /**
+   * The id of the API key that claimed. Workers of some dialects do not report an epoch and are recognized by their
+   * key.
+   */
   readonly key?: string
 }
 
-/** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */
+/**
+ * A row of `due`: where a claim starts to read a lane. Microseconds since 1970, because the value must return to the
+ * database unchanged.
+ */
 export interface LaneHint {
   readonly laneId: number
   readonly runAtUs: number
@@ -34,13 +48,13 @@ export interface LaneHint {
 
 export interface ClaimResult {
   readonly tasks: Claimed[]
-  /** The last rows of `due` that it emptied, one for each lane. */
+  /** The last rows of `due` that the claim deleted, one per lane. */
   readonly places: LaneHint[]
-  /** False: the session has no row, or none any more. */
+  /** False: the session has no row, or no longer has one. */
   readonly isOpen: boolean
-  /** An earlier sync of this id has won something: this one has won nothing more. */
+  /** An earlier sync with this id has claimed tasks, so this one has claimed nothing. */
   readonly isRepeated: boolean
-  /** The task that was first in line when the claim began went to another claimer. */
+  /** Another claim took the task that was first in line when this claim began. */
   readonly isBeaten: boolean
 }
 
@@ -82,19 +96,19 @@ const minLanes = 200
  * remembered, because the worker will ask again. Without a row for the session nothing could be remembered, so nothing
  * is claimed.
  */
-export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResult> {
-  const { hints } = ask
-  const terms = json(ask.terms)
+export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<ClaimResult> {
+  const { hints } = request
+  const terms = json(request.terms)
   const [won] = await sql<ClaimedColumns & Omit<ClaimResult, 'tasks' | 'places'> & { places: LaneHint[] | null }>`
     with
     -- The worker's session, locked. It has no row before the first claim.
     my_session as materialized (
-      select sync_id from pawl.session where id = ${ask.session}::uuid for update
+      select sync_id from pawl.session where id = ${request.session}::uuid for update
     ),
     -- Lanes with a due row and a free slot, best first, each with the first due row behind its hint.
     lanes as materialized (
       select l.*
-        from unnest(${[...new Set(ask.queues)]}::text[]) as q (queue)
+        from unnest(${[...new Set(request.queues)]}::text[]) as q (queue)
        cross join lateral (
                select l.id, l.rank, l.parallelism, front.run_at, front.id as front_id
                  from pawl.lane l
@@ -114,13 +128,13 @@ export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResu
                        or l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs)
                                             where front.id is not null))
                 order by l.rank desc, l.id
-                limit greatest(${ask.limit}::int, ${minLanes}::int)) as l
+                limit greatest(${request.limit}::int, ${minLanes}::int)) as l
        order by l.rank desc, l.id
     ),
     -- Up to limit task ids from locked rows of due. place is the row, limited the lane if its slots are limited.
     candidates as materialized (
       select t.place, t.run_at, t.careful, t.type_settings, t.id, slots.lane_id as limited, ${terms}::jsonb as terms,
-             ${ask.heartbeatSeconds ?? null}::float8 as heartbeat
+             ${request.heartbeatSeconds ?? null}::float8 as heartbeat
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -137,14 +151,14 @@ export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResu
                           and run_at <= pawl.clock()
                           and (run_at, id) >= (l.run_at, l.front_id)
                         order by run_at, id
-                        limit ${ask.limit}::int
+                        limit ${request.limit}::int
                           for update skip locked) as d
                  left join pawl.task_type tt on tt.type = d.type
-                limit least(${ask.limit}::int, slots.free)) as t
+                limit least(${request.limit}::int, slots.free)) as t
        where l.parallelism is null or slots.lane_id is not null
-       limit case when (select sync_id from my_session) = ${ask.syncId} then 0
-                  when ${ask.session}::uuid is not null and not exists (select from my_session) then 0
-                  else ${ask.limit}::int end
+       limit case when (select sync_id from my_session) = ${request.syncId} then 0
+                  when ${request.session}::uuid is not null and not exists (select from my_session) then 0
+                  else ${request.limit}::int end
     ),
     -- The rows of due to take, and how many ids of each. Tasks marked careful are claimed one at a time.
     used as materialized (
@@ -172,12 +186,12 @@ export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResu
          set state       = 'assigned',
              seq         = t.seq + 1,
              epoch       = t.epoch + 1,
-             owner       = ${ask.worker},
+             owner       = ${request.worker},
              started_at  = null,
              lease_until = pawl.clock()
                            + make_interval(secs => pawl.lease_seconds(${settingsUnderLease(leaseTerms)}, candidate.type_settings)),
              history     = t.history || row(${nextTime('t')}, t.epoch + 1, 'assigned',
-                                            null, ${`worker:${ask.worker}`}, null, ${literal(leaseTerms)})::pawl.step
+                                            null, ${`worker:${request.worker}`}, null, ${literal(leaseTerms)})::pawl.step
         from candidates candidate
        where (not candidate.careful or candidate.place in (select place from used))
          and t.id = ${viaIndex('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
@@ -214,17 +228,17 @@ export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResu
     session_update as (
       update pawl.session
          set seen_at  = pawl.clock(),
-             sync_id  = case when exists (select from lease_entry) then ${ask.syncId}::text else sync_id end,
+             sync_id  = case when exists (select from lease_entry) then ${request.syncId}::text else sync_id end,
              claim_id = coalesce((select id from lease_entry), claim_id)
-       where id = ${ask.session}::uuid
+       where id = ${request.session}::uuid
     )
     -- The result. places are the last deleted rows of each lane; is_beaten tells whether another claim was first.
-    select ${sent},
+    select ${columnsAsJson},
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
                       from deleted order by lane_id, run_at desc, id desc) as last) as places,
-           ${ask.session}::uuid is null or exists (select from my_session) as is_open,
-           coalesce((select sync_id from my_session) = ${ask.syncId}, false) as is_repeated,
+           ${request.session}::uuid is null or exists (select from my_session) as is_open,
+           coalesce((select sync_id from my_session) = ${request.syncId}, false) as is_repeated,
            exists (select from lanes)
              and (select front_id from lanes limit 1) not in (select id from deleted) as is_beaten,
            case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as whole
@@ -234,8 +248,8 @@ export async function claimTasks(sql: Sql, ask: ClaimRequest): Promise<ClaimResu
 }
 
 /**
- * In how many seconds the next task of these queues comes due; null: none waits. 0: one is due in a lane that has a
- * slot for it, so a claim that did not win it only came while another had the lane. Tasks that lack a slot do not count.
+ * Seconds until the next task of these queues is due; null: none is waiting. 0: one is due in a lane that has a free
+ * slot, and a claim missed it only because another claim had the lane locked. Tasks without a free slot do not count.
  */
 export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promise<number | null> {
   const [row] = await sql<{ seconds: number | null }>`
@@ -256,8 +270,8 @@ export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promi
 }
 
 /**
- * In how many seconds each of these queues has something for a claim; 0 or less: now. One look for all who wait.
- * Tasks that lack a slot do not count.
+ * Seconds until each of these queues has a task to claim; 0 or less: it has one now. One query for all waiting callers.
+ * Tasks without a free slot do not count.
  */
 export function dueByQueue(sql: Sql, queues: readonly string[]): Promise<{ queue: string; seconds: number }[]> {
   return sql`

@@ -1,6 +1,6 @@
 import type { Sql } from '../driver/sql.ts'
 
-/** False: the key is taken. If it is being taken right now, waits for the other transaction to end. */
+/** Returns false if the key is taken. If another transaction is reserving it right now, waits for that to end. */
 export async function reserveKey(sql: Sql, holder: string, key: string, request: string): Promise<boolean> {
   const made = await sql`
     insert into pawl.idempotency (holder, key, request, created_at)

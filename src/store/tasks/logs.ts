@@ -1,4 +1,4 @@
-/** Lines that handlers have logged. */
+/** Log lines of task handlers. */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { viaIndex } from '../driver/plans.ts'
@@ -17,9 +17,9 @@ export interface NewLogLine {
 }
 
 /**
- * Keeps lines of tasks that are held under their epoch; those of a lease that is over are not kept, as nothing is that
- * its worker says. One that came before is kept as it was. In the order of their keys, so that two who send the same
- * lines wait for each other and never in a circle.
+ * Stores log lines of tasks that are held under their epoch. Lines of an ended lease are dropped, like everything that
+ * its worker reports. A line that was sent before is left unchanged. Rows are inserted in the order of their keys, so
+ * that two transactions with the same lines cannot deadlock.
  */
 export async function writeLogLines(sql: Sql, lines: readonly NewLogLine[]): Promise<void> {
   await sql`
@@ -44,7 +44,7 @@ export interface LogLineRow {
   readonly facts: Record<string, unknown> | null
 }
 
-/** Lines of one task after a place, attempt by attempt in the order in which they were report. */
+/** Log lines of one task after a position, attempt by attempt, in the order in which they were logged. */
 export function readLogLines(
   sql: Sql,
   ask: { id: string; epoch: number | null; after: { epoch: number; n: number }; limit: number },
@@ -59,7 +59,7 @@ export function readLogLines(
      limit ${ask.limit}::int`
 }
 
-/** Removes lines that were report longer ago, some at a time. */
+/** Deletes log lines that are older than this, in batches. */
 export async function deleteOldLogLines(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.log where ctid = any(array(

@@ -1,8 +1,15 @@
 import type { TaskError } from '../../kernel/decide.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { maxPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
-import { type Frame, type Paging, pageFrame, countFrame } from '../driver/paging.ts'
+import {
+  countFrame,
+  type Frame,
+  maxPageBytes,
+  type NamePaging,
+  type PageRow,
+  type Paging,
+  pageFrame,
+} from '../driver/paging.ts'
 import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
@@ -50,7 +57,7 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
   return row
 }
 
-/** The task, and the key of each of its claims, by epoch; null: the claimer's key is not known, or it had none. */
+/** The task, and the API key of each of its claims by epoch; null: the claimer had no key, or it is not known. */
 export async function getClaimedTask(
   sql: Sql,
   id: string,
@@ -66,7 +73,7 @@ export async function getClaimedTask(
 }
 
 export interface TaskFilter {
-  /** Only these; null: any. */
+  /** Only these ids; null: any. */
   readonly ids: readonly string[] | null
   readonly jobId: string | null
   readonly stageId: string | null
@@ -90,11 +97,11 @@ export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> 
 }
 
 /**
- * What ended badly is found through `trouble`, however rare it is among the rest. Moments are told in milliseconds: what
- * was made within the last of them was made by then.
+ * Queries tasks. If only states with a bad outcome are asked for, they are found through `trouble`, however rare they
+ * are. Timestamps in filters have milliseconds: a task created within the last one counts as created by then.
  *
- * Each stage that is asked for is looked through by itself, in the order of the index, and only as far as the page goes.
- * Asked for together, the planner would rather go through all tasks of the store until it has found a page of them.
+ * Each stage of the filter is read by itself, in the order of the index, and only as far as the page needs. In one
+ * query for all stages, the planner would read all tasks of the store until it has found enough of them.
  */
 function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
   const troubled =
@@ -132,7 +139,7 @@ function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Ro
   )
 }
 
-/** A schema of undefined leaves the one that is there: who queues a task may not know it. */
+/** If `schema` is undefined, the stored one is kept: the process that queues a task may not know it. */
 export async function putTaskType(
   sql: Sql,
   type: string,
@@ -163,7 +170,7 @@ export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow |
   return row
 }
 
-/** A page of types with settings, by name. Schemas may be long, so a page is also bounded by its bytes. */
+/** A page of task types, by name. Schemas may be long, so a page is also bounded by its bytes. */
 export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<TaskTypeRow>[]> {
   return sql`
     with page as (
@@ -180,7 +187,7 @@ export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<P
      order by type`
 }
 
-/** What is known of the types of these tasks. */
+/** The types of these tasks. */
 export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]> {
   return sql`
     select type, settings, payload_schema
@@ -203,8 +210,17 @@ export interface TraceRow {
   readonly traceparent: string | null
 }
 
-/** By which log lines about these are found. */
+/** The correlation ids and traces with which these are logged. */
 export function tracesOf(sql: Sql, entity: 'task' | 'job', ids: readonly string[]): Promise<TraceRow[]> {
   return sql<TraceRow>`
     select id, correlation_id, traceparent from pawl.${literal(entity)} where id = any(${ids}::uuid[])`
+}
+
+/** Why each of these tasks is in its state: the reason that was given, else the cause of the transition. */
+export async function reasonsOf(sql: Sql, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; reason: string | null }>`
+    select t.id, (select coalesce(h.payload->>'reason', h.cause) from unnest(t.history) with ordinality as h
+                   where h.state = t.state and h.type is null order by h.ordinality desc limit 1) as reason
+      from pawl.task t where t.id = any(${ids}::uuid[])`
+  return new Map(rows.flatMap(({ id, reason }) => (reason === null ? [] : [[id, reason]])))
 }

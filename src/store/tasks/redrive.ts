@@ -1,4 +1,4 @@
-/** Redrives of dead letters, and how far they have come. */
+/** Redrives of dead letters, and their progress. */
 import type { Refused } from '../../kernel/problem.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
@@ -11,7 +11,7 @@ export interface DeadLetterFilter {
   readonly limit: number
 }
 
-/** Dead letters as they are now, the oldest task first. */
+/** The ids of dead letters, the oldest task first. */
 export async function deadLetterIds(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select x.task_id as id
@@ -55,13 +55,16 @@ export interface LockedRedrive {
   readonly payload: string | null
   readonly redriven: number
   readonly refused: number
-  /** How long ago it was asked for. */
+  /** Seconds since it was requested. */
   readonly ageSeconds: number
-  /** The next letters; a job of null: it stands alone, or has been removed. */
+  /** The next dead letters. A job of null: the task is stand-alone, or was deleted. */
   readonly letters: readonly { readonly id: string; readonly jobId: string | null }[]
 }
 
-/** Locks a redrive, so that one at a time goes on with it, with its next letters; undefined: it is done. */
+/**
+ * Locks a redrive, so that only one process continues it, and returns it with its next dead letters. Undefined: it is
+ * done.
+ */
 export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<LockedRedrive | undefined> {
   const [row] = await sql<LockedRedrive>`
     with mine as materialized (
@@ -79,7 +82,7 @@ export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<
 
 const refusalsKept = 1000
 
-/** Writes down what became of the next letters of a locked redrive; true: they were the last. */
+/** Records the results for the next dead letters of a locked redrive. Returns true if they were the last ones. */
 export async function recordRedriven(
   sql: Sql,
   { id, refused: before }: LockedRedrive,
@@ -103,7 +106,7 @@ export async function recordRedriven(
   return row!.isDone
 }
 
-/** Redrives that nobody has gone on with for a while: whoever did has died, or has committed and gone. */
+/** Redrives that nobody has continued for a while. Their process died, or committed a batch and then ended. */
 export async function findAbandonedRedrives(
   sql: Sql,
   olderThanSeconds: number,
@@ -118,7 +121,7 @@ export async function findAbandonedRedrives(
   return rows.map(({ id }) => id)
 }
 
-/** The letter that a redrive has come to; undefined: it is done. */
+/** The next dead letter of a redrive; undefined: it is done. */
 export async function nextDeadLetter(sql: Sql, id: string): Promise<string | undefined> {
   const [row] = await sql<{ letter: string | null }>`
     select ids[seen + 1] as letter from pawl.redrive where id = ${id}::uuid`
@@ -144,7 +147,7 @@ export async function getRedrive(sql: Sql, id: string): Promise<RedriveRow | und
   return row
 }
 
-/** Removes redrives that were done so long ago. */
+/** Deletes redrives that ended longer ago than this. */
 export async function deleteOldRedrives(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.redrive where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) returning id`

@@ -1,13 +1,21 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { maxPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
+import { maxPageBytes, type NamePaging, type PageRow } from '../driver/paging.ts'
 import { heldTask, viaIndex, withTableScans } from '../driver/plans.ts'
 import { inList, type Sql } from '../driver/sql.ts'
-import { type Claimed, tasksFromColumns, aggregatedColumns, sent, leaseTermsOfTask, type ClaimedColumns, claimedTaskColumns } from './claimed.ts'
+import {
+  aggregatedColumns,
+  type Claimed,
+  type ClaimedColumns,
+  claimedTaskColumns,
+  columnsAsJson,
+  leaseTermsOfTask,
+  tasksFromColumns,
+} from './claimed.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
-/** Makes the session's row, which its claims lock and are remembered in. */
+/** Creates the session's row. Claims of the session lock it and are remembered in it. */
 export async function openSession(
   sql: Sql,
   session: string,
@@ -20,14 +28,14 @@ export async function openSession(
        set seen_at = excluded.seen_at, worker = excluded.worker, queues = excluded.queues, slots = excluded.slots`
 }
 
-/** A worker that is busy and claims nothing is heard of by its beats. */
+/** Records that a worker is alive. A busy worker claims nothing and only sends heartbeats. */
 export async function touchSession(sql: Sql, session: string): Promise<void> {
   await sql`update pawl.session set seen_at = pawl.clock() where id = ${session}::uuid`
 }
 
 /**
- * What an earlier sync of this id, or without one the last claim of the session, won and still holds: the answer that
- * was lost, given again. Lease lengths are what is left of them, so that the worker does not believe in more than it has.
+ * Tasks that are still held from an earlier sync with this id or, without an id, from the last claim of the session: a
+ * lost response is sent again. The lease lengths are what is left of them, so the worker does not overestimate them.
  */
 export async function readLastClaim(sql: Sql, session: string, syncId: string | null = null): Promise<Claimed[]> {
   const [won] = await sql<ClaimedColumns>`
@@ -42,11 +50,11 @@ export async function readLastClaim(sql: Sql, session: string, syncId: string | 
     ), won as (
       select ${aggregatedColumns} from mine
     )
-    select ${sent} from won`
+    select ${columnsAsJson} from won`
   return tasksFromColumns(won!)
 }
 
-/** Of these leases those that are still held, as they are now: what is left of them is shorter than it was. */
+/** The tasks of these leases that are still held, with what is left of each lease. */
 export async function readHeldTasks(
   sql: Sql,
   leases: readonly { readonly id: string; readonly epoch: number }[],
@@ -60,13 +68,13 @@ export async function readHeldTasks(
     ), won as (
       select ${aggregatedColumns} from mine
     )
-    select ${sent} from won`
+    select ${columnsAsJson} from won`
   return tasksFromColumns(won!)
 }
 
 /**
- * What a worker of this name holds. `node/pod` is also known by its pod alone, unless another worker is called exactly so.
- * It is found through the claims, and so costs what is held by anybody.
+ * The leases of a worker with this name. `node/pod` also matches its pod alone, unless a worker has exactly that name.
+ * They are found through the claims, so the cost depends on the number of all held tasks.
  */
 export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; epoch: number; owner: string }[]> {
   const rows = await sql<{ id: string; epoch: number; owner: string }>`
@@ -79,28 +87,31 @@ export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; 
 }
 
 export interface WorkerRow {
-  /** Null, like what follows from it: one that claims without a session, and is known by what it holds. */
+  /**
+   * Null, like the fields that depend on it, for a worker that claims without a session and is known only by its
+   * leases.
+   */
   readonly session: string | null
   readonly worker: string
   readonly queues: string[]
   readonly startedAt: Date | null
   readonly seenAt: Date | null
-  /** How many tasks it does at once; null: it does not say. */
+  /** How many tasks it runs at once; null: it did not say. */
   readonly slots: number | null
-  /** Tasks that are held under its name. */
+  /** Number of tasks that are held under its name. */
   readonly leases: number
   readonly leasesByQueue: Record<string, number>
 }
 
-/** A worker's name is not its own, so a page begins behind a name and a session. */
+/** Several workers may share a name, so a page begins after a name and a session. */
 export interface WorkerPaging extends NamePaging {
   /** Empty: a worker without a session. */
   readonly afterSession: string
 }
 
 /**
- * A page of worker processes that were heard of lately, and of whoever holds a task, by name. They may name many queues, so
- * a page is also bounded by its bytes.
+ * A page of worker processes that were seen recently or hold a task, by name. They may list many queues, so a page is
+ * also bounded by its bytes.
  */
 export function listWorkers(
   sql: Sql,

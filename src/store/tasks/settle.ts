@@ -1,13 +1,13 @@
 /**
- * What a worker says about tasks that it holds. Every statement here is fenced: state and epoch, both in the WHERE, so
- * a worker that lost its lease changes nothing, whoever holds the task now.
+ * Reports of workers about tasks that they hold. Every statement is fenced by state and epoch in its WHERE clause, so a
+ * worker that lost its lease changes nothing, whoever holds the task now.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
-import { settingsUnderLease, leaseTermsOfTask } from './claimed.ts'
+import { leaseTermsOfTask, settingsUnderLease } from './claimed.ts'
 import type { TaskRow } from './read-tasks.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
@@ -18,8 +18,8 @@ export interface Held {
 }
 
 /**
- * Ends attempts that succeeded. Where the start was never reported, which is how short tasks end, that makes both moves
- * at once: two events, seq + 2. Returns the items that were not: they have files, or are not held under their epoch.
+ * Ends attempts that succeeded. If the start was never reported, as for short tasks, both transitions are made at once:
+ * two events, seq + 2. Returns the items that it did not change: they have files, or are not held under their epoch.
  */
 export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
   sql: Sql,
@@ -66,22 +66,25 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
 }
 
 /**
- * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good:
- * its answer was lost. Only the first start in a round of its stage is news to the stage and the job, and is counted:
- * what is claimed in a round is claimed after that round was opened, so the row cannot tell of an earlier one.
+ * Records starts, each reported by the worker at the same index. A task that is already running under the same epoch
+ * also counts, because the first response was lost. Only the first start in a round of its stage changes the stage and
+ * the job, and only that one is counted; a task claimed in a round was claimed after the round was opened, so a row
+ * that says `begun` means this round.
  *
- * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
+ * Rows are locked in the order of their ids, as in every batch, so two batches cannot deadlock.
  */
 export async function startTasks(
   sql: Sql,
   items: readonly (Held & { agoMs?: number })[],
   workers: readonly string[],
-): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
-  const rows = await start<{ id: string }>(sql, items, workers, plainly)
+): Promise<{ started: Set<string>; stageIds: string[] }> {
+  const rows = await start<{ id: string }>(sql, items, workers, idOnly)
   return { started: new Set(rows.map(({ id }) => id)), stageIds: begunStages(rows) }
 }
 
-/** The same for one who wants to see what it has started, as it would be read. What was running already is not shown. */
+/**
+ * Like `startTasks`, but returns the started tasks as they would be read. Tasks that were already running are left out.
+ */
 export async function startAndReturnTasks(
   sql: Sql,
   items: readonly Held[],
@@ -91,21 +94,21 @@ export async function startAndReturnTasks(
     sql,
     items,
     items.map(() => worker),
-    shown,
+    wholeTask,
   )
   return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunStages(rows) }
 }
 
-interface Shown {
+interface ReturnedColumns {
   readonly returned: Literal
   readonly columns: Literal
   readonly from: Literal
 }
 
-const plainly: Shown = { returned: literal(''), columns: literal(''), from: literal('') }
+const idOnly: ReturnedColumns = { returned: literal(''), columns: literal(''), from: literal('') }
 
-/** As `task_view` has them; what is held is no dead letter. */
-const shown: Shown = {
+/** The columns of `task_view`. A held task is not a dead letter. */
+const wholeTask: ReturnedColumns = {
   returned: literal(', t.*'),
   columns: literal(`, l.queue, moved.type, moved.state, l.priority, moved.seq, moved.round, moved.epoch, moved.failures,
            moved.losses, moved.careful, moved.partial, moved.run_at, (moved.history[1]).ts as created_at,
@@ -125,7 +128,7 @@ function start<Row>(
   sql: Sql,
   items: readonly (Held & { agoMs?: number })[],
   workers: readonly string[],
-  { returned, columns, from }: Shown,
+  { returned, columns, from }: ReturnedColumns,
 ): Promise<(Row & { begun: string | null })[]> {
   return sql`
     with locked as materialized (
@@ -169,9 +172,9 @@ export interface LeaseRenewal extends Held {
 }
 
 /**
- * Renews leases and keeps progress and checkpoints. A row that another transaction holds is passed over: whoever holds
- * it moves it or renews it, and the next beat is not far. So a beat never waits, and never takes part in a deadlock.
- * Returns those that are not held under their epoch any more, and those that were passed over.
+ * Renews leases and stores progress and checkpoints. Rows that another transaction has locked are skipped: that
+ * transaction moves or renews the task, and the next heartbeat follows soon. So a heartbeat never waits, and is never
+ * part of a deadlock. Returns the tasks that are no longer held under their epoch, and those that were skipped.
  */
 export async function renewLeases(
   sql: Sql,
@@ -212,7 +215,9 @@ export async function renewLeases(
   }
 }
 
-/** How (task, epoch) was ended, told by its event: what tells a settle that is sent again from a zombie's. */
+/**
+ * The event that ended each (task, epoch). It distinguishes a settle that is sent again from that of a zombie worker.
+ */
 export function findEndEvents(
   sql: Sql,
   items: readonly Held[],
@@ -226,8 +231,11 @@ export function findEndEvents(
      where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`
 }
 
-/** The soft cancels that a worker must be told of. */
-export function findSoftCancels(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
+/** The soft cancels that a worker must be told about. */
+export function findSoftCancels(
+  sql: Sql,
+  worker: string,
+): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
   return sql`
     select t.id, t.epoch, greatest(0, extract(epoch from c.hard_at - pawl.clock()))::float8 as grace_seconds
       from pawl.cancel c join pawl.task t on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})

@@ -1,6 +1,6 @@
 /**
- * What the babysitter looks for. Each finds candidates without locking them; the chore locks them, looks again, and
- * passes over those that someone else holds, so any number of babysitters may look at once.
+ * Queries of the babysitter's chores. Each finds candidates without locking them. The chore then locks them, checks
+ * them again and skips those that are locked by others, so any number of babysitters may run at once.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
@@ -10,9 +10,9 @@ import { inList, list, type Sql } from '../driver/sql.ts'
 const held = inList(statesOf(taskLifecycle, 'held'))
 
 /**
- * Held tasks whose lease has run out or whose attempt has run for too long, found through the claims that are due for
- * a look. A claim whose tasks have all been given up goes; another is looked at again when the next of its leases may
- * end. A claim that another babysitter looks at now is passed over.
+ * Held tasks whose lease has expired or whose attempt has exceeded its timeout, found through claims that are due for a
+ * check. A claim without held tasks is deleted; any other is due again when the next of its leases may end. Claims that
+ * another babysitter is checking are skipped.
  */
 export async function findExpiredLeases(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
@@ -44,7 +44,10 @@ export async function findExpiredLeases(sql: Sql, limit: number): Promise<string
   return rows.map(({ id }) => id)
 }
 
-/** Tasks whose time to live has passed, of so many entries. Those of tasks that have ended, or have a later one, go. */
+/**
+ * Tasks whose time to live has passed, among up to `limit` entries of `expiry`. Entries of tasks that have ended or got
+ * a later time are deleted.
+ */
 export async function findExpiredTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
   const [row] = await sql<{ ids: string[]; looked: number }>`
     with passed as materialized (
@@ -62,7 +65,7 @@ export async function findExpiredTasks(sql: Sql, limit: number): Promise<{ ids: 
   return row!
 }
 
-/** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */
+/** Held tasks whose soft cancel has exceeded its grace period. Cancels of tasks that are no longer held are deleted. */
 export async function findExpiredCancels(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     with stale as (
@@ -77,8 +80,8 @@ export async function findExpiredCancels(sql: Sql, limit: number): Promise<strin
 }
 
 /**
- * Ended tasks past their time, found by walking the table in the order of ids a stretch at a time. Returns where the
- * next stretch begins; null: the end was reached.
+ * Ended tasks past their retention, found by scanning the table in the order of ids, one section per call. `next` is
+ * where the next section begins; null: the end was reached.
  */
 export async function findTasksPastRetention(
   sql: Sql,
@@ -97,7 +100,10 @@ export async function findTasksPastRetention(
   return { ids: row!.ids ?? [], next: row!.seen < stretch ? null : row!.next }
 }
 
-/** Removes tasks, and so their events, if they are still ended; those that someone holds locked are left for later. */
+/**
+ * Deletes tasks, and with them their events, if they are still ended. Tasks that are locked by others are left for
+ * later.
+ */
 export async function deleteTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const gone = await sql<{ id: string }>`
     with locked as materialized (
@@ -111,7 +117,7 @@ export async function deleteTasks(sql: Sql, ids: readonly string[]): Promise<str
   return removed
 }
 
-/** What lies in other tables of tasks that were removed; in the same transaction. */
+/** Deletes the data of deleted tasks from other tables, in the same transaction. */
 export async function deleteTaskData(sql: Sql, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
   await sql`
@@ -131,8 +137,11 @@ export async function deleteTaskData(sql: Sql, taskIds: readonly string[]): Prom
     delete from pawl.datum using gone where task_id = ${viaIndex('gone.id')}`
 }
 
-/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */
-export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
+/**
+ * Deletes records that are only useful for a while, in batches: heartbeats, idempotency keys, sessions, the content of
+ * the last change.
+ */
+export async function deleteExpiredRecords(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
   const [row] = await sql<{ pulses: number; keys: number; sessions: number }>`
     with pulses as (
       delete from pawl.pulse where ctid = any(array(
@@ -140,7 +149,7 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), keys as (
       delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
     ), sessions as (
-      -- One that holds something may ask for it again, however long it has been busy with it.
+      -- A worker with leases may ask for them again, however long it has been busy.
       delete from pawl.session s where seen_at < pawl.clock() - interval '1 day'
          and not exists (select from pawl.claim where id = s.claim_id) returning 1
     ), runs as (

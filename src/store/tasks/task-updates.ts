@@ -1,6 +1,6 @@
 /**
- * Everything that is not on the hot path goes one way: lock rows, let the kernel decide each, write the verdicts down.
- * The rows stay locked from the first to the last, so what was decided on is what is written to.
+ * Task changes off the hot path. They all work the same way: lock the rows, let the kernel decide on each, write the
+ * decisions. The rows stay locked all the time, so the decisions apply to exactly the rows that were read.
  */
 import type { TaskFacts, TaskPatch, TaskStep } from '../../kernel/decide.ts'
 import { mayMove, statesOf } from '../../kernel/lifecycle.ts'
@@ -26,14 +26,14 @@ export interface LockedTask extends TaskFacts {
   readonly jobId: string | null
   readonly stageId: string | null
   readonly partial: boolean
-  /** It has put files out. */
+  /** It has registered files. */
   readonly files: boolean
   readonly dedupeKey: string | null
   readonly payload: unknown
   readonly metadata: Record<string, unknown> | null
-  /** How long ago the lease ran out; null: it has not. */
+  /** Seconds since the lease expired; null: it has not. */
   readonly lapsedForSeconds: number | null
-  /** The time to live has passed. */
+  /** Its time to live has passed. */
   readonly overdue: boolean
   readonly leaseUntil: Date | null
   readonly ranSeconds: number | null
@@ -45,7 +45,7 @@ interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
   readonly typeSettings: Partial<TaskSettings> | null
 }
 
-/** Counts the uncharged losses at the end of the history of an assigned task, with only claims between them. */
+/** The number of uncharged losses at the end of the history of an assigned task, with only claims between them. */
 const lostBeforeStart = literal(`(
   with moves as (
     select n, state, state = 'retrying' and cause = 'lease_lost' and payload->'charged' = 'false' as is_lost
@@ -55,7 +55,7 @@ const lostBeforeStart = literal(`(
   select count(*)::int from moves
    where is_lost and n > coalesce((select max(n) from moves where state <> 'assigned' and is_lost is not true), 0))`)
 
-/** Which rows: all that are named, waiting for each; or, for chores, only those that nobody holds locked. */
+/** `wait`: locks all named rows and waits for each. `pass over`, for chores: skips rows that are locked. */
 export type LockMode = 'wait' | 'pass over'
 
 export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
@@ -95,13 +95,13 @@ export async function findLockedTasks(sql: Sql, ids: readonly string[]): Promise
 export interface TaskUpdate {
   readonly task: LockedTask
   readonly steps: readonly TaskStep[]
-  /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
+  /** `edit`: the task's content changes but not its state, so nothing is counted. */
   readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
-  /** Who asked for it, where that is not the same for all. */
+  /** The actor, if it is not the same for all updates. */
   readonly actor?: string
 }
 
-/** The columns of a task `t` that a row `r` of `ruled` changes: by its end state, its steps, and its patch `p`. */
+/** The columns of a task `t` that a row `r` of `update_row` changes: by its end state, its steps and its patch `p`. */
 const movedColumns = literal(`
              state       = r.to_state,
              seq         = t.seq + jsonb_array_length(r.steps),
@@ -132,11 +132,11 @@ const movedColumns = literal(`
                  from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)`)
 
 /**
- * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
- * told, trouble to be seen. A ruling without steps changes nothing.
+ * Writes transitions, their events, and the rows that follow from them in other tables: the queue, pending cancels,
+ * troubles. An update without steps changes nothing.
  */
-export async function writeTaskUpdates(sql: Sql, rulings: readonly TaskUpdate[], actor: string): Promise<void> {
-  const moving = rulings.filter(ruling => ruling.steps.length > 0)
+export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[], actor: string): Promise<void> {
+  const moving = updates.filter(update => update.steps.length > 0)
   if (moving.length === 0) return
   const leaving = moving.filter(
     ({ task, steps }) => mayMove(taskLifecycle, task.state, 'claim') && steps.at(-1)!.to !== task.state,
@@ -149,18 +149,18 @@ export async function writeTaskUpdates(sql: Sql, rulings: readonly TaskUpdate[],
   const written = await sql`
     with
     -- One row per task: its steps, the state that they end in, and the patch as JSON (p).
-    ruled as materialized (
+    update_row as materialized (
       select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
                            ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
                            ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
-                           ${moving.map(ruling => ruling.actor ?? actor)}::text[])
+                           ${moving.map(update => update.actor ?? actor)}::text[])
         as r (id, seq, steps, to_state, p, actor)
     ),
     -- The tasks move. Each is locked and still has the seq that was decided on.
     moved as (
       update pawl.task t
          set ${movedColumns}
-        from ruled r
+        from update_row r
        where t.id = ${viaIndex('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
@@ -208,20 +208,20 @@ export async function writeTaskUpdates(sql: Sql, rulings: readonly TaskUpdate[],
   await decideFilesOfEndedAttempts(sql, moving)
 }
 
-/** An attempt that ends decides what becomes of its files. */
-async function decideFilesOfEndedAttempts(sql: Sql, rulings: readonly TaskUpdate[]): Promise<void> {
+/** Decides on the files of attempts that end. */
+async function decideFilesOfEndedAttempts(sql: Sql, updates: readonly TaskUpdate[]): Promise<void> {
   const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
-  const ended = rulings.filter(ruling => ruling.task.files && isHeld(ruling.task.state) && !isHeld(endState(ruling)))
+  const ended = updates.filter(update => update.task.files && isHeld(update.task.state) && !isHeld(endState(update)))
   const [won, lost] = [true, false].map(wins =>
-    ended.filter(ruling => (endState(ruling) === 'succeeded') === wins).map(({ task }) => task),
+    ended.filter(update => (endState(update) === 'succeeded') === wins).map(({ task }) => task),
   )
   await decideFiles(sql, won!, lost!)
 }
 
 /**
- * Takes the places in the queue of tasks that are ended without having been claimed. A place that a claimer holds is
- * left to it: it will find the task ended and let it go. Waiting for it here could be a deadlock, for a claimer takes
- * the place first and the task second.
+ * Removes tasks from the queue that end without having been claimed. A row that a claim has locked is left to it: the
+ * claim will find that the task has ended and drop it. Waiting for it could deadlock, because a claim locks the row of
+ * `due` before the task.
  */
 async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
@@ -237,7 +237,10 @@ async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
     update pawl.due set ids = others, id = others[1] from places where due.ctid = place and others <> '{}'`
 }
 
-/** A fresh round has a fresh time to live; a cancel that is told has a grace; a dead letter keeps its last lease. */
+/**
+ * Adds the values that follow from the patch: a new round gets a new time to live, a soft cancel its grace period, and
+ * a dead letter remembers its last lease.
+ */
 function patchJson(task: LockedTask, patch: TaskUpdate['patch']) {
   const { opensRound, cancelRequested, ...rest } = patch
   return {
@@ -248,11 +251,11 @@ function patchJson(task: LockedTask, patch: TaskUpdate['patch']) {
   }
 }
 
-/** The stages that these rulings have changed the counts of: who writes them drives their jobs on. */
-export function stagesOf(rulings: readonly TaskUpdate[]): string[] {
+/** The stages whose counts these updates have changed. The caller must drive their jobs. */
+export function stagesOfUpdates(updates: readonly TaskUpdate[]): string[] {
   return [
     ...new Set(
-      rulings.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
+      updates.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
     ),
   ]
 }

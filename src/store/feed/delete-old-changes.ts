@@ -1,6 +1,6 @@
 import type { Sql } from '../driver/sql.ts'
 
-/** How far a walk through the feed has come, and whether it has forgotten something on its way. */
+/** The position of a scan through the feed, and whether it has deleted anything on its way. */
 export interface ChangeWalk {
   readonly tx: number
   readonly n: number
@@ -10,11 +10,12 @@ export interface ChangeWalk {
 export const firstChange: ChangeWalk = { tx: 0, n: 0, hasForgotten: false }
 
 /**
- * Forgets changes of which nothing is left, oldest first, a stretch of the feed at a time. The walk passes over what is
- * kept for ever, as dead letters may be. It begins anew behind what it has forgotten, for all that follows was queued
- * later and is kept for longer, or where the changes are too young.
+ * Deletes changes whose entities were all deleted, oldest first, one section of the feed per call. The scan passes over
+ * changes that are kept forever, such as those of dead letters. It restarts from the beginning when a section without
+ * deletions follows one with deletions, because everything after that was queued later and is kept longer, and when the
+ * remaining changes are too young.
  *
- * The newest change is never forgotten, because the cursors of up-to-date readers name it.
+ * The newest change is never deleted, because the cursors of up-to-date readers name it.
  */
 export async function deleteOldChanges(
   sql: Sql,

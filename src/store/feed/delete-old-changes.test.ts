@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { firstChange, deleteOldChanges } from './forget-changes.ts'
+import { deleteOldChanges, firstChange } from './delete-old-changes.ts'
 
 test('events that are gone leave the feed, however many dead letters before them are kept', async t => {
   const run = await fresh(t)
