@@ -5,7 +5,7 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { brokenRules } from '../store/admin/integrity.ts'
 import { countMoves, deleteOldStats, recordQueueDepths } from '../store/admin/stats.ts'
 import { clockMs } from '../store/driver/clock.ts'
-import { deleteOldChanges, firstChange } from '../store/feed/delete-old-changes.ts'
+import { deleteOldChanges, startOfChangeScan } from '../store/feed/delete-old-changes.ts'
 import { currentGeneration } from '../store/feed/generation.ts'
 import { findUnservedQueues } from '../store/flow/unserved-queues.ts'
 import { deleteFreedIds } from '../store/tasks/chosen-ids.ts'
@@ -59,7 +59,7 @@ export interface RetentionOptions {
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
-  let walk = firstChange
+  let scan = startOfChangeScan
   return {
     name: 'retention',
     everySeconds: 10,
@@ -81,8 +81,8 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const failed = unruly.length
       const removed = gone.length - failed
       const { pulses, keys, sessions } = await deleteExpiredRecords(sql)
-      const { forgotten: changes, ...walked } = await deleteOldChanges(sql, walk)
-      walk = walked.walk
+      const { deleted: changes, ...scanned } = await deleteOldChanges(sql, scan)
+      scan = scanned.scan
       const lines = await deleteOldLogLines(sql, keepLogSeconds)
       const minutes = await deleteOldStats(sql)
       const redrives = await deleteOldRedrives(sql, defaultSettings.keepSeconds)

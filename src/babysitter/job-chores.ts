@@ -13,7 +13,7 @@ import {
   findJobsPastRetention,
   findStaleJobs,
   findUndrivenJobs,
-  type JobWalk,
+  type JobScan,
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
@@ -21,8 +21,8 @@ import { tellUnruly } from './tell-unruly.ts'
 import { type Turn, takingTurns } from './turns.ts'
 
 const batch = 100
-/** How far each engine has come in its walk through ended jobs. */
-const walks = new WeakMap<Context, JobWalk>()
+/** How far each engine has scanned its ended jobs. */
+const scans = new WeakMap<Context, JobScan>()
 const staleWords = 'Job timed out or was orphaned'
 
 /** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
@@ -114,14 +114,14 @@ export const jobRetention: Chore = {
     const removed = await eachOld(
       context,
       async (limit, except) => {
-        const { ids, walk } = await findJobsPastRetention(
+        const { ids, scan } = await findJobsPastRetention(
           sql,
           defaultSettings.keepSeconds,
           limit,
           except,
-          walks.get(context),
+          scans.get(context),
         )
-        walks.set(context, walk)
+        scans.set(context, scan)
         return ids
       },
       id => removeJob(sql, id),

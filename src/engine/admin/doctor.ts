@@ -4,7 +4,7 @@ import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import {
   bloatedTables,
   clockSkew,
-  holdingSlots,
+  findHoldingSlots,
   longTransactions,
   preparedTransactions,
   schemaDrift,
@@ -37,7 +37,7 @@ export async function examine(
     feedLag(sql).then(seconds => (seconds > longSeconds ? [feedBehind(seconds)] : [])),
     longTransactions(sql, longSeconds).then(long => long.map(longTransaction)),
     preparedTransactions(sql, longSeconds).then(prepared => prepared.map(preparedTransaction)),
-    holdingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
+    findHoldingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
     bloatedTables(sql).then(worn => worn.map(wornTable)),
     clockSkew(sql).then(skew => (Math.abs(skew) > skewSeconds ? [skewed(skew)] : [])),
     findUnservedQueues(sql, 60).then(stale => stale.map(staleQueue)),
@@ -80,7 +80,7 @@ const preparedTransaction = ({ gid, owner, database, seconds }: Found<typeof pre
   todo: `It holds its locks and the event feed, also after a restart. In that database: commit prepared '${gid}', or rollback prepared '${gid}'.`,
 })
 
-const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof holdingSlots>): Finding => ({
+const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof findHoldingSlots>): Finding => ({
   grade: 'warning',
   what: [
     `Replication slot ${name} (${active ? 'in use' : 'not in use'})`,

@@ -22,8 +22,8 @@ import type { Sql } from '../../store/driver/sql.ts'
 import {
   endListing,
   extendListing,
-  inputsOfTasks,
   type Listing,
+  readInputsOfTasks,
   recordInputs,
   recordListingProgress,
   retryListingLater,
@@ -235,7 +235,7 @@ async function failListing(context: Context, { stageId, jobId }: Listing, messag
 
 /** Datums that no task of the stage has. Two are the same if all their inputs are, by name and place. */
 async function unlisted(sql: Sql, stageId: string, datums: readonly Datum[]): Promise<Datum[]> {
-  const known = await inputsOfTasks(sql, stageId, telling(datums))
+  const known = await readInputsOfTasks(sql, stageId, telling(datums))
   const tasks = new Set(known.map(keyOf))
   return datums.filter(({ inputs }) => !tasks.has(keyOf(inputs)))
 }

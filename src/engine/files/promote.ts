@@ -6,12 +6,12 @@
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
   clearStagedUris,
+  type FileToPromote,
   markArtifactLost,
   retryPromotionLater,
   storeArtifacts,
   takeFilesToPromote,
   takeUploadsToDelete,
-  type Unstored,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
 import { rollUp } from '../jobs/roll-up.ts'
@@ -50,13 +50,17 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
 }
 
 /** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
-async function finish(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
-  const store = (some: readonly Unstored[]) =>
+async function finish(
+  context: Context,
+  taken: readonly FileToPromote[],
+  there: readonly FileToPromote[],
+): Promise<number> {
+  const store = (some: readonly FileToPromote[]) =>
     storeArtifacts(
       context.sql,
       some.map(({ id }) => id),
     )
-  const stored = await splitting<Unstored, { id: string } | undefined>(there, store, (file, error) => {
+  const stored = await splitting<FileToPromote, { id: string } | undefined>(there, store, (file, error) => {
     context.log('file.unstored', { artifactId: file.id, uri: file.uri, tries: file.tries, error: String(error) })
     return undefined
   })
@@ -65,7 +69,7 @@ async function finish(context: Context, taken: readonly Unstored[], there: reado
   return stored.filter(file => file !== undefined).length
 }
 
-async function promote(context: Context, file: Unstored): Promise<boolean> {
+async function promote(context: Context, file: FileToPromote): Promise<boolean> {
   const { id, uri, stagedUri, size, sha256, tries } = file
   try {
     await context.files.promote(stagedUri, uri, { size, sha256 })

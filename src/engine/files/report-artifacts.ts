@@ -6,13 +6,13 @@ import type { ArtifactReport, SaidArtifact } from '../../protocol/files/artifact
 import { type HeldTask, leaseOf } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
+  findRegistered,
   type HeldFiles,
   lockForFiles,
   type NewArtifact,
   recordFileErrors,
   recordUploads,
   registerArtifacts,
-  registeredOf,
   registeredUris,
 } from '../../store/files/artifacts.ts'
 import { recordStagingFolder } from '../../store/files/staging.ts'
@@ -104,7 +104,7 @@ async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly
   const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
   const { missed } = await recordUploads(tx, lease, uploads)
   if (missed.length === 0) return
-  const known = await registeredOf(
+  const known = await findRegistered(
     tx,
     lease,
     missed.map(({ uri }) => uri),

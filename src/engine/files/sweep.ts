@@ -2,7 +2,7 @@ import { joinUri } from '../../files/uri.ts'
 import { stagingFolder } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isId } from '../../schema/fields.ts'
-import { findDeadAttempts, rescheduleStaging, takeStagings } from '../../store/files/staging.ts'
+import { findDeadAttempts, rescheduleStaging, takeStagingFolders } from '../../store/files/staging.ts'
 import type { Context } from '../context.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { Context } from '../context.ts'
  */
 export async function sweepStagings(context: Context): Promise<{ strays: number }> {
   let strays = 0
-  for (const { outputs, rounds } of await takeStagings(context.sql, 10)) {
+  for (const { outputs, rounds } of await takeStagingFolders(context.sql, 10)) {
     try {
       const found = await sweepStaging(context, outputs)
       strays += found.strays

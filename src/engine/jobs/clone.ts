@@ -10,7 +10,7 @@ import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import type { JobPlan, StagePlan } from '../../kernel/plan.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
-import { type TaskToClone, tasksToClone } from '../../store/jobs/job-ends.ts'
+import { findTasksToClone, type TaskToClone } from '../../store/jobs/job-ends.ts'
 import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
 import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkId } from '../check.ts'
@@ -47,7 +47,7 @@ async function makeClone(
   const stages = (await readStages(sql, jobId)).filter(({ kind }) => kind === 'work')
   const taken = new Set(stages.flatMap(sourcesOf))
   const whole = stages.filter(stage => taken.has(stage.name) || isFoundAnew(stage)).map(({ id }) => id)
-  const made = clonesOf(stages, await tasksToClone(sql, jobId, job.compensated, whole))
+  const made = clonesOf(stages, await findTasksToClone(sql, jobId, job.compensated, whole))
   if (stages.every(isDone) && made.every(({ tasks }) => tasks.length === 0)) {
     throw new Problem('NOTHING_TO_REDO', { job: jobId, state: job.state })
   }

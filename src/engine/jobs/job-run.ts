@@ -8,7 +8,7 @@ import { queueOfStage } from '../../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { startListing } from '../../store/files/listings.ts'
-import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
+import { type Batch, findEndOfBatch, readListElements, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 import { insertStageTasks } from '../../store/jobs/stage-tasks.ts'
 import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
@@ -194,7 +194,7 @@ export class JobRun {
   async #release(stage: StageRow, limit: number): Promise<Batch> {
     const { id: stageId, errandAt: after, total, unfanned } = stage
     const tasks = total - unfanned
-    const last = tasks < limit ? null : await endOfBatch(this.#tx, { stageId, after, limit })
+    const last = tasks < limit ? null : await findEndOfBatch(this.#tx, { stageId, after, limit })
     this.#book.release(stage, last)
     return { last, seen: last === null ? Math.min(tasks, limit - 1) : limit }
   }
@@ -202,7 +202,7 @@ export class JobRun {
   async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
     const { job } = this.#book
     await this.#book.write(this.#tx)
-    const elements = await fanSlice(this.#tx, stage.id, stage.fanned, limit)
+    const elements = await readListElements(this.#tx, stage.id, stage.fanned, limit)
     const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
     const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
     await insertStageTasks(this.#tx, job, [batch], 'engine')

@@ -12,7 +12,7 @@ import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskF
 import type { Added, NewStageTask, StageView } from '../../protocol/jobs/jobs.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import { insertStageTasks, type StageTask } from '../../store/jobs/stage-tasks.ts'
 import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
@@ -222,7 +222,7 @@ async function onStageFor<T>(
   const stageId = checkId(id, 'STAGE_NOT_FOUND')
   const sql = context.within(call.tx)
   const find = async (tx: Sql) => {
-    const jobId = await jobOf(tx, 'stage', stageId)
+    const jobId = await findJobOf(tx, 'stage', stageId)
     if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
     return jobId
   }

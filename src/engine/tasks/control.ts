@@ -5,7 +5,7 @@ import type { Fenced } from '../../protocol/api.ts'
 import { cancelTaskFields, controlFields, deadLetterFields } from '../../protocol/fields.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { freeSlots, slotHolder, slotOf } from '../../store/tasks/enqueue.ts'
+import { findSlotHolder, freeSlots, slotOf } from '../../store/tasks/enqueue.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
 import { type LockedTask, lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkId, checkOptions } from '../check.ts'
@@ -124,7 +124,7 @@ export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promis
   if (patch.opensRound !== true || task.dedupeKey === null) return { task, steps, patch }
   const dedupeSlot = slotOf({ queue: task.queue, dedupeKey: task.dedupeKey })
   await freeSlots(sql, [dedupeSlot])
-  const holder = await slotHolder(sql, dedupeSlot)
+  const holder = await findSlotHolder(sql, dedupeSlot)
   if (holder !== undefined && holder !== task.id) {
     throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
   }

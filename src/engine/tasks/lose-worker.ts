@@ -4,7 +4,7 @@ import type { LostWorkerView } from '../../protocol/admin/operate.ts'
 import type { LoseWorkerCall } from '../../protocol/api.ts'
 import { loseWorkerFields } from '../../protocol/fields.ts'
 import { text } from '../../schema/check.ts'
-import { leasesOf } from '../../store/tasks/sessions.ts'
+import { findLeasesOfWorker } from '../../store/tasks/sessions.ts'
 import { lockTasks, stagesOfUpdates, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
@@ -25,7 +25,7 @@ export async function loseWorker(
   const { actor = 'operator', reason = 'The worker was declared lost.' } = call
   const asked = ['lose worker', worker, reason]
   return transact(context, call, asked, async (tx, after) => {
-    const held = await leasesOf(tx, worker)
+    const held = await findLeasesOfWorker(tx, worker)
     const owners = [...new Set(held.map(({ owner }) => owner))]
     if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
     const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))

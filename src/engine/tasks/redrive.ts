@@ -16,7 +16,7 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { typesOf } from '../../store/tasks/read-tasks.ts'
 import {
-  deadLetterIds,
+  findDeadLetters,
   getRedrive,
   insertRedrive,
   type LockedRedrive,
@@ -60,7 +60,7 @@ export async function redrive(
   const ids = request.ids?.map(id => checkId(id))
   const sql = context.within(call.tx)
   const take = async (inner: Sql): Promise<Taken> => {
-    const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
+    const chosen = ids ?? (await findDeadLetters(inner, filterOf(request)))
     if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request

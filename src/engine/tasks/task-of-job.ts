@@ -5,7 +5,7 @@ import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import type { TaskUpdate } from '../../store/tasks/task-updates.ts'
 import type { AfterCommit } from '../after-commit.ts'
 import { driveOnce } from '../jobs/drive.ts'
@@ -20,7 +20,7 @@ export async function withItsJob<T>(
   actor: string,
   work: (book: JobBook | undefined) => Promise<T>,
 ): Promise<T> {
-  return withJob(tx, after, (await jobOf(tx, 'task', taskId)) ?? null, actor, work)
+  return withJob(tx, after, (await findJobOf(tx, 'task', taskId)) ?? null, actor, work)
 }
 
 /** The same, where the job is known; null: there is none. */

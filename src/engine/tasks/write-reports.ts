@@ -7,8 +7,8 @@ import { Problem, type ProblemCode, problems, willPass } from '../../kernel/prob
 import { type HeldTask, leaseOf, type Refusal, type SettledTask, type StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
-import { unfinishedFiles } from '../../store/files/artifacts.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
+import { findUnfinishedFiles } from '../../store/files/artifacts.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import { findEndEvents, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
 import {
   findLockedTasks,
@@ -123,7 +123,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
   const missed: Miss[] = []
   const rulings: TaskUpdate[] = []
   const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
-  const unfinished = await unfinishedFiles(tx, withFiles)
+  const unfinished = await findUnfinishedFiles(tx, withFiles)
   for (const item of batch) {
     const task = locked.get(item.id)
     const file = unfinished.get(item.id)
@@ -143,7 +143,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
 async function settleAndSpawn(context: Context, item: SettledTask, speaker: Speaker): Promise<Miss[]> {
-  const jobId = await jobOf(context.sql, 'task', item.id)
+  const jobId = await findJobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
@@ -207,7 +207,7 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
   const speaker = { worker, queues: null }
   return transact(context, { tx: sql }, undefined, async (tx, after) => {
     if (spawns(item)) {
-      const jobId = await jobOf(tx, 'task', item.id)
+      const jobId = await findJobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
       const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)

@@ -54,7 +54,7 @@ export interface HoldingSlot {
 }
 
 /** Replication slots that keep row versions, or so much write-ahead log that the disk may fill up. */
-export function holdingSlots(sql: Sql, heldTransactions: number, walBytes: number): Promise<HoldingSlot[]> {
+export function findHoldingSlots(sql: Sql, heldTransactions: number, walBytes: number): Promise<HoldingSlot[]> {
   return sql<HoldingSlot>`
     select * from (
       select slot_name::text as name, active,

@@ -60,7 +60,7 @@ export async function findKey(sql: Sql, hash: string): Promise<KeyRow | undefine
 }
 
 /** The keys among these that were revoked. */
-export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<string[]> {
+export async function findRevokedKeys(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select id from unnest(${ids}::uuid[]) as asked (id)
      where not exists (select from pawl.key where key.id = asked.id and revoked_at is null)`

@@ -38,36 +38,37 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
   })
-  const line = connectTo(thread)
+  const connection = connectTo(thread)
   try {
-    for (const [name, value] of Object.entries(indexPlanSettings)) await line.ask(`set ${name} = '${value}'`, null)
+    for (const [name, value] of Object.entries(indexPlanSettings))
+      await connection.request(`set ${name} = '${value}'`, null)
   } catch (error) {
     await thread.terminate()
     unlock()
     throw error
   }
   return {
-    driver: serializedDriver(line.ask, turnSeconds),
+    driver: serializedDriver(connection.request, turnSeconds),
     async close() {
-      await line.ask('', null).catch(() => {})
+      await connection.request('', null).catch(() => {})
       await thread.terminate()
       unlock()
     },
   }
 }
 
-type Ask = (text: string, values: readonly (string | null)[] | null) => Promise<StoreResponse>
+type SendRequest = (text: string, values: readonly (string | null)[] | null) => Promise<StoreResponse>
 
-function connectTo(thread: Worker): { ask: Ask } {
+function connectTo(thread: Worker): { request: SendRequest } {
   const waiting = new Map<number, { resolve(answer: StoreResponse): void; reject(error: Error): void }>()
   let next = 1
   let ended: Error | undefined
   thread.on('message', (answer: StoreResponse) => {
-    const asker = waiting.get(answer.n)
+    const caller = waiting.get(answer.n)
     waiting.delete(answer.n)
     if (waiting.size === 0) thread.unref()
-    if (answer.error === undefined) asker?.resolve(answer)
-    else asker?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
+    if (answer.error === undefined) caller?.resolve(answer)
+    else caller?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
   })
   const end = (cause: Error) => {
     ended = new Problem('STORE_UNAVAILABLE', { why: cause.message }, cause)
@@ -78,7 +79,7 @@ function connectTo(thread: Worker): { ask: Ask } {
   thread.on('exit', () => end(new Error('the embedded store was closed')))
   thread.unref()
   return {
-    ask: (text, values) =>
+    request: (text, values) =>
       new Promise((resolve, reject) => {
         if (ended !== undefined) return reject(ended)
         const n = next++
@@ -90,7 +91,7 @@ function connectTo(thread: Worker): { ask: Ask } {
   }
 }
 
-function serializedDriver(ask: Ask, turnSeconds: number): Driver {
+function serializedDriver(request: SendRequest, turnSeconds: number): Driver {
   // A transaction may start work that outlives it, so the mark is cleared when the transaction ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
@@ -114,18 +115,18 @@ function serializedDriver(ask: Ask, turnSeconds: number): Driver {
   }
   return {
     isTransaction: false,
-    query: (text, values) => turn(() => query(ask, text, values)),
-    script: text => turn(async () => void (await ask(text, null))),
+    query: (text, values) => turn(() => query(request, text, values)),
+    script: text => turn(async () => void (await request(text, null))),
     begin: work =>
       turn(async () => {
-        await ask('begin', null)
+        await request('begin', null)
         const mark = { isOpen: true }
         try {
-          const result = await inside.run(mark, () => work(transactionDriver(ask)))
-          await ask('commit', null)
+          const result = await inside.run(mark, () => work(transactionDriver(request)))
+          await request('commit', null)
           return result
         } catch (error) {
-          await ask('rollback', null).catch(() => {})
+          await request('rollback', null).catch(() => {})
           throw error
         } finally {
           mark.isOpen = false
@@ -134,14 +135,14 @@ function serializedDriver(ask: Ask, turnSeconds: number): Driver {
   }
 }
 
-function transactionDriver(ask: Ask): Driver {
+function transactionDriver(request: SendRequest): Driver {
   return withSavepoints({
-    query: (text, values) => query(ask, text, values),
-    script: async text => void (await ask(text, null)),
+    query: (text, values) => query(request, text, values),
+    script: async text => void (await request(text, null)),
   })
 }
 
-async function query(ask: Ask, text: string, values: readonly (string | null)[]) {
-  const { fields, rows } = await ask(text, values)
+async function query(request: SendRequest, text: string, values: readonly (string | null)[]) {
+  const { fields, rows } = await request(text, values)
   return { fields: fields ?? [], rows: rows ?? [] }
 }

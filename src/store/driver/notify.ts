@@ -21,8 +21,8 @@ export function notifications(listening: Listening, driver: Driver, schema: stri
       const text = JSON.stringify(queues)
       await driver.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
     },
-    listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void {
-      if (listening.pooler !== 'transaction') void listenUntilAborted(listening, channel, hear, signal)
+    listen(onQueues: (queues: readonly string[]) => void, signal: AbortSignal): void {
+      if (listening.pooler !== 'transaction') void listenUntilAborted(listening, channel, onQueues, signal)
     },
   }
 }
@@ -48,7 +48,7 @@ async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolea
 async function listenUntilAborted(
   { url, pooler }: Listening,
   channel: string,
-  hear: (queues: readonly string[]) => void,
+  onQueues: (queues: readonly string[]) => void,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -67,10 +67,10 @@ async function listenUntilAborted(
     try {
       await client.connect()
       if (pooler === 'detect' && (await isBehindPooler(client, text => client.query(text)))) return void client.end()
-      client.on('notification', ({ payload }) => hear(readQueues(payload)))
+      client.on('notification', ({ payload }) => onQueues(readQueues(payload)))
       await client.query(`listen "${channel}"`)
       // Earlier announcements were missed, so everyone looks once.
-      hear(['*'])
+      onQueues(['*'])
       while (!(await settlesWithin(broken, silenceMs))) await client.query('select 1')
     } catch {
       await sleep(1000, undefined, { signal, ref: false }).catch(() => {})

@@ -11,7 +11,7 @@ export interface Paging {
 }
 
 /** The parts of a statement before and after its WHERE clause, and the bounds of the page. */
-export interface Frame {
+export interface StatementFrame {
   readonly head: Literal
   readonly order: Literal
   readonly end: Literal
@@ -25,7 +25,12 @@ export interface Frame {
  * The frame of a page of rows. `id` is the column whose order is the order of creation: the id itself, unless callers
  * may choose it.
  */
-export function pageFrame(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
+export function pageFrame(
+  columns: string,
+  id: string,
+  { order, cursor, limit, offset }: Paging,
+  by?: string,
+): StatementFrame {
   const isOldest = order === 'oldest'
   return {
     head: literal(`select ${columns}`),
@@ -38,7 +43,7 @@ export function pageFrame(columns: string, id: string, { order, cursor, limit, o
   }
 }
 
-export const countFrame: Frame = {
+export const countFrame: StatementFrame = {
   head: literal('select count(*)::int as total from (select 1'),
   order: literal(''),
   end: literal(') as found'),

@@ -60,13 +60,13 @@ export function openPools(url: string, options: PostgresOptions): Pools {
 }
 
 /** Whether there is a pooler between the pool and its server. Undefined before the first connection. */
-interface Way {
+interface PoolerState {
   isPooled: boolean | undefined
 }
 
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
   const { connectionSeconds = defaultConnectionSeconds, bounds, pooler = 'detect' } = options
-  const way: Way = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
+  const poolerState: PoolerState = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connections,
@@ -77,8 +77,8 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
     types: parsers,
     onConnect: async client => {
       const ask = (text: string) => bounded(client, { text }, connectionSeconds)
-      way.isPooled ??= await isBehindPooler(client, ask)
-      if (!way.isPooled) await ask(settings(bounds, 'session'))
+      poolerState.isPooled ??= await isBehindPooler(client, ask)
+      if (!poolerState.isPooled) await ask(settings(bounds, 'session'))
     },
   })
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
@@ -86,7 +86,7 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
   // The same applies to a connection that breaks at another moment, such as between two statements. Its user gets the
   // error anyway.
   pool.on('connect', client => client.on('error', () => {}))
-  return { pool, driver: poolDriver(pool, options, way) }
+  return { pool, driver: poolDriver(pool, options, poolerState) }
 }
 
 /** The plan settings and timeouts as SET statements: for the session, or local to a transaction. */
@@ -117,19 +117,19 @@ function beginWith(usual: Bounds, own: Bounds, isPooled: boolean): string {
 
 const ms = (seconds: number) => Math.max(1, Math.round(seconds * 1000))
 
-function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, way: Way): Driver {
+function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, poolerState: PoolerState): Driver {
   const named = statementNames()
-  const nameOf = (text: string) => (prepare && !way.isPooled ? named(text) : undefined)
+  const nameOf = (text: string) => (prepare && !poolerState.isPooled ? named(text) : undefined)
   const usual = bounds.statementSeconds
   const begin = <T>(client: pg.PoolClient, work: (driver: Driver) => Promise<T>, own: Bounds) => {
     const seconds = own.statementSeconds ?? usual
-    return inTransaction(client, nameOf, work, seconds, beginWith(bounds, own, way.isPooled === true))
+    return inTransaction(client, nameOf, work, seconds, beginWith(bounds, own, poolerState.isPooled === true))
   }
   return {
     isTransaction: false,
     query: (text, values) =>
       withClient(pool, client =>
-        way.isPooled
+        poolerState.isPooled
           ? begin(client, driver => driver.query(text, values), {})
           : send(client, nameOf, text, values, usual),
       ),

@@ -1,13 +1,13 @@
 import type { Sql } from '../driver/sql.ts'
 
 /** The position of a scan through the feed, and whether it has deleted anything on its way. */
-export interface ChangeWalk {
+export interface ChangeScan {
   readonly tx: number
   readonly n: number
-  readonly hasForgotten: boolean
+  readonly hasDeleted: boolean
 }
 
-export const firstChange: ChangeWalk = { tx: 0, n: 0, hasForgotten: false }
+export const startOfChangeScan: ChangeScan = { tx: 0, n: 0, hasDeleted: false }
 
 /**
  * Deletes changes whose entities were all deleted, oldest first, one section of the feed per call. The scan passes over
@@ -19,15 +19,15 @@ export const firstChange: ChangeWalk = { tx: 0, n: 0, hasForgotten: false }
  */
 export async function deleteOldChanges(
   sql: Sql,
-  walk: ChangeWalk,
+  scan: ChangeScan,
   stretch = 1000,
-): Promise<{ forgotten: number; walk: ChangeWalk }> {
-  const [row] = await sql<{ forgotten: number; tx: number | null; n: number }>`
+): Promise<{ deleted: number; scan: ChangeScan }> {
+  const [row] = await sql<{ deleted: number; tx: number | null; n: number }>`
     with stretch as materialized (
       select tx, n, ids
         from (select tx, n, at, ids, sum(cardinality(ids)) over (order by tx, n) - cardinality(ids) as before
                 from (select tx, n, at, ids from pawl.change
-                       where (tx, n) > (${walk.tx}::bigint, ${walk.n}::bigint)
+                       where (tx, n) > (${scan.tx}::bigint, ${scan.n}::bigint)
                        order by tx, n limit ${stretch}::int) as following) as counted
        where before < 20000 and at < pawl.clock() - interval '1 day'
     ), gone as (
@@ -39,10 +39,10 @@ export async function deleteOldChanges(
          and not exists (select from pawl.job where id = any(stretch.ids))
          and not exists (select from pawl.artifact where id = any(stretch.ids)) returning 1
     )
-    select (select count(*) from gone) as forgotten, last.tx, last.n
+    select (select count(*) from gone) as deleted, last.tx, last.n
       from (select 1) as always
       left join (select tx, n from stretch order by tx desc, n desc limit 1) as last on true`
-  const { forgotten, tx, n } = row!
-  const settlesWithin = tx === null || (walk.hasForgotten && forgotten === 0)
-  return { forgotten, walk: settlesWithin ? firstChange : { tx, n, hasForgotten: walk.hasForgotten || forgotten > 0 } }
+  const { deleted, tx, n } = row!
+  const isOver = tx === null || (scan.hasDeleted && deleted === 0)
+  return { deleted, scan: isOver ? startOfChangeScan : { tx, n, hasDeleted: scan.hasDeleted || deleted > 0 } }
 }

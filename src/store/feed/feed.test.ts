@@ -10,7 +10,7 @@ import type { Pawl } from '../../engine/engine.ts'
 import type { FeedPage } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../driver/sql.ts'
 import { deleteExpiredRecords } from '../tasks/task-chores.ts'
-import { deleteOldChanges, firstChange } from './delete-old-changes.ts'
+import { deleteOldChanges, startOfChangeScan } from './delete-old-changes.ts'
 
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
 
@@ -240,7 +240,7 @@ test('a reader that has read everything keeps its place, however long nothing ha
   })
   await advance(3 * 86_400)
   await deleteExpiredRecords(sql)
-  await deleteOldChanges(sql, firstChange)
+  await deleteOldChanges(sql, startOfChangeScan)
   const { more, next: still } = await engine.events({ cursor: next })
   assert.deepEqual(
     [more, (await engine.events({ cursor: still })).items, (await engine.events()).more],

@@ -77,7 +77,7 @@ const changesPerPage = 500
 export const recordedWithinSeconds = 60
 /** If a filter matches few events, this many are scanned at a time, and this many times per response. */
 const filteredWindow = 2000
-const mostRounds = 20
+const maxRounds = 20
 
 interface Change {
   readonly tx: number
@@ -108,7 +108,7 @@ export async function readFeed(
 ): Promise<{ events: FeedRow[]; next: Position; more: boolean }> {
   const window = isFiltered(ask) ? Math.max(ask.limit, filteredWindow) : ask.limit
   let at = ask.after
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const changes = recordedUntil(ask.until, await changesFrom(sql, at))
     if (changes.length === 0) return { events: [], next: at, more: false }
     const end = pageEnd(changes, at, window)
@@ -132,7 +132,7 @@ export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: F
   const end = await endOfFeed(sql)
   let events: FeedRow[] = []
   let until = end
-  for (let round = 0; round < mostRounds && events.length < ask.limit; round++) {
+  for (let round = 0; round < maxRounds && events.length < ask.limit; round++) {
     const window = round === 0 && !isFiltered(ask) ? ask.limit : Math.max(ask.limit, filteredWindow)
     const after = pageStart(await changesUntil(sql, until), until, window)
     if (isSame(after, until)) break

@@ -20,9 +20,13 @@ export async function eventsAndPulses(
   limit: number,
 ): Promise<(EventRow & { us: number })[]> {
   return sql<EventRow & { us: number }>`
-    with task as materialized (
+    with
+    -- The task, read once.
+    task as materialized (
       select id, seq, history, job_id, correlation_id, traceparent from pawl.task where id = ${id}::uuid
-    ), event as (
+    ),
+    -- Its events, and its heartbeats with the last event of their lease before them.
+    event as (
       select e.*, 0::bigint as us
         from task
        cross join generate_series(greatest(1, ${after.seq}::int), task.seq) as n

@@ -9,7 +9,7 @@ import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, list, type Sql } from '../driver/sql.ts'
-import type { Held } from '../tasks/settle.ts'
+import type { LeaseRef } from '../tasks/settle.ts'
 import { moveArtifacts } from './artifact-moves.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
@@ -29,7 +29,7 @@ export interface HeldFiles {
 }
 
 /** Locks a task that is held under this epoch and marks that it has files. Undefined: it is not held. */
-export async function lockForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
+export async function lockForFiles(sql: Sql, { id, epoch }: LeaseRef): Promise<HeldFiles | undefined> {
   const [row] = await sql<HeldFiles>`
     update pawl.task set files = true
      where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
@@ -53,7 +53,7 @@ export interface UriOwner {
  */
 export async function registerArtifacts(
   sql: Sql,
-  task: Held & HeldFiles,
+  task: LeaseRef & HeldFiles,
   files: readonly NewArtifact[],
 ): Promise<UriOwner[]> {
   // Sorted, so that two transactions that register the same files cannot deadlock.
@@ -94,7 +94,7 @@ export interface Upload {
  */
 export async function recordUploads(
   sql: Sql,
-  { id, epoch }: Held,
+  { id, epoch }: LeaseRef,
   files: readonly Upload[],
 ): Promise<{ missed: Upload[] }> {
   const [row] = await sql<{ uris: string[] | null }>`
@@ -130,14 +130,14 @@ export async function recordUploads(
 }
 
 /** The files among these that the attempt has registered, in any state. */
-export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
+export async function findRegistered(sql: Sql, { id, epoch }: LeaseRef, uris: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
   return new Set(rows.map(({ uri }) => uri))
 }
 
 /** All files that the attempt has registered, in any state. */
-export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set<string>> {
+export async function registeredUris(sql: Sql, { id, epoch }: LeaseRef): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select distinct uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int`
   return new Set(rows.map(({ uri }) => uri))
@@ -146,7 +146,7 @@ export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set
 /** Records files that could not be written. Their URIs are free again. */
 export async function recordFileErrors(
   sql: Sql,
-  task: Held & HeldFiles,
+  task: LeaseRef & HeldFiles,
   files: readonly { readonly uri: string; readonly error: string }[],
 ): Promise<void> {
   await sql`
@@ -162,7 +162,7 @@ export async function recordFileErrors(
 }
 
 /** Tasks that cannot succeed because registered files are missing, each with the name of one such file. */
-export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise<Map<string, string>> {
+export async function findUnfinishedFiles(sql: Sql, tasks: readonly LeaseRef[]): Promise<Map<string, string>> {
   if (tasks.length === 0) return new Map()
   const rows = await sql<{ taskId: string; name: string }>`
     select distinct on (a.task_id) a.task_id, a.name
@@ -175,7 +175,7 @@ export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise
  * Decides on files in the transaction that ends their attempt. Files of an attempt that won count, and are stored at
  * once if they were written to their place directly. Files of any other attempt never count.
  */
-export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
+export async function decideFiles(sql: Sql, won: readonly LeaseRef[], lost: readonly LeaseRef[]): Promise<void> {
   const all = [...won, ...lost]
   if (all.length === 0) return
   const rows = await sql<{ id: string; won: boolean; isThere: boolean }>`

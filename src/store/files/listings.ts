@@ -68,7 +68,7 @@ export async function wasListed(sql: Sql, stageId: string): Promise<boolean> {
 }
 
 /** The inputs of those tasks of a stage that read one of these files or folders. */
-export async function inputsOfTasks(
+export async function readInputsOfTasks(
   sql: Sql,
   stageId: string,
   uris: readonly string[],

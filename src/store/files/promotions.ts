@@ -7,7 +7,7 @@ import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface Unstored {
+export interface FileToPromote {
   readonly id: string
   readonly uri: string
   readonly stagedUri: string
@@ -25,8 +25,8 @@ const place = literal("substring(uri from '^[a-z0-9]+://[^/]*')")
  * Takes files that are to be stored, all in one bucket that is not in `busy`. If this process dies, others may take
  * them after a minute.
  */
-export function takeFilesToPromote(sql: Sql, limit: number, busy: readonly string[]): Promise<Unstored[]> {
-  return sql<Unstored>`
+export function takeFilesToPromote(sql: Sql, limit: number, busy: readonly string[]): Promise<FileToPromote[]> {
+  return sql<FileToPromote>`
     with first as materialized (
       select ${place} as place from pawl.artifact
        where won and state = 'uploaded' and at <= pawl.clock() and ${place} <> all(${busy}::text[])

@@ -60,25 +60,25 @@ export function storedFiles(
      order by name limit ${limit}::int`
 }
 
-export interface MakingRow {
+export interface LineageRow {
   readonly taskId: string
   readonly jobId: string | null
   readonly inputs: readonly DatumInput[]
 }
 
 /** The tasks that wrote this file, and those that read it or a folder that contains it; newest first. */
-export async function lineageOf(
+export async function findLineage(
   sql: Sql,
   uri: string,
   folders: readonly string[],
   limit: number,
-): Promise<{ madeBy: MakingRow[]; usedBy: MakingRow[] }> {
-  const madeBy = await sql<MakingRow>`
+): Promise<{ madeBy: LineageRow[]; usedBy: LineageRow[] }> {
+  const madeBy = await sql<LineageRow>`
     select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
       from pawl.artifact a join pawl.task t on t.id = a.task_id
      where md5(a.uri) = md5(${uri}) and a.uri = ${uri} and a.state = 'stored'
      order by t.id desc limit ${limit}::int`
-  const usedBy = await sql<MakingRow>`
+  const usedBy = await sql<LineageRow>`
     select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
       from (select distinct i.task_id
               from unnest(${[uri, ...folders]}::text[]) as f (uri)

@@ -9,7 +9,7 @@ interface Reused {
   readonly doneBy: string
 }
 
-interface StageOf {
+interface StageRef {
   readonly id: string
   readonly jobId: string
 }
@@ -17,7 +17,7 @@ interface StageOf {
 /**
  * Moves blocked tasks to `skipped`, each with the output of the earlier task, and appends to the counts of the stage.
  */
-export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reused: readonly Reused[]): Promise<void> {
+export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageRef, reused: readonly Reused[]): Promise<void> {
   await sql`
     with moved as (
       update pawl.task t
@@ -43,7 +43,7 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
 /** Registers the files of the earlier task for this one as well. They are stored already, and nothing is copied. */
 export async function linkArtifacts(
   sql: Sql,
-  { id: stageId, jobId }: StageOf,
+  { id: stageId, jobId }: StageRef,
   reused: readonly Reused[],
 ): Promise<void> {
   const files = await sql<{ id: string; taskId: string }>`

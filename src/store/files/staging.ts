@@ -4,7 +4,7 @@
 import type { Sql } from '../driver/sql.ts'
 
 /** The delay of the next search, by the number of searches since the last one that found something alive. */
-const lookAgainSeconds = [60, 600, 3600, 6 * 3600, 86_400]
+const searchDelaysSeconds = [60, 600, 3600, 6 * 3600, 86_400]
 
 /**
  * Records that something will be uploaded to this folder. The row is read first, because it exists for all but the
@@ -13,13 +13,13 @@ const lookAgainSeconds = [60, 600, 3600, 6 * 3600, 86_400]
 export async function recordStagingFolder(sql: Sql, outputs: string): Promise<void> {
   await sql`
     insert into pawl.staging (outputs, key, at)
-    select ${outputs}, md5(${outputs}), pawl.clock() + make_interval(secs => ${lookAgainSeconds[0]!}::float8)
+    select ${outputs}, md5(${outputs}), pawl.clock() + make_interval(secs => ${searchDelaysSeconds[0]!}::float8)
      where not exists (select from pawl.staging where key = md5(${outputs}) and rounds = 0)
     on conflict (key) do update set rounds = 0`
 }
 
 /** Takes folders that are due for a search. No other process takes them for a while. */
-export function takeStagings(sql: Sql, limit: number): Promise<{ outputs: string; rounds: number }[]> {
+export function takeStagingFolders(sql: Sql, limit: number): Promise<{ outputs: string; rounds: number }[]> {
   return sql`
     update pawl.staging s
        set at = pawl.clock() + interval '5 minutes'
@@ -33,7 +33,7 @@ export function takeStagings(sql: Sql, limit: number): Promise<{ outputs: string
  */
 export async function rescheduleStaging(sql: Sql, outputs: string, rounds: number, isAlive: boolean): Promise<void> {
   const next = isAlive ? 0 : rounds + 1
-  const seconds = lookAgainSeconds[next]
+  const seconds = searchDelaysSeconds[next]
   if (seconds === undefined) {
     await sql`delete from pawl.staging where key = md5(${outputs}) and rounds = ${rounds}::int`
     return

@@ -20,7 +20,7 @@ export async function setLanePriority(sql: Sql, jobId: string, priority: number)
 }
 
 /** Queues in which tasks of these stages wait for a slot. Workers must be notified when tasks of these stages end. */
-export async function limitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
+export async function findLimitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`
     select distinct l.queue
       from pawl.lane l

@@ -16,7 +16,7 @@ export interface Batch {
 const start = '00000000-0000-0000-0000-000000000000'
 
 /** The last task of a stage's next batch; null: the batch reaches the end. */
-export async function endOfBatch(
+export async function findEndOfBatch(
   sql: Sql,
   { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
 ): Promise<string | null> {
@@ -27,12 +27,12 @@ export async function endOfBatch(
 }
 
 /** A stage, and the task after which its next batch begins. */
-export interface StageFrom {
+export interface StageCursor {
   readonly id: string
   readonly errandAt: string | null
 }
 
-export interface PassedOver extends Batch {
+export interface SkippedBatch extends Batch {
   readonly stageId: string
   readonly skipped: number
 }
@@ -43,10 +43,10 @@ export interface PassedOver extends Batch {
  */
 export function skipBlocked(
   sql: Sql,
-  stages: readonly (StageFrom & { readonly endsCause: string | null })[],
+  stages: readonly (StageCursor & { readonly endsCause: string | null })[],
   limit: number | null,
-): Promise<PassedOver[]> {
-  return sql<PassedOver>`
+): Promise<SkippedBatch[]> {
+  return sql<SkippedBatch>`
     with batch as materialized (
       select t.id, t.stage_id, s.cause
         from unnest(${list(stages.map(({ id }) => id))}::uuid[],
@@ -76,7 +76,7 @@ export function skipBlocked(
 /** The next tasks of these stages, in the order of their ids. `limit` applies to each stage; null: all tasks. */
 export function tasksAfter(
   sql: Sql,
-  stages: readonly StageFrom[],
+  stages: readonly StageCursor[],
   limit: number | null,
 ): Promise<{ id: string; isEnded: boolean }[]> {
   return sql<{ id: string; isEnded: boolean }>`
@@ -99,10 +99,10 @@ export interface Outputs {
 }
 
 /** Reads the outputs of stages, if they have at most `mostBytes` bytes in total. */
-export async function outputsOf(
+export async function readOutputs(
   sql: Sql,
   { tasksOf, valuesOf }: { tasksOf: readonly string[]; valuesOf: readonly string[] },
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<Outputs> {
   if (tasksOf.length === 0) return { outputs: {}, values: {}, bytes: 0 }
   const [row] = await sql<Outputs>`
@@ -113,13 +113,13 @@ export async function outputsOf(
                         where id = any(${valuesOf}::uuid[])), 0) as bytes
     )
     select bytes::float8 as bytes,
-           case when bytes <= ${mostBytes}::bigint then (
+           case when bytes <= ${maxBytes}::bigint then (
              select coalesce(json_object_agg(s.id, coalesce(o.outputs, '[]'::json)), '{}'::json)
                from unnest(${tasksOf}::uuid[]) as s (id)
               cross join lateral (
                       select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
                         from pawl.task t where t.stage_id = ${viaIndex('s.id')}) as o) end as outputs,
-           case when bytes <= ${mostBytes}::bigint then (
+           case when bytes <= ${maxBytes}::bigint then (
              select coalesce(json_object_agg(id, fan->0), '{}'::json) from pawl.stage
               where id = any(${valuesOf}::uuid[])) end as values
       from size`
@@ -127,14 +127,17 @@ export async function outputsOf(
 }
 
 /** The succeeded tasks of a stage, which a compensation undoes. */
-export function succeededIn(sql: Sql, stageId: string): Promise<{ id: string; payload: unknown; output: unknown }[]> {
+export function readSucceededTasks(
+  sql: Sql,
+  stageId: string,
+): Promise<{ id: string; payload: unknown; output: unknown }[]> {
   return sql`
     select id, payload, output from pawl.task
      where stage_id = ${stageId}::uuid and state = 'succeeded' order by id desc`
 }
 
 /** The next elements of the list that a stage turns into tasks. */
-export async function fanSlice(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
+export async function readListElements(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
   const [row] = await sql<{ slice: unknown[] }>`
     select coalesce(json_agg(e.value order by e.n), '[]'::json) as slice
       from pawl.stage s cross join lateral json_array_elements(s.fan) with ordinality as e (value, n)

@@ -92,12 +92,12 @@ export async function findStaleJobs(sql: Sql, limit: number, except: readonly st
 }
 
 /** The position of a scan through ended jobs. */
-export interface JobWalk {
+export interface JobScan {
   endedAt: string
   id: string
 }
 
-export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+export const startOfJobScan: JobScan = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
 
 /**
  * Ended jobs past their retention whose dead letters are past theirs as well. Many jobs may stay because of their dead
@@ -108,15 +108,15 @@ export async function findJobsPastRetention(
   keepSeconds: number,
   limit: number,
   except: readonly string[],
-  walk: JobWalk = firstJob,
+  scan: JobScan = startOfJobScan,
   perLook = 1000,
-): Promise<{ ids: string[]; walk: JobWalk }> {
+): Promise<{ ids: string[]; scan: JobScan }> {
   const [row] = await sql<{ ids: string[] | null; seen: number; endedAt: string | null; id: string | null }>`
     with stretch as materialized (
       select id, ended_at from pawl.job
        where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
-         and ended_at >= ${walk.endedAt}::timestamptz
-         and (ended_at, id) > (${walk.endedAt}::timestamptz, ${walk.id}::uuid)
+         and ended_at >= ${scan.endedAt}::timestamptz
+         and (ended_at, id) > (${scan.endedAt}::timestamptz, ${scan.id}::uuid)
        order by ended_at, id limit ${perLook}::int
     ), old as (
       select id from stretch j
@@ -136,6 +136,6 @@ export async function findJobsPastRetention(
   const { ids, seen, endedAt, id } = row!
   const found = ids ?? []
   // The jobs that were found will be deleted, so the same section is scanned again until it contains no more.
-  if (found.length === limit) return { ids: found, walk }
-  return { ids: found, walk: seen < perLook ? firstJob : { endedAt: endedAt!, id: id! } }
+  if (found.length === limit) return { ids: found, scan }
+  return { ids: found, scan: seen < perLook ? startOfJobScan : { endedAt: endedAt!, id: id! } }
 }

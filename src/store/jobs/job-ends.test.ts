@@ -38,7 +38,7 @@ test('a job whose files are not in their places is deleted in small batches, wit
   }
 })
 
-test('deleting a job looks for files that are not in their places inList those, not inList all it has', async t => {
+test('deleting a job looks for files that are not in their places among those, not among all it has', async t => {
   const f = await fresh(t, { connections: 1 })
   const payloads = Array.from({ length: 1000 }, (_, n) => n)
   const { id } = await f.engine.submit({ name: 'long', stages: [{ name: 's', task: 'x', payloads }] })

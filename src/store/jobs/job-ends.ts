@@ -22,7 +22,12 @@ export interface TaskToClone {
  * the elements of its list that have not become tasks. With `all`, every task is treated as unfinished, because its
  * work was undone. Stages in `whole` also contribute their finished tasks.
  */
-export function tasksToClone(sql: Sql, jobId: string, all: boolean, whole: readonly string[]): Promise<TaskToClone[]> {
+export function findTasksToClone(
+  sql: Sql,
+  jobId: string,
+  all: boolean,
+  whole: readonly string[],
+): Promise<TaskToClone[]> {
   return sql<TaskToClone>`
     select stage_id, payload, type, settings, metadata, done_by
       from (select t.stage_id, t.id, 0 as n, t.payload::text as payload,
@@ -78,7 +83,7 @@ export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Pro
     return 'gone'
   }
   if (!job.isEnded) return 'not ended'
-  if ((await giveUpFiles(sql, id, limit)) === limit) return 'some'
+  if ((await discardOpenFiles(sql, id, limit)) === limit) return 'some'
   const gone = await sql<{ id: string }>`
     with chosen as materialized (
       select t.id from pawl.stage s join pawl.task t on t.stage_id = ${viaIndex('s.id')}
@@ -106,7 +111,7 @@ export async function removeBatchOfJob(sql: Sql, id: string, limit: number): Pro
  * Gives up files of a deleted job that are not stored yet, because nobody would know whose they are. An index lists
  * them, so no task is read. Returns how many there were.
  */
-async function giveUpFiles(sql: Sql, jobId: string, limit: number): Promise<number> {
+async function discardOpenFiles(sql: Sql, jobId: string, limit: number): Promise<number> {
   const open = await sql<{ id: string; won: boolean }>`
     select id, won from pawl.artifact where job_id = ${jobId}::uuid and ended_at is null limit ${limit}::int`
   const idsOf = (won: boolean) => open.flatMap(file => (file.won === won ? [file.id] : []))

@@ -73,11 +73,11 @@ export async function insertStages(
   actor = 'engine',
 ): Promise<void> {
   for (let from = 0; from < stages.length; from += stagesPerStatement) {
-    await insertSome(sql, job, stages.slice(from, from + stagesPerStatement), actor)
+    await insertStageBatch(sql, job, stages.slice(from, from + stagesPerStatement), actor)
   }
 }
 
-async function insertSome(sql: Sql, job: JobOfStages, stages: readonly NewStage[], actor: string): Promise<void> {
+async function insertStageBatch(sql: Sql, job: JobOfStages, stages: readonly NewStage[], actor: string): Promise<void> {
   const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = job.plan
   await sql`
     with new as materialized (

@@ -3,7 +3,7 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { countFrame, type Frame, type Paging, pageFrame } from '../driver/paging.ts'
+import { countFrame, type Paging, pageFrame, type StatementFrame } from '../driver/paging.ts'
 import { withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
@@ -90,7 +90,7 @@ export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
 }
 
 /** Timestamps in filters have milliseconds: a job created within the last one counts as created by then. */
-function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
+function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: StatementFrame): Promise<Row[]> {
   const { states, priorityFrom, priorityTo } = filter
   return withTableScans(
     sql,
@@ -166,7 +166,7 @@ export async function countStages(sql: Sql, filter: StageFilter): Promise<number
   return row!.total
 }
 
-function queryStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
+function queryStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: StatementFrame): Promise<Row[]> {
   return withTableScans(
     sql,
     tx => tx<Row>`
@@ -201,7 +201,7 @@ export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskC
 }
 
 /** The job of a stage or task. Null: the task is stand-alone. Undefined: there is no such stage or task. */
-export async function jobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
+export async function findJobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
   const [row] = await sql<{ jobId: string | null }>`
     select job_id from pawl.${literal(entity)} where id = ${id}::uuid`
   return row === undefined ? undefined : row.jobId

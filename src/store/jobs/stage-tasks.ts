@@ -46,14 +46,18 @@ export async function insertStageTasks(
   if (rows.length === 0) return
   const owned = rows.some(({ own }) => own !== undefined) ? rows.map(({ own }) => json(own)) : null
   await sql`
-    with kind as materialized (
+    with
+    -- One row per stage, with the values that its tasks share.
+    kind as materialized (
       select k.n, k.stage_id, k.state, k.settings, s.lane_id, s.plan->'taskMetadata' as metadata,
              greatest(pawl.clock(), (s.plan->>'runAt')::timestamptz) as run_at,
              coalesce(s.plan->>'traceparent', ${job.traceparent}::text) as traceparent
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
         join pawl.stage s on s.id = ${viaIndex('k.stage_id')}
-    ), resolved as (
+    ),
+    -- One row per task: its own values, else those of its stage.
+    resolved as (
       select i.id, i.type, i.payload, i.place, i.own, kind.stage_id, kind.state, kind.lane_id, kind.run_at,
              coalesce(i.own->'metadata', kind.metadata) as metadata,
              case when i.own ? 'settings' then coalesce(kind.settings, '{}') || (i.own->'settings')
@@ -64,22 +68,30 @@ export async function insertStageTasks(
                     ${rows.map(({ payload }) => payload)}::json[], ${owned}::jsonb[])
           as i (id, stage, place, type, payload, own)
         join kind on kind.n = i.stage
-    ), input as materialized (
+    ),
+    -- The same with its time to live, which may come from its type.
+    input as materialized (
       select resolved.*,
              pawl.clock() + make_interval(secs => pawl.setting(resolved.settings, tt.settings, 'expireInSeconds')) as expire_at
         from resolved left join pawl.task_type tt on tt.type = resolved.type
-    ), made as (
+    ),
+    -- Rows and first events.
+    made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, correlation_id, traceparent,
                              payload, settings, metadata, job_id, stage_id, history)
       select id, lane_id, 1, 1, 0, state, type, run_at, expire_at, ${job.correlationId}::text, traceparent,
              payload, settings, metadata, ${job.id}::uuid, stage_id,
              array[row(pawl.clock(), 0, state, null, ${actor}::text, null, null)::pawl.step]
         from input
-    ), due_entry as (
+    ),
+    -- Queued tasks enter the queue, in groups that share a row of due.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
         from input where state = 'queued' group by lane_id, run_at, type, place
-    ), expiry_entry as (
+    ),
+    -- Their times to live.
+    expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from input where expire_at is not null
     )
     insert into pawl.change (entity, ids, seqs)

@@ -246,7 +246,7 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
       delete from pawl.due where ctid = any(array(
         select ctid from pawl.due where lane_id = any(${list(ended)}::int[]) for update skip locked))
     ),
-    -- The feed learns of all moves.
+    -- Adds all transitions to the feed.
     feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'stage', array_agg(id), array_agg(seq) from moved_stage where is_move having count(*) > 0

@@ -9,7 +9,7 @@
 import { compoundEdges, edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 
 export function lifecycleSql(table: Lifecycle): string {
-  return constraints(table) + refusal(table) + triggers(table)
+  return constraints(table) + refuseFunction(table) + triggers(table)
 }
 
 function constraints(table: Lifecycle): string {
@@ -34,7 +34,7 @@ alter table pawl.${entity} add constraint ${entity}_${name} check ((${rule}) is 
     .join('')
 }
 
-function refusal({ entity }: Lifecycle): string {
+function refuseFunction({ entity }: Lifecycle): string {
   return `
 create or replace function pawl.refuse_${entity}_move() returns trigger language plpgsql as $$
 begin
@@ -58,7 +58,7 @@ create or replace trigger ${entity}_begins_legally before insert on pawl.${entit
   when (new.state not in (${quoted(table.initial)}) or new.seq <> 1 or new.round <> 1${epoch})
   execute function pawl.refuse_${entity}_move();
 create or replace trigger ${entity}_moves_legally after update on pawl.${entity} for each row
-  when ((${legal(table)}) is not true)
+  when ((${legalMove(table)}) is not true)
   execute function pawl.refuse_${entity}_move();
 create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${entity} for each row
   when (old.state not in (${quoted(statesOf(table, 'final'))}))
@@ -73,35 +73,35 @@ create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${
  * can be reached. The most frequent cases come first. Earlier events are compared as bytes, which costs a tenth of
  * comparing them by value.
  */
-function legal(table: Lifecycle): string {
+function legalMove(table: Lifecycle): string {
   const leased = isLeased(table)
   const sameEpoch = leased ? ' and new.epoch = old.epoch' : ''
-  const still = `new.round = old.round${sameEpoch}`
+  const sameRound = `new.round = old.round${sameEpoch}`
   const edges = edgesOf(table)
-  const ways = [
-    way(
+  const conditions = [
+    moveCondition(
       'new.seq = old.seq + 1 and new.round = old.round and new.epoch = old.epoch + 1',
       edges.filter(edge => edge.raisesEpoch),
     ),
-    way(
-      `new.seq = old.seq + 2 and ${still} and (new.history[old.seq + 1]).state = '${table.compound?.via}'`,
+    moveCondition(
+      `new.seq = old.seq + 2 and ${sameRound} and (new.history[old.seq + 1]).state = '${table.compound?.via}'`,
       compoundEdges(table),
     ),
-    `new.state = old.state and new.seq between old.seq and old.seq + 1 and ${still}`,
-    way(
-      `new.seq = old.seq + 1 and ${still}`,
+    `new.state = old.state and new.seq between old.seq and old.seq + 1 and ${sameRound}`,
+    moveCondition(
+      `new.seq = old.seq + 1 and ${sameRound}`,
       edges.filter(edge => !edge.opensRound && !edge.raisesEpoch),
     ),
-    way(
+    moveCondition(
       `new.seq = old.seq + 1 and new.round = old.round + 1${sameEpoch}`,
       edges.filter(edge => edge.opensRound),
     ),
   ]
-  const some = ways.filter(text => text !== '').join('\n    or ')
+  const some = conditions.filter(text => text !== '').join('\n    or ')
   return `new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (\n    ${some})`
 }
 
-function way(rise: string, edges: readonly { from: string; to: string }[]): string {
+function moveCondition(rise: string, edges: readonly { from: string; to: string }[]): string {
   if (edges.length === 0) return ''
   const sources = [...new Set(edges.map(edge => edge.from))]
   const arrows = sources.map(from => {

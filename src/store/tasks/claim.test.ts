@@ -10,7 +10,7 @@ import { rescue } from '../../babysitter/rescue.ts'
 import { pawl } from '../../engine/engine.ts'
 import { sync } from '../../engine/tasks/sync.ts'
 import type { HeldTask, SettledTask } from '../../protocol/tasks/sync.ts'
-import { limitedQueues } from '../flow/lanes.ts'
+import { findLimitedQueues } from '../flow/lanes.ts'
 import { claimTasks, nextDueSeconds } from './claim.ts'
 import { deleteTasks } from './task-chores.ts'
 
@@ -33,7 +33,7 @@ const spreadOut = async ({ sql }: Fresh, laneId: number) => {
     select lane_id, run_at, id, array[id], type from pawl.task where lane_id = ${laneId}`
 }
 
-test('what has the higher priority is handed out first, inList any number of lanes and queues', async t => {
+test('what has the higher priority is handed out first, among any number of lanes and queues', async t => {
   const run = await fresh(t)
   const queues = ['a', 'b', 'c', 'd', 'e']
   const priorities = [-1000, 0, 1000].flatMap(band => Array.from({ length: 80 }, (_, n) => band + n))
@@ -183,11 +183,11 @@ test('a worker that waits for a slot hears when another one settles', limits, as
   const { claimed } = await run.sync({ queues: [queue], claim: 1 })
   const { answer } = await startWaiting(t, run, { queues: [queue] })
   await settle(run, claimed)
-  const queues = await limitedQueues(run.sql, [stageId])
+  const queues = await findLimitedQueues(run.sql, [stageId])
   assert.deepEqual(queues, [queue])
   run.engine.context.wake.tell(queues)
   assert.deepEqual(idsOf((await answer).claimed), [ids[1]])
-  assert.deepEqual(await limitedQueues(run.sql, [stageId]), [], 'nothing waits any more')
+  assert.deepEqual(await findLimitedQueues(run.sql, [stageId]), [], 'nothing waits any more')
 })
 
 test('a claim that began before others took the slots takes none on top', { ...limits, ...needsServer() }, async t => {

@@ -87,7 +87,8 @@ const minLanes = 200
  * 6. `deleted` removes the locked rows from `due`, and `put_back` inserts the ids beyond the limit again.
  * 7. `claimed` moves the tasks to assigned under a new epoch; a task that is no longer claimable, or is due at another
  *    time, left its row in `due` behind, and that row is deleted without effect.
- * 8. Locks are taken in the order session, lane, due, task; a statement that holds a task never waits for a row of `due`.
+ * 8. Locks are taken in the order session, lane, due, task; statements that end tasks skip locked rows of `due`, so
+ *    neither side waits for the other in a circle.
  * 9. Two claims at once are safe, because only one of them can lock a row of `due`, and a task is claimed only through it.
  * 10. If a row of `due` changed just before it was locked, `deleted` misses it; then `pawl.try_again` rolls everything
  *    back and the caller repeats the claim, because otherwise its tasks would be claimed and still be in the queue.
@@ -201,16 +202,16 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
     batch as materialized (
       select ${aggregatedColumns}, array_agg(seq) as seqs from claimed
     ),
-    -- The feed learns of the events.
+    -- Adds the events to the feed.
     feed_entry as (
       insert into pawl.change (entity, ids, seqs) select 'task', ids, seqs from batch where ids is not null
     ),
-    -- The rescue learns of the leases.
+    -- Records the leases for the rescue, which finds expired ones.
     lease_entry as (
       insert into pawl.claim (look_at, ids, epochs) select look_at, ids, epochs from batch where ids is not null
       returning id
     ),
-    -- Locked lanes learn who holds their slots. Slots whose lease has ended are removed.
+    -- Records the leases in the slots of locked lanes, and removes those that have ended.
     slots_update as (
       update pawl.lane l
          set (slots, slot_epochs) = (

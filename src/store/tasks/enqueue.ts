@@ -107,7 +107,7 @@ export function slotOf(task: { queue: string; dedupeKey?: string }): string {
 }
 
 /** The task that holds a dedupe slot, if there is one. */
-export async function slotHolder(sql: Sql, slot: string): Promise<string | undefined> {
+export async function findSlotHolder(sql: Sql, slot: string): Promise<string | undefined> {
   const [row] = await sql<{ id: string }>`select id from pawl.task where dedupe_slot = ${slot}`
   return row?.id
 }
@@ -189,7 +189,7 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
     expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from queued where expire_at is not null
     ),
-    -- The feed learns of the events.
+    -- Adds the events to the feed.
     feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from queued having count(*) > 0

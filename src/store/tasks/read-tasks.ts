@@ -3,12 +3,12 @@ import type { TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import {
   countFrame,
-  type Frame,
   maxPageBytes,
   type NamePaging,
   type PageRow,
   type Paging,
   pageFrame,
+  type StatementFrame,
 } from '../driver/paging.ts'
 import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
@@ -103,7 +103,7 @@ export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> 
  * Each stage of the filter is read by itself, in the order of the index, and only as far as the page needs. In one
  * query for all stages, the planner would read all tasks of the store until it has found enough of them.
  */
-function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
+function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: StatementFrame): Promise<Row[]> {
   const troubled =
     filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
   const source = troubled
@@ -147,15 +147,15 @@ export async function putTaskType(
   schema: string | null | undefined,
 ): Promise<void> {
   const text = JSON.stringify(settings)
-  const isSaid = schema !== undefined
+  const isGiven = schema !== undefined
   await sql`
     insert into pawl.task_type as known (type, settings, payload_schema)
     values (${type}, ${text}::jsonb, ${schema ?? null}::json)
         on conflict (type) do update
        set settings = excluded.settings, changed_at = pawl.clock(),
-           payload_schema = case when ${isSaid} then excluded.payload_schema else known.payload_schema end
+           payload_schema = case when ${isGiven} then excluded.payload_schema else known.payload_schema end
      where known.settings is distinct from excluded.settings
-        or ${isSaid} and known.payload_schema::text is distinct from excluded.payload_schema::text`
+        or ${isGiven} and known.payload_schema::text is distinct from excluded.payload_schema::text`
 }
 
 export interface TaskTypeRow {

@@ -12,7 +12,7 @@ export interface DeadLetterFilter {
 }
 
 /** The ids of dead letters, the oldest task first. */
-export async function deadLetterIds(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
+export async function findDeadLetters(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select x.task_id as id
       from pawl.trouble x
@@ -80,7 +80,7 @@ export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<
   return row
 }
 
-const refusalsKept = 1000
+const maxRefusals = 1000
 
 /** Records the results for the next dead letters of a locked redrive. Returns true if they were the last ones. */
 export async function recordRedriven(
@@ -88,7 +88,7 @@ export async function recordRedriven(
   { id, refused: before }: LockedRedrive,
   did: { readonly redriven: number; readonly refused: readonly Refused[] },
 ): Promise<boolean> {
-  const kept = did.refused.slice(0, Math.max(0, refusalsKept - before))
+  const kept = did.refused.slice(0, Math.max(0, maxRefusals - before))
   const [row] = await sql<{ isDone: boolean }>`
     with now as (
       select id, seen + ${did.redriven + did.refused.length}::int as seen from pawl.redrive where id = ${id}::uuid

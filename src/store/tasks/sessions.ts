@@ -76,7 +76,10 @@ export async function readHeldTasks(
  * The leases of a worker with this name. `node/pod` also matches its pod alone, unless a worker has exactly that name.
  * They are found through the claims, so the cost depends on the number of all held tasks.
  */
-export async function leasesOf(sql: Sql, worker: string): Promise<{ id: string; epoch: number; owner: string }[]> {
+export async function findLeasesOfWorker(
+  sql: Sql,
+  worker: string,
+): Promise<{ id: string; epoch: number; owner: string }[]> {
   const rows = await sql<{ id: string; epoch: number; owner: string }>`
     select t.id, t.epoch, t.owner
       from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
@@ -121,27 +124,39 @@ export function listWorkers(
   return withTableScans(
     sql,
     tx => tx<PageRow<WorkerRow>>`
-    with seen as (
+    with
+    -- Sessions that were seen recently.
+    seen as (
       select * from pawl.session where seen_at > pawl.clock() - make_interval(secs => ${withinSeconds}::float8)
-    ), held as (
+    ),
+    -- Held tasks by owner and queue.
+    held as (
       select t.owner, t.queue, count(*)::int as leases
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
        cross join lateral ${heldTask} as t
        group by t.owner, t.queue
-    ), holding as (
+    ),
+    -- Held tasks by owner.
+    holding as (
       select owner, sum(leases)::int as leases, json_object_agg(queue, leases order by queue) as by_queue
         from held group by owner
-    ), known as (
+    ),
+    -- Sessions with their held tasks, and owners without a session.
+    known as (
       select seen.id as session, coalesce(seen.worker, holding.owner) collate "C" as worker,
              coalesce(seen.id::text, '') collate "C" as session_text, coalesce(seen.queues, '{}') as queues,
              seen.started_at, seen.seen_at, seen.slots, coalesce(holding.leases, 0) as leases,
              coalesce(holding.by_queue, '{}') as leases_by_queue
         from seen full join holding on holding.owner = seen.worker
-    ), page as (
+    ),
+    -- One row more than the page has, to know whether others follow.
+    page as (
       select *, octet_length(queues::text) + octet_length(leases_by_queue::text) as bytes
         from known where (worker, session_text) > (${after}, ${afterSession})
        order by worker, session_text limit ${limit}::int + 1
-    ), measured as (
+    ),
+    -- The page with the bytes up to each row.
+    measured as (
       select *, row_number() over by_name as place, sum(bytes) over by_name as bytes_so_far, count(*) over () as found
         from page window by_name as (order by worker, session_text)
     )

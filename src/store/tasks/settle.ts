@@ -12,7 +12,7 @@ import type { TaskRow } from './read-tasks.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface Held {
+export interface LeaseRef {
   readonly id: string
   readonly epoch: number
 }
@@ -21,13 +21,15 @@ export interface Held {
  * Ends attempts that succeeded. If the start was never reported, as for short tasks, both transitions are made at once:
  * two events, seq + 2. Returns the items that it did not change: they have files, or are not held under their epoch.
  */
-export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
+export async function succeedTasks<Item extends LeaseRef & { output?: unknown; ranMs?: number }>(
   sql: Sql,
   items: readonly Item[],
 ): Promise<{ missed: Item[]; stageIds: string[] }> {
   const outputs = items.some(item => item.output !== undefined) ? items.map(item => json(item.output)) : null
   const [done] = await sql<{ ids: string[] | null; stageIds: string[] | null }>`
-    with moved as (
+    with
+    -- The tasks succeed. Without a reported start, the start is implied at the time that the worker measured.
+    moved as (
       update pawl.task t
          set state       = 'succeeded',
              seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
@@ -44,13 +46,19 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
           as report (id, epoch, output, ran_us)
        where t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held}) and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
-    ), done as materialized (
+    ),
+    -- Their ids, and the ids with the seqs of all new events.
+    done as materialized (
       select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
              array_agg(seq - 1) filter (where begins) || array_agg(seq) as seqs
         from moved
-    ), feed_entry as (
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from done where ids is not null
-    ), tally_entry as (
+    ),
+    -- Their stages get the changes of their counts.
+    tally_entry as (
       insert into pawl.tally (job_id, stage_id, good, begun)
       select job_id, stage_id, count(*), count(*) filter (where begins)
         from moved where stage_id is not null group by job_id, stage_id
@@ -75,10 +83,10 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
  */
 export async function startTasks(
   sql: Sql,
-  items: readonly (Held & { agoMs?: number })[],
+  items: readonly (LeaseRef & { agoMs?: number })[],
   workers: readonly string[],
 ): Promise<{ started: Set<string>; stageIds: string[] }> {
-  const rows = await start<{ id: string }>(sql, items, workers, idOnly)
+  const rows = await recordStarts<{ id: string }>(sql, items, workers, idOnly)
   return { started: new Set(rows.map(({ id }) => id)), stageIds: begunStages(rows) }
 }
 
@@ -87,10 +95,10 @@ export async function startTasks(
  */
 export async function startAndReturnTasks(
   sql: Sql,
-  items: readonly Held[],
+  items: readonly LeaseRef[],
   worker: string,
 ): Promise<{ tasks: TaskRow[]; stageIds: string[] }> {
-  const rows = await start<TaskRow & { stageId: string | null }>(
+  const rows = await recordStarts<TaskRow & { stageId: string | null }>(
     sql,
     items,
     items.map(() => worker),
@@ -124,21 +132,25 @@ const begunStages = (rows: readonly { readonly begun: string | null }[]) => [
   ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
 ]
 
-function start<Row>(
+function recordStarts<Row>(
   sql: Sql,
-  items: readonly (Held & { agoMs?: number })[],
+  items: readonly (LeaseRef & { agoMs?: number })[],
   workers: readonly string[],
   { returned, columns, from }: ReturnedColumns,
 ): Promise<(Row & { begun: string | null })[]> {
   return sql`
-    with locked as materialized (
+    with
+    -- The tasks that are held under their epoch, locked in the order of their ids.
+    locked as materialized (
       select t.id, t.state, report.ago_ms, report.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                     ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as report (id, epoch, ago_ms, worker)
         join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t
-    ), moved as (
+    ),
+    -- Those that are still assigned start at the time that the worker measured.
+    moved as (
       update pawl.task t
          set state      = 'running',
              seq        = t.seq + 1,
@@ -149,24 +161,30 @@ function start<Row>(
         from locked
        where t.id = ${viaIndex('locked.id')} and locked.state = 'assigned'
       returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
-    ), feed_entry as (
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(moved_id), array_agg(moved_to) from moved having count(*) > 0
-    ), first_start as materialized (
+    ),
+    -- Stages that do not know yet that a task of theirs has started, or whose job does not.
+    first_start as materialized (
       select in_job, in_stage, count(*) as tasks
         from moved
         join pawl.stage s on s.id = ${viaIndex('in_stage')}
         join pawl.job j on j.id = ${viaIndex('in_job')}
        where not (s.begun and j.begun)
        group by in_job, in_stage
-    ), tally_entry as (
+    ),
+    -- Only these get a row of counts.
+    tally_entry as (
       insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first_start
     )
     select locked.id, first_start.in_stage as begun ${columns}
       from locked left join moved on moved_id = locked.id left join first_start using (in_stage) ${from}`
 }
 
-export interface LeaseRenewal extends Held {
+export interface LeaseRenewal extends LeaseRef {
   readonly progress?: unknown
   readonly checkpoint?: unknown
 }
@@ -181,17 +199,23 @@ export async function renewLeases(
   items: readonly LeaseRenewal[],
 ): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
   const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
-    with report as materialized (
+    with
+    -- One row per heartbeat.
+    report as materialized (
       select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                            ${items.map(item => json(item.progress))}::json[],
                            ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
-    ), locked as materialized (
+    ),
+    -- The tasks that are held under their epoch. Rows that others have locked are skipped.
+    locked as materialized (
       select t.id, t.type, report.progress, report.checkpoint, ${literal(leaseTermsOfTask)} as terms
         from report join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
-    ), renewed as (
+    ),
+    -- Their leases begin anew, for the time of the terms under which they were claimed.
+    renewed as (
       update pawl.task t
          set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${settingsUnderLease('locked.terms')}, tt.settings)),
              progress    = coalesce(locked.progress, t.progress),
@@ -199,7 +223,9 @@ export async function renewLeases(
         from locked left join pawl.task_type tt on tt.type = locked.type
        where t.id = ${viaIndex('locked.id')}
       returning t.id, t.epoch, locked.progress
-    ), pulse_entry as (
+    ),
+    -- The heartbeats are recorded.
+    pulse_entry as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
       select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end,
              progress::jsonb
@@ -220,7 +246,7 @@ export async function renewLeases(
  */
 export function findEndEvents(
   sql: Sql,
-  items: readonly Held[],
+  items: readonly LeaseRef[],
 ): Promise<{ id: string; epoch: number; actor: string; cause: string; stageId: string | null }[]> {
   return sql`
     select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id

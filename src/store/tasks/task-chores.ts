@@ -16,12 +16,16 @@ const held = inList(statesOf(taskLifecycle, 'held'))
  */
 export async function findExpiredLeases(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
-    with due as materialized (
+    with
+    -- Claims that are due for a check.
+    due as materialized (
       select id, ids, epochs from pawl.claim
        where look_at <= pawl.clock()
        order by look_at limit ${limit}::int
          for update skip locked
-    ), held_task as materialized (
+    ),
+    -- Their tasks that are still held, with the end of each lease and attempt.
+    held_task as materialized (
       select due.id as claim_id, t.id, t.epoch, t.lease_until,
              coalesce(t.started_at, pawl.clock())
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
@@ -29,10 +33,14 @@ export async function findExpiredLeases(sql: Sql, limit: number): Promise<string
        cross join unnest(due.ids, due.epochs) as won (id, epoch)
         join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
-    ), gone as (
+    ),
+    -- Claims without held tasks are deleted.
+    gone as (
       delete from pawl.claim using due
        where claim.id = due.id and not exists (select from held_task where claim_id = due.id)
-    ), claim_update as (
+    ),
+    -- The others keep only the held tasks, and are due again when the next of these may expire.
+    claim_update as (
       update pawl.claim
          set ids = h.ids, epochs = h.epochs, look_at = greatest(h.look_at, pawl.clock() + interval '1 second')
         from (select claim_id, array_agg(id) as ids, array_agg(epoch) as epochs,

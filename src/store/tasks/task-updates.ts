@@ -196,7 +196,7 @@ export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[],
              type, lane_id, job_id, stage_id, pawl.gist(error->>'message'), ended_at
         from moved where state in (${badStates}) and not p ? 'edit'
     ),
-    -- The feed learns of every step.
+    -- Adds every step to the feed.
     feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq - jsonb_array_length(steps) + n)
