@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import { engineBehind, type Pawl } from '../engine/engine.ts'
-import { vacuumWorn } from '../store/driver/vacuum.ts'
+import { vacuumBloatedTables } from '../store/admin/examine.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
@@ -47,6 +47,6 @@ const tidyEmbedded: Chore = {
   name: 'tidy-embedded',
   everySeconds: 60,
   async run({ sql }) {
-    return { vacuumed: await vacuumWorn(sql) }
+    return { vacuumed: await vacuumBloatedTables(sql) }
   },
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { firstJob, oldJobs } from '../store/jobs/job-chores.ts'
+import { findJobsPastRetention, startOfJobScan } from '../store/jobs/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 
@@ -98,13 +98,17 @@ test('jobs that stay for their dead letters do not keep later ones from going', 
   const { id } = await engine.submit({ name: 'plain', stages })
   await workOff(run, 'a')
   await run.advance(15 * day)
-  let walk = firstJob
+  let scan = startOfJobScan
   const found: string[] = []
   for (let look = 0; look < 3; look++) {
-    const seen = await oldJobs(run.sql, 14 * day, 10, [], walk, 2)
+    const seen = await findJobsPastRetention(run.sql, 14 * day, 10, [], scan, 2)
     found.push(...seen.ids)
-    walk = seen.walk
+    scan = seen.scan
   }
   assert.deepEqual(found, [id])
-  assert.deepEqual((await oldJobs(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
+  assert.deepEqual(
+    (await findJobsPastRetention(run.sql, 14 * day, 10, [], scan, 2)).scan,
+    startOfJobScan,
+    'then it begins again',
+  )
 })

@@ -6,7 +6,7 @@ import { countDeadLetters, readTotals, type TypesToName } from '../store/admin/s
 import { clockMs } from '../store/driver/clock.ts'
 import { feedLag } from '../store/feed/feed.ts'
 import { deepestQueues, type QueuesToName } from '../store/flow/queue-depths.ts'
-import { reasonsOf } from '../store/tasks/reasons.ts'
+import { reasonsOf } from '../store/tasks/read-tasks.ts'
 import * as keys from './admin/keys.ts'
 import type { Context } from './context.ts'
 import { inputsFound } from './files/inputs-found.ts'

@@ -9,7 +9,7 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { readYaml } from '../spec/read-yaml.ts'
-import { usualBounds } from '../store/driver/postgres.ts'
+import { defaultBounds } from '../store/driver/postgres.ts'
 import { dueByQueue } from '../store/tasks/claim.ts'
 import { Activities } from './activities.ts'
 import { makeFigures } from './admin/figures.ts'
@@ -43,7 +43,7 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     activities: new Activities(),
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
-    lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
+    lockSeconds: options.bounds?.lockSeconds ?? defaultBounds.lockSeconds,
     files: openFiles({
       ...options.files,
       ...(options.fileRoots !== undefined && { roots: options.fileRoots }),
