@@ -1,6 +1,6 @@
 import type { Context } from '../engine/context.ts'
-import { rollUp } from '../engine/jobs/roll-up.ts'
-import { splitting } from '../engine/split.ts'
+import { rollUp } from '../engine/jobs/advance-job.ts'
+import { splitOnFailure } from '../engine/retry.ts'
 import type { Verdict } from '../kernel/decide.ts'
 import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/tasks/rulings.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
@@ -26,13 +26,13 @@ export async function judge(
       await writeRulings(tx, rulings, 'babysitter')
       return rulings
     })
-  const rulings = await splitting<string, Ruling | undefined>(ids, run, (id, error) => {
+  const rulings = await splitOnFailure<string, Ruling | undefined>(ids, run, (id, error) => {
     unruly.push({ id, error })
     return undefined
   })
   await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
-  if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
+  if (written.length > 0) wake.notify([...new Set(written.map(({ task }) => task.queue))])
   await rollUp(context, stagesOf(written))
   return { moved: written.length, failed: unruly.length }
 }

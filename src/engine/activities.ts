@@ -1,5 +1,5 @@
 /** Most names that are kept of what has ended, if nobody takes them. */
-const mostKept = 100
+const maxEnded = 100
 
 /** The names of the requests and chores that are under way. They tell what may have blocked the event loop. */
 export class Activities {
@@ -13,7 +13,7 @@ export class Activities {
     return () => {
       if (!this.#underWay.delete(key)) return
       this.#ended.push(name)
-      if (this.#ended.length > mostKept) this.#ended.shift()
+      if (this.#ended.length > maxEnded) this.#ended.shift()
     }
   }
 

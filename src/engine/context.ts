@@ -8,10 +8,10 @@ import type { WatchKey } from './admin/watch-keys.ts'
 import type { Turns } from './jobs/condition-budget.ts'
 import type { ClaimHints } from './tasks/claim-hints.ts'
 import type { Wake } from './wake.ts'
-import type { Bell } from './wake-signal.ts'
+import type { WakeSignal } from './wake-signal.ts'
 
 /** A logger gets a word and its facts; what it does with them is its own. */
-export type Log = (word: string, facts: Record<string, unknown>) => void
+export type Log = (event: string, facts: Record<string, unknown>) => void
 
 /** What the use cases share. */
 export interface Context {
@@ -19,7 +19,7 @@ export interface Context {
   /** A connection of its own, for what must not wait until a transaction gives one back. */
   readonly aside: Sql
   readonly wake: Wake
-  readonly hints: ClaimHints
+  readonly claimHints: ClaimHints
   readonly log: Log
   readonly figures: Figures
   readonly activities: Activities
@@ -40,7 +40,7 @@ export interface Context {
   /** Specs that jobs may be submitted by the names of. */
   readonly pipelines: Pipelines
   /** Rung when there are inputs to be found or files to be put in their places; the babysitter hears it. */
-  readonly fileBell: Bell
+  readonly fileSignal: WakeSignal
   /** Jobs that wait for their turn to evaluate costly conditions. */
   readonly conditionTurns: Turns
   /** The embedded store: a call outside an open transaction would wait for it for ever. */
@@ -48,9 +48,9 @@ export interface Context {
   /** Kinds of tasks whose lanes this process has made or seen; none is removed while it lives. */
   readonly knownLanes: Set<string>
   /** Tells waiting workers once the transaction has committed. */
-  tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
+  notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   /** Turns a caller's transaction into ours; undefined: no transaction was passed. */
-  within(tx: CallerTransaction | undefined): Sql
+  sqlFor(tx: CallerTransaction | undefined): Sql
 }
 
 /** Anything with `query(text, values)`: a client of `pg`, a transaction of PGlite; or our own from `transaction()`. */

@@ -43,11 +43,11 @@ import { checkOptions } from './check.ts'
 import type { CallerTransaction, Context } from './context.ts'
 import { watchFeed } from './feed/feed-watch.ts'
 import { type Following, follow } from './feed/follow.ts'
-import { inputsFound } from './files/inputs-found.ts'
 import { findArtifacts, findStageFiles, readLineage } from './files/read-artifacts.ts'
 import * as jobControl from './jobs/job-control.ts'
 import { deleteJob, retryJob } from './jobs/job-ends.ts'
 import * as jobRead from './jobs/read-jobs.ts'
+import { waitForInputs } from './jobs/read-jobs.ts'
 import * as stageControl from './jobs/stage-control.ts'
 import type { SubmitCall } from './jobs/submit.ts'
 import { submitOrAdd } from './jobs/submit-or-add.ts'
@@ -55,10 +55,9 @@ import { findTroubles, readTimeline } from './jobs/timeline.ts'
 import { makeContext } from './make-context.ts'
 import { openStore, optionFields, type PawlOptions } from './open-store.ts'
 import * as control from './tasks/control.ts'
-import { deleteTask } from './tasks/delete-task.ts'
+import { deleteTask, loseWorker } from './tasks/control.ts'
 import { type EnqueueCall, enqueueTasks } from './tasks/enqueue.ts'
 import { readLogs } from './tasks/logs.ts'
-import { loseWorker } from './tasks/lose-worker.ts'
 import { mergedReports } from './tasks/merge-reports.ts'
 import * as oneTask from './tasks/one-task.ts'
 import { patchJob, patchStage, patchTask } from './tasks/patch.ts'
@@ -66,7 +65,7 @@ import * as read from './tasks/read-tasks.ts'
 import { readRedrive, redrive } from './tasks/redrive.ts'
 import { sync } from './tasks/sync.ts'
 import { readTaskEvents } from './tasks/task-events.ts'
-import { typeRegister } from './tasks/task-types.ts'
+import { makeTypeRegistry } from './tasks/task-types.ts'
 import { inOwnTransaction } from './unit-of-work.ts'
 
 export type { PawlOptions } from './open-store.ts'
@@ -100,7 +99,7 @@ export async function pawl(options: PawlOptions = {}) {
 }
 
 function engineOf(context: Context, close: () => Promise<void>) {
-  const types = typeRegister(context)
+  const types = makeTypeRegistry(context)
   const feed = watchFeed({ events: ask => engine.events(ask) })
   const engine = {
     /** Queues one task. Its payload is checked against its type's schema, if this process knows it. */
@@ -181,7 +180,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     countTasks: (jobId: string) => jobRead.countTasksOf(context, jobId),
     /** Resolves when the inputs of a job's stages that are open have become tasks, or the time has passed. */
     inputsFound: (jobId: string, waitSeconds: number, signal?: AbortSignal) =>
-      inputsFound(context, jobId, waitSeconds, signal),
+      waitForInputs(context, jobId, waitSeconds, signal),
     timeline: (id: string, query?: TimelineQuery) => readTimeline(context, id, query),
     troubles: (query?: TroubleQuery) => findTroubles(context, query),
     stage: (id: string) => jobRead.readStage(context, id),

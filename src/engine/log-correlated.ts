@@ -4,11 +4,11 @@ import type { Context } from './context.ts'
 /** Logs something about a task or job, with the correlation by which people find it. It never throws. */
 export async function logCorrelated(
   { sql, log }: Pick<Context, 'sql' | 'log'>,
-  word: string,
+  event: string,
   of: { readonly entity: 'task' | 'job'; readonly id: string },
   facts: Record<string, unknown>,
 ): Promise<void> {
   const [trace] = await tracesOf(sql, of.entity, [of.id]).catch(() => [])
   const { correlationId, traceparent } = trace ?? {}
-  log(word, { ...facts, ...(correlationId && { correlationId }), ...(traceparent && { traceparent }) })
+  log(event, { ...facts, ...(correlationId && { correlationId }), ...(traceparent && { traceparent }) })
 }

@@ -13,26 +13,26 @@ import { usualBounds } from '../store/driver/postgres.ts'
 import { dueByQueue } from '../store/tasks/claim.ts'
 import { Activities } from './activities.ts'
 import { makeFigures } from './admin/figures.ts'
-import { keyWatch } from './admin/watch-keys.ts'
+import { makeKeyWatch } from './admin/watch-keys.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { Turns } from './jobs/condition-budget.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
-import { claimHints } from './tasks/claim-hints.ts'
-import { wakeBoard } from './wake.ts'
-import { makeBell } from './wake-signal.ts'
+import { makeClaimHints } from './tasks/claim-hints.ts'
+import { makeWake } from './wake.ts'
+import { makeWakeSignal } from './wake-signal.ts'
 
 const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
 
 export function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): Context {
   const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
-  const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), signal)
+  const wake = makeWake(store.messenger, queues => dueByQueue(store.sql, queues), signal)
   return {
     sql: store.sql,
     aside: store.aside ?? store.sql,
     wake,
-    watchKey: keyWatch(store.sql, wake, signal),
-    hints: claimHints(),
+    watchKey: makeKeyWatch(store.sql, wake, signal),
+    claimHints: makeClaimHints(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
     activities: new Activities(),
@@ -48,12 +48,12 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     s3Buckets,
     podRules: options.podRules,
     pipelines: readPipelines(options.pipelines),
-    fileBell: makeBell(),
+    fileSignal: makeWakeSignal(),
     conditionTurns: new Turns(signal),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
-    tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
-    within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
+    notifyOnCommit: (sql, queues) => store.notifyOnCommit(sql, queues),
+    sqlFor: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
   }
 }
 
@@ -65,7 +65,7 @@ function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): 
 function readPipeline(name: string, given: JobSpec | string): JobSpec {
   checkOptions({ name }, { name: nameField }, 'pipelines')
   try {
-    const spec = typeof given === 'string' ? written(given) : given
+    const spec = typeof given === 'string' ? parseText(given) : given
     parseJobSpec(spec)
     return spec
   } catch (error) {
@@ -74,7 +74,7 @@ function readPipeline(name: string, given: JobSpec | string): JobSpec {
   }
 }
 
-function written(text: string): JobSpec {
+function parseText(text: string): JobSpec {
   const read = readYaml(text)
   if ('faults' in read) throw specInvalid(read.faults)
   return read.value as JobSpec

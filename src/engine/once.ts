@@ -38,7 +38,7 @@ export async function once<T>(
 }
 
 /** What was asked under a key has been answered more fully since it was taken: whoever asks again has this answer. */
-export async function keepFuller(
+export async function replaceAnswer(
   sql: Sql,
   { idempotencyKey: key, holder = '' }: Idempotency,
   answer: unknown,

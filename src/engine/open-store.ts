@@ -101,7 +101,7 @@ export interface Store {
   readonly statements: Durations
   readonly readiness: Readiness
   connections(): Connections
-  tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
+  notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -131,7 +131,7 @@ export async function openStore(options: PawlOptions): Promise<Store> {
 /** The embedded store: nobody else can write to it, so nobody needs to be notified. */
 const oneConnection = {
   messenger: undefined,
-  tellOnCommit: async () => {},
+  notifyOnCommit: async () => {},
   connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }),
 }
 
@@ -149,7 +149,7 @@ export function serverStore(listening: Listening, pools: Pools, schema: string):
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool
       return { inUse: totalCount - idle, idle, waiting, most: pool.options.max }
     },
-    tellOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
+    notifyOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
     close: pools.close,
   }
 }

@@ -2,7 +2,7 @@ import { type Attributes, type Span, SpanKind, type Tracer } from '@opentelemetr
 import { inSpan, traceparentOf } from '../protocol/tracing.ts'
 
 /** Runs what queues something in a span of its own, and hands it the traceparent that is to be stored. */
-export function produced<T>(
+export function inProducerSpan<T>(
   tracing: Tracer,
   { name, to }: { name: 'enqueue' | 'submit'; to: string },
   attributes: Attributes,

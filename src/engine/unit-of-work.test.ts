@@ -7,7 +7,7 @@ import { transact } from './unit-of-work.ts'
 /** The queues whose waiting workers are woken from now on. */
 function wokenIn({ wake }: Context): Set<string> {
   const woken = new Set<string>()
-  wake.overhear(queues => {
+  wake.subscribe(queues => {
     for (const queue of queues) woken.add(queue)
   })
   return woken

@@ -10,10 +10,9 @@
 import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { AfterCommit } from './after-commit.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { followUp } from './jobs/drive.ts'
-import { rollUp } from './jobs/roll-up.ts'
+import { rollUp, runFollowUps } from './jobs/advance-job.ts'
 import { type Idempotency, once } from './once.ts'
-import { patiently } from './split.ts'
+import { retryWhileLocked } from './retry.ts'
 
 /** The transactions that a unit of work has open. */
 const openUnits = new WeakMap<Sql, AfterCommit>()
@@ -24,18 +23,18 @@ export async function unitOfWork<T>(
   tx: CallerTransaction | undefined,
   work: (sql: Sql, after: AfterCommit) => Promise<T>,
 ): Promise<T> {
-  const sql = context.within(tx)
+  const sql = context.sqlFor(tx)
   const outer = openUnits.get(sql)
   if (outer !== undefined) return work(sql, outer)
   const after = new AfterCommit()
   const result = await work(sql, after)
-  if (!sql.isTransaction) await carryOut(context, after)
-  else if (after.queues.size > 0) await context.tellOnCommit(sql, [...after.queues])
+  if (!sql.isTransaction) await runAfterCommit(context, after)
+  else if (after.queues.size > 0) await context.notifyOnCommit(sql, [...after.queues])
   return result
 }
 
-async function carryOut(context: Context, after: AfterCommit): Promise<void> {
-  await followUp(context, after)
+async function runAfterCommit(context: Context, after: AfterCommit): Promise<void> {
+  await runFollowUps(context, after)
   await rollUp(context, [...after.stages])
 }
 
@@ -55,17 +54,17 @@ export function transact<T>(
 ): Promise<T> {
   return unitOfWork(context, call.tx, async (sql, after) => {
     const attempt = async (bounds: Bounds) => {
-      const mine = new AfterCommit()
+      const attemptAfter = new AfterCommit()
       const run = (tx: Sql) => {
-        openUnits.set(tx, mine)
-        return work(tx, mine)
+        openUnits.set(tx, attemptAfter)
+        return work(tx, attemptAfter)
       }
       const hasKey = call.idempotencyKey !== undefined
       const result = await (hasKey ? once(sql, call, request, run, bounds) : sql.begin(run, bounds))
-      after.add(mine)
+      after.add(attemptAfter)
       return result
     }
-    return sql.isTransaction ? attempt({}) : patiently(context, attempt)
+    return sql.isTransaction ? attempt({}) : retryWhileLocked(context, attempt)
   })
 }
 
@@ -78,6 +77,6 @@ export async function inOwnTransaction<T>(context: Context, work: (tx: Sql) => P
   }, bounds)
   // The caller's code may also have begun a savepoint, or have written rows by itself. The embedded store notifies nobody.
   if (context.oneConnection) after.wake(['*'])
-  await carryOut(context, after)
+  await runAfterCommit(context, after)
   return result
 }

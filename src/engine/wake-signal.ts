@@ -1,24 +1,24 @@
 /** Tells whoever waits that there is something to do. */
-export interface Bell {
-  ring(): void
+export interface WakeSignal {
+  notify(): void
   /** Resolves at the next ring. Taken before one looks whether there is something, no ring is missed. */
-  rung(): Promise<void>
+  next(): Promise<void>
 }
 
-export function makeBell(): Bell {
-  let hear: () => void
+export function makeWakeSignal(): WakeSignal {
+  let resolveNext: () => void
   let next: Promise<void>
-  const hang = () => {
+  const prepareNext = () => {
     next = new Promise(resolve => {
-      hear = resolve
+      resolveNext = resolve
     })
   }
-  hang()
+  prepareNext()
   return {
-    ring() {
-      hear()
-      hang()
+    notify() {
+      resolveNext()
+      prepareNext()
     },
-    rung: () => next,
+    next: () => next,
   }
 }

@@ -9,31 +9,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Messenger {
   send(queues: readonly string[]): Promise<void>
   /** Calls `hear` with queues that others queued to, until the signal aborts. */
-  listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void
+  listen(onNotified: (queues: readonly string[]) => void, signal: AbortSignal): void
 }
 
 export interface Wake {
   /** Work has come to these queues. */
-  tell(queues: readonly string[]): void
+  notify(queues: readonly string[]): void
   /** There may be more in these queues than was claimed. */
-  rouse(queues: readonly string[]): void
+  wakeSome(queues: readonly string[]): void
   /** A task comes due in so many seconds. */
-  expect(seconds: number): void
+  expectDueIn(seconds: number): void
   /** How many words have come so far: taken before a look, it makes sure that none is missed between look and wait. */
-  heard(): number
+  notificationCount(): number
   /** Resolves when work has come to one of the queues `since`, when the time is over, or when the signal aborts. */
   wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
   /** Calls `hear` with every word that comes, from this process or another. */
-  overhear(hear: (words: readonly string[]) => void): void
+  subscribe(listener: (words: readonly string[]) => void): void
   /** How many wait. */
-  waiting(): number
+  waiterCount(): number
 }
 
 /** In how many seconds each of these queues has something to claim; 0 or less: now. */
-export type Look = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
+export type FindDue = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
 
 const spacingMs = 20
-const lookMs = 2000
+const pollMs = 2000
 const wokenAtOnce = 4
 
 interface Waiter {
@@ -41,18 +41,18 @@ interface Waiter {
   wake(): void
 }
 
-const mostRemembered = 10_000
+const maxRememberedQueues = 10_000
 
-export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: AbortSignal): Wake {
+export function makeWake(messenger: Messenger | undefined, findDue: FindDue, signal: AbortSignal): Wake {
   const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
-  const listeners = new Set<(words: readonly string[]) => void>()
-  const lastWord = new Map<string, number>()
+  const listeners = new Set<(count: readonly string[]) => void>()
+  const lastNotified = new Map<string, number>()
   let sending = false
   let listening = false
   let words = 0
 
-  const rouse = (queues: readonly string[]) => {
+  const wakeSome = (queues: readonly string[]) => {
     if (queues.includes('*')) {
       for (const waiter of [...waiting]) waiter.wake()
       return
@@ -62,16 +62,16 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
       for (const waiter of few) waiter.wake()
     }
   }
-  const here = (queues: readonly string[]) => {
+  const notifyHere = (queues: readonly string[]) => {
     words += 1
     // What is forgotten is found by the next look.
-    if (lastWord.size > mostRemembered) lastWord.clear()
-    for (const queue of queues) lastWord.set(queue, words)
-    for (const hear of listeners) hear(queues)
-    rouse(queues)
+    if (lastNotified.size > maxRememberedQueues) lastNotified.clear()
+    for (const queue of queues) lastNotified.set(queue, words)
+    for (const listener of listeners) listener(queues)
+    wakeSome(queues)
   }
   // NOTIFY takes a lock that all committers share, so one is sent at once and those that follow are gathered.
-  const pass = async (to: Messenger) => {
+  const sendUnsent = async (to: Messenger) => {
     sending = true
     while (unsent.size > 0 && !signal.aborted) {
       const queues = [...unsent]
@@ -84,22 +84,22 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
   const listen = () => {
     if (messenger === undefined || listening) return
     listening = true
-    messenger.listen(here, signal)
+    messenger.listen(notifyHere, signal)
   }
-  const lookout = keepLooking(waiting, look, rouse)
+  const poll = startPolling(waiting, findDue, wakeSome)
   return {
-    tell(queues) {
-      here(queues)
+    notify(queues) {
+      notifyHere(queues)
       if (messenger === undefined) return
       for (const queue of queues) unsent.add(queue)
-      if (!sending) void pass(messenger)
+      if (!sending) void sendUnsent(messenger)
     },
-    rouse,
-    expect: seconds => lookout.within(seconds * 1000),
-    heard: () => words,
-    waiting: () => waiting.size,
-    overhear(hear) {
-      listeners.add(hear)
+    wakeSome: wakeSome,
+    expectDueIn: seconds => poll.within(seconds * 1000),
+    notificationCount: () => words,
+    waiterCount: () => waiting.size,
+    subscribe(listener) {
+      listeners.add(listener)
       listen()
     },
     wait(queues, since, seconds, stop) {
@@ -114,9 +114,9 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
           resolve()
         }
         waiting.add(waiter)
-        lookout.within(lookMs)
+        poll.within(pollMs)
         stop?.addEventListener('abort', end)
-        const isLate = [...queues, '*'].some(queue => (lastWord.get(queue) ?? 0) > since)
+        const isLate = [...queues, '*'].some(queue => (lastNotified.get(queue) ?? 0) > since)
         if (isLate || stop?.aborted) end()
       })
     },
@@ -124,27 +124,27 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
 }
 
 /** One look for all who wait: again when the next task comes due, and at the latest when a word may have been lost. */
-function keepLooking(waiting: ReadonlySet<Waiter>, look: Look, rouse: (queues: readonly string[]) => void) {
+function startPolling(waiting: ReadonlySet<Waiter>, findDue: FindDue, wakeSome: (queues: readonly string[]) => void) {
   let timer: NodeJS.Timeout | undefined
-  let at = Number.POSITIVE_INFINITY
+  let nextPollAt = Number.POSITIVE_INFINITY
 
   const within = (ms: number) => {
-    const wanted = performance.now() + ms
-    if (wanted >= at) return
-    at = wanted
+    const pollAt = performance.now() + ms
+    if (pollAt >= nextPollAt) return
+    nextPollAt = pollAt
     clearTimeout(timer)
-    timer = setTimeout(lookOnce, ms)
+    timer = setTimeout(pollOnce, ms)
     timer.unref()
   }
-  async function lookOnce(): Promise<void> {
-    at = Number.POSITIVE_INFINITY
+  async function pollOnce(): Promise<void> {
+    nextPollAt = Number.POSITIVE_INFINITY
     const queues = new Set([...waiting].flatMap(waiter => [...waiter.queues]))
     if (queues.size === 0) return
     // A store that is away is heard of by those who claim.
-    const found = await look([...queues]).catch(() => [])
-    for (const { queue, seconds } of found) if (seconds <= 0) rouse([queue])
+    const found = await findDue([...queues]).catch(() => [])
+    for (const { queue, seconds } of found) if (seconds <= 0) wakeSome([queue])
     const next = found.map(({ seconds }) => seconds * 1000).filter(ms => ms > 0)
-    within(Math.max(1, Math.min(lookMs, ...next)))
+    within(Math.max(1, Math.min(pollMs, ...next)))
   }
   return { within }
 }

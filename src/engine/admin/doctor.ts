@@ -23,14 +23,14 @@ export interface Thresholds {
   readonly slotBytes: number
 }
 
-const usual: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
+const defaults: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
 const skewSeconds = 2
 
 export async function examine(
   { sql, oneConnection }: Context,
   thresholds: Partial<Thresholds> = {},
 ): Promise<Examination> {
-  const { longSeconds, slotTransactions, slotBytes } = { ...usual, ...thresholds }
+  const { longSeconds, slotTransactions, slotBytes } = { ...defaults, ...thresholds }
   const found = await Promise.all([
     schemaDrift(sql).then(drift => drift.map(drifted)),
     brokenRules(sql).then(broken => broken.map(brokenRule)),

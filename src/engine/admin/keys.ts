@@ -9,7 +9,7 @@ import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../.
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { once } from '../once.ts'
-import { revocationOf } from './watch-keys.ts'
+import { revocationChannel } from './watch-keys.ts'
 
 /** The secret is in this answer and nowhere else: only its hash is kept. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
@@ -53,15 +53,15 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
 export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')
-  const word = [revocationOf(keyId)]
+  const channels = [revocationChannel(keyId)]
   const revoked = await once(context.sql, call, ['revoke', keyId], async tx => {
     const row = await endKey(tx, keyId, call.actor ?? 'operator')
     if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
-    await context.tellOnCommit(tx, word)
+    await context.notifyOnCommit(tx, channels)
     return toView(row)
   })
   // The embedded store has no notifications.
-  context.wake.tell(word)
+  context.wake.notify(channels)
   return revoked
 }
 

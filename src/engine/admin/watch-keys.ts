@@ -9,42 +9,42 @@ import type { Wake } from '../wake.ts'
 /** Calls `onRevoked` once the key is revoked. Returns a function that ends the watch. */
 export type WatchKey = (keyId: string, onRevoked: () => void) => () => void
 
-const lookMs = 2000
+const pollMs = 2000
 const prefix = 'key:'
 
 /** The word that is passed on when a key is revoked. It only makes others look, so a queue of this name does no harm. */
-export const revocationOf = (keyId: string) => `${prefix}${keyId}`
+export const revocationChannel = (keyId: string) => `${prefix}${keyId}`
 
-export function keyWatch(sql: Sql, wake: Pick<Wake, 'overhear'>, ending: AbortSignal): WatchKey {
+export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: AbortSignal): WatchKey {
   const watched = new Map<string, Set<() => void>>()
   let timer: NodeJS.Timeout | undefined
   let isListening = false
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     if (watched.size === 0 || ending.aborted) return
     // A store that is away is heard of by those who ask it for something.
     const revoked = await revokedAmong(sql, [...watched.keys()]).catch(() => [])
     for (const id of revoked) {
-      const told = watched.get(id) ?? []
+      const callbacks = watched.get(id) ?? []
       watched.delete(id)
-      for (const onRevoked of told) onRevoked()
+      for (const onRevoked of callbacks) onRevoked()
     }
   }
-  const keepLooking = () => {
+  const keepPolling = () => {
     if (timer !== undefined || watched.size === 0 || ending.aborted) return
     timer = setTimeout(async () => {
-      await look()
+      await poll()
       timer = undefined
-      keepLooking()
-    }, lookMs)
+      keepPolling()
+    }, pollMs)
     timer.unref()
   }
   const listen = () => {
     if (isListening) return
     isListening = true
-    wake.overhear(words => {
+    wake.subscribe(words => {
       const isMeant = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
-      if (words.some(isMeant)) void look()
+      if (words.some(isMeant)) void poll()
     })
   }
   return (keyId, onRevoked) => {
@@ -52,7 +52,7 @@ export function keyWatch(sql: Sql, wake: Pick<Wake, 'overhear'>, ending: AbortSi
     const others = watched.get(keyId)
     if (others === undefined) watched.set(keyId, new Set([onRevoked]))
     else others.add(onRevoked)
-    keepLooking()
+    keepPolling()
     return () => {
       const all = watched.get(keyId)
       all?.delete(onRevoked)

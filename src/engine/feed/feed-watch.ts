@@ -12,7 +12,7 @@ export interface FeedWatch {
   more(cursor: string, ms: number, signal: AbortSignal): Promise<void>
 }
 
-const lookMs = 250
+const pollMs = 250
 
 interface Waiter {
   readonly cursor: string
@@ -21,10 +21,10 @@ interface Waiter {
 
 export function watchFeed(engine: FeedReader): FeedWatch {
   const waiting = new Set<Waiter>()
-  let isLooking = false
+  let isPolling = false
 
   /** Those who stand elsewhere than where it looks go and look themselves: then they stand at the end, too. */
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const [first] = waiting
     if (first === undefined) return
     const isMore = await engine.events({ cursor: first.cursor, limit: 1 }).then(
@@ -35,13 +35,13 @@ export function watchFeed(engine: FeedReader): FeedWatch {
     for (const waiter of waiting) if (isMore || waiter.cursor !== first.cursor) waiter.wake()
   }
 
-  async function keepLooking(): Promise<void> {
-    isLooking = true
+  async function keepPolling(): Promise<void> {
+    isPolling = true
     while (waiting.size > 0) {
-      await sleep(lookMs)
-      await look()
+      await sleep(pollMs)
+      await poll()
     }
-    isLooking = false
+    isPolling = false
   }
 
   return {
@@ -58,7 +58,7 @@ export function watchFeed(engine: FeedReader): FeedWatch {
         signal.addEventListener('abort', wake)
         waiting.add(waiter)
         if (signal.aborted) wake()
-        else if (!isLooking) void keepLooking()
+        else if (!isPolling) void keepPolling()
       })
     },
   }

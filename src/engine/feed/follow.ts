@@ -16,22 +16,22 @@ export interface Following {
  */
 export async function* follow(
   engine: FeedReader & { readonly feed: FeedWatch },
-  ask: FeedQuery,
+  query: FeedQuery,
   { signal, silenceSeconds = 10, eventsPerPage = 500 }: Following,
 ): AsyncGenerator<FeedPage, void, void> {
-  const { cursor: from, latest, ...wanted } = ask
+  const { cursor: from, latest, ...filter } = query
   const read = (cursor: string | undefined) =>
-    engine.events({ ...wanted, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
-  let page = latest === undefined ? await read(from) : await engine.events(ask)
+    engine.events({ ...filter, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
+  let page = latest === undefined ? await read(from) : await engine.events(query)
   yield page
-  let saidAt = performance.now()
+  let yieldedAt = performance.now()
   while (!signal.aborted) {
-    const leftMs = silenceSeconds * 1000 - (performance.now() - saidAt)
+    const leftMs = silenceSeconds * 1000 - (performance.now() - yieldedAt)
     if (page.items.length === 0 && !page.more && leftMs > 0) await engine.feed.more(page.next, leftMs, signal)
     if (signal.aborted) return
     page = await read(page.next)
-    if (page.items.length === 0 && performance.now() - saidAt < silenceSeconds * 1000) continue
+    if (page.items.length === 0 && performance.now() - yieldedAt < silenceSeconds * 1000) continue
     yield page
-    saidAt = performance.now()
+    yieldedAt = performance.now()
   }
 }

@@ -31,14 +31,14 @@ export function checkCommandFiles(context: Context, type: string, payload: unkno
   const { inputs, outputs } = payload
   const named = [...(Array.isArray(inputs) ? inputs : []).map(input => input?.uri), outputs]
   // The worker refuses a payload with values of another type.
-  for (const uri of named) if (typeof uri === 'string') checkPlace(context, at, uri)
+  for (const uri of named) if (typeof uri === 'string') checkLocation(context, at, uri)
 }
 
 export function checkRoot(context: Context, at: string, folder: string): void {
-  checkPlace(context, at, checkFolder(folder))
+  checkLocation(context, at, checkFolder(folder))
 }
 
-function checkPlace({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
+function checkLocation({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
   if (fileRoots === undefined && s3Buckets === undefined) return
   const place = parseUri(given)
   const uri = uriOf(place)

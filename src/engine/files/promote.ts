@@ -14,14 +14,14 @@ import {
   type Unstored,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
-import { rollUp } from '../jobs/roll-up.ts'
-import { splitting } from '../split.ts'
-import { workOff } from '../work-off.ts'
+import { rollUp } from '../jobs/advance-job.ts'
+import { processAll } from '../process-all.ts'
+import { splitOnFailure } from '../retry.ts'
 
 /** Each batch takes a few statements, whatever its size. */
-const together = 100
+const filesPerBatch = 100
 /** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
-const placesAtOnce = 4
+const concurrentPlaces = 4
 /** Short: when a bucket is back, so is the job that waited for it. */
 const longestWaitSeconds = 30
 
@@ -30,16 +30,16 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
   const busy = new Set<string>()
   const did = { stored: 0, failed: 0 }
   const take = async () => {
-    const taken = await takeUnstored(context.sql, together, [...busy])
+    const taken = await takeUnstored(context.sql, filesPerBatch, [...busy])
     if (taken.length === 0) return undefined
     busy.add(taken[0]!.place)
     return taken
   }
-  await workOff(placesAtOnce, take, async taken => {
+  await processAll(concurrentPlaces, take, async taken => {
     try {
       const isThere = await Promise.all(taken.map(file => promote(context, file)))
       const there = taken.filter((_, index) => isThere[index])
-      const stored = await finish(context, taken, there)
+      const stored = await recordStored(context, taken, there)
       did.stored += stored
       did.failed += taken.length - stored
     } finally {
@@ -50,13 +50,13 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
 }
 
 /** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
-async function finish(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
+async function recordStored(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
   const store = (some: readonly Unstored[]) =>
     storeArtifacts(
       context.sql,
       some.map(({ id }) => id),
     )
-  const stored = await splitting<Unstored, { id: string } | undefined>(there, store, (file, error) => {
+  const stored = await splitOnFailure<Unstored, { id: string } | undefined>(there, store, (file, error) => {
     context.log('file.unstored', { artifactId: file.id, uri: file.uri, tries: file.tries, error: String(error) })
     return undefined
   })
@@ -82,7 +82,7 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
 /** Removes uploads that nobody needs any more. */
 export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
-    const taken = await takeUnswept(context.sql, together)
+    const taken = await takeUnswept(context.sql, filesPerBatch)
     if (taken.length === 0) return { swept }
     swept += await removeStaged(context, taken)
   }
@@ -98,7 +98,7 @@ async function removeStaged(context: Context, files: readonly Staged[]): Promise
     )
     return [some.length]
   }
-  const removed = await splitting<Staged, number>(files, remove, ({ stagedUri }, error) => {
+  const removed = await splitOnFailure<Staged, number>(files, remove, ({ stagedUri }, error) => {
     context.log('file.unswept', { uri: stagedUri, error: String(error) })
     return 0
   })

@@ -7,27 +7,27 @@ import { linkArtifacts, skipTasks } from '../../store/files/reuse.ts'
 import { keepJob } from '../../store/jobs/job-ends.ts'
 import { countBlocked, insertStageTasks, type JobOfTasks } from '../../store/jobs/stage-tasks.ts'
 
-export interface Carried {
+export interface CarriedTask {
   /** JSON text. */
   readonly payload: string
   /** The task of the job that is cloned. */
   readonly doneBy: string
 }
 
-export interface CarryingStage {
+export interface StageWithCarried {
   readonly id: string
   readonly plan: StagePlan
-  readonly carried?: readonly Carried[]
+  readonly carried?: readonly CarriedTask[]
 }
 
 const tasksPerBatch = 1000
 
 /** Fills a clone that nobody sees yet, behind the tasks that it has to do. */
-export async function carryOver(
+export async function copyDoneTasks(
   sql: Sql,
   clonedFrom: string,
   job: JobOfTasks,
-  stages: readonly CarryingStage[],
+  stages: readonly StageWithCarried[],
   actor: string,
 ): Promise<void> {
   for (const { id, plan, carried = [] } of stages) {

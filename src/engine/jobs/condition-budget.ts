@@ -13,16 +13,16 @@ import { mostSteps } from '../../spec/conditions.ts'
 /** Steps that all conditions of a job may take in one round. */
 export const stepsPerJob = 30_000_000
 /** Steps that conditions may take in a transaction that is not a turn: about 10 milliseconds. */
-const stepsAtOnce = 100_000
+const stepsPerTransaction = 100_000
 /** The same while no more jobs can wait for a turn: enough for most conditions. */
 const stepsWhileFull = 5000
 /** Steps that turns may take: roughly a fifth of the time of one processor. */
 export const stepsPerSecond = 2_000_000
 /** Most jobs that wait for a turn in this process. More are left to the babysitter. */
-const mostWaiting = 1000
+const maxWaitingJobs = 1000
 
 /** The steps that the conditions of one transaction may take together. */
-export class Allowance {
+export class ConditionBudget {
   #spent = 0
   readonly #total: number
   readonly #isTurn: boolean
@@ -32,22 +32,22 @@ export class Allowance {
     this.#isTurn = isTurn
   }
 
-  static usual(): Allowance {
-    return new Allowance(stepsAtOnce, false)
+  static normal(): ConditionBudget {
+    return new ConditionBudget(stepsPerTransaction, false)
   }
 
   /** In a turn the first condition has as many steps as any condition may take, so each turn gets on with its job. */
-  static turn(): Allowance {
-    return new Allowance(mostSteps, true)
+  static forTurn(): ConditionBudget {
+    return new ConditionBudget(mostSteps, true)
   }
 
-  static whileFull(): Allowance {
-    return new Allowance(stepsWhileFull, false)
+  static whileFull(): ConditionBudget {
+    return new ConditionBudget(stepsWhileFull, false)
   }
 
   /** No condition is evaluated. */
-  static none(): Allowance {
-    return new Allowance(0, false)
+  static none(): ConditionBudget {
+    return new ConditionBudget(0, false)
   }
 
   get spent(): number {
@@ -55,7 +55,7 @@ export class Allowance {
   }
 
   /** Steps that the next condition may take. */
-  get room(): number {
+  get remaining(): number {
     return this.#isTurn && this.#spent === 0 ? mostSteps : Math.max(0, this.#total - this.#spent)
   }
 
@@ -64,16 +64,16 @@ export class Allowance {
   }
 }
 
-export interface Turn {
+export interface TurnResult {
   /** Steps that the turn took. */
   readonly steps: number
   /** Whether its job needs another turn. */
-  readonly again: boolean
+  readonly needsAnother: boolean
 }
 
 /** Gives jobs their turns, first come, first served. */
 export class Turns {
-  readonly #waiting = new Map<string, () => Promise<Turn>>()
+  readonly #waiting = new Map<string, () => Promise<TurnResult>>()
   readonly #signal: AbortSignal
   #isRunning = false
 
@@ -83,7 +83,7 @@ export class Turns {
 
   /** Further jobs are left to the babysitter, which tries each of them again and again: that must cost little. */
   get isFull(): boolean {
-    return this.#waiting.size >= mostWaiting
+    return this.#waiting.size >= maxWaitingJobs
   }
 
   isWaiting(jobId: string): boolean {
@@ -91,7 +91,7 @@ export class Turns {
   }
 
   /** `take` is called when the job's turn comes. It must not throw. */
-  wait(jobId: string, take: () => Promise<Turn>): void {
+  enqueue(jobId: string, take: () => Promise<TurnResult>): void {
     if (this.#waiting.has(jobId) || this.isFull) return
     this.#waiting.set(jobId, take)
     if (!this.#isRunning) void this.#run()
@@ -101,10 +101,10 @@ export class Turns {
     this.#isRunning = true
     for (const [jobId, take] of this.#waiting) {
       if (this.#signal.aborted) break
-      const { steps, again } = await take()
+      const { steps, needsAnother } = await take()
       this.#waiting.delete(jobId)
       // Behind the others that wait: a job with many costly conditions holds up nobody's turn.
-      if (again) this.#waiting.set(jobId, take)
+      if (needsAnother) this.#waiting.set(jobId, take)
       await sleep((steps / stepsPerSecond) * 1000, undefined, { signal: this.#signal, ref: false }).catch(() => {})
     }
     this.#isRunning = false

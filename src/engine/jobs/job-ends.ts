@@ -9,7 +9,7 @@ import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { once } from '../once.ts'
-import { type ControlCall, demandState } from '../tasks/control.ts'
+import { type ControlCall, requireState } from '../tasks/control.ts'
 import { cloneJob } from './clone.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './read-jobs.ts'
@@ -28,11 +28,11 @@ export async function retryJob(context: Context, id: string, call: jobControl.Re
 /** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
 export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
-  const sql = context.within(call.tx)
+  const sql = context.sqlFor(call.tx)
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const { idempotencyKey: _, ifState: _state, ...rest } = call
   const found = await getJob(sql, jobId)
-  if (found !== undefined) demandState(call, found.state, { job: jobId })
+  if (found !== undefined) requireState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
     // It may have ended by itself since it was looked at.
     await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))

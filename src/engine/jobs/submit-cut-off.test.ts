@@ -17,14 +17,14 @@ async function submitSlowly({ engine }: Fresh, between: () => Promise<unknown>) 
     return rows
   }
   context.sql = Object.assign(slow, sql) as Sql
-  const { within } = engine.context
+  const { sqlFor } = engine.context
   Object.assign(context, {
-    within: (tx: Parameters<typeof within>[0]) => (tx === undefined ? context.sql : within(tx)),
+    within: (tx: Parameters<typeof sqlFor>[0]) => (tx === undefined ? context.sql : sqlFor(tx)),
   })
   try {
     return await engine.submit({ name: 'slow', stages })
   } finally {
-    Object.assign(context, { sql, within })
+    Object.assign(context, { sql, within: sqlFor })
   }
 }
 

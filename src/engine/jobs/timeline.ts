@@ -23,12 +23,12 @@ export async function readTimeline(context: Context, id: string, query: Timeline
     attemptsOfJob(context.sql, jobId, limit),
     countTasksOf(context.sql, jobId),
   ])
-  const tasks = together(attempts).map(toTask)
-  return { stages: together(steps).map(toStage), tasks, more: count > tasks.length }
+  const tasks = groupById(attempts).map(toTask)
+  return { stages: groupById(steps).map(toStage), tasks, more: count > tasks.length }
 }
 
 /** Rows of one thing stand together. */
-function together<Row extends { readonly id: string }>(rows: readonly Row[]): Row[][] {
+function groupById<Row extends { readonly id: string }>(rows: readonly Row[]): Row[][] {
   const groups = new Map<string, Row[]>()
   for (const row of rows) groups.set(row.id, [...(groups.get(row.id) ?? []), row])
   return [...groups.values()]

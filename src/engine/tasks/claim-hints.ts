@@ -9,9 +9,9 @@ import type { Place } from '../../store/tasks/claim.ts'
  * twenty times as long as that look took: at most a twentieth of the time goes into looking.
  */
 const slowMs = 50
-const lookShare = 20
+const searchShare = 20
 /** Of so many lanes none has much in front, and what is slow then is to match hints with lanes. */
-const mostLanes = 200
+const maxLanes = 200
 
 export interface ClaimHints {
   /** What to claim with now. Empty: look from the start. */
@@ -20,28 +20,28 @@ export interface ClaimHints {
   learn(won: readonly Place[], usedHints: boolean, tookMs: number): void
 }
 
-export function claimHints(now: () => number = () => performance.now()): ClaimHints {
-  let known = new Map<number, Place>()
+export function makeClaimHints(now: () => number = () => performance.now()): ClaimHints {
+  let hints = new Map<number, Place>()
   let until = 0
   return {
     current() {
-      if (now() < until) return [...known.values()]
-      known = new Map()
+      if (now() < until) return [...hints.values()]
+      hints = new Map()
       return []
     },
     learn(won, usedHints, tookMs) {
-      if (!usedHints) until = tookMs < slowMs ? 0 : now() + lookShare * tookMs
+      if (!usedHints) until = tookMs < slowMs ? 0 : now() + searchShare * tookMs
       for (const hint of won) {
-        const before = known.get(hint.laneId)
-        if (before === undefined || isAfter(hint, before)) known.set(hint.laneId, hint)
+        const before = hints.get(hint.laneId)
+        if (before === undefined || isAfter(hint, before)) hints.set(hint.laneId, hint)
       }
-      if (known.size > mostLanes) until = 0
+      if (hints.size > maxLanes) until = 0
     },
   }
 }
 
 /** For who must not pass anything over: it looks from the start, and learns nothing. */
-export const noHints: ClaimHints = { current: () => [], learn: () => {} }
+export const noClaimHints: ClaimHints = { current: () => [], learn: () => {} }
 
 function isAfter(one: Place, other: Place): boolean {
   return one.runAtUs === other.runAtUs ? one.id > other.id : one.runAtUs > other.runAtUs

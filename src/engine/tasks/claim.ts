@@ -7,21 +7,21 @@ import type { Claimed } from '../../store/tasks/claimed.ts'
 import { openSession, stillHeld, wonBefore } from '../../store/tasks/sessions.ts'
 import type { Context } from '../context.ts'
 import { type Idempotency, once } from '../once.ts'
-import { again } from '../split.ts'
-import { noHints } from './claim-hints.ts'
+import { retryConflicts } from '../retry.ts'
+import { noClaimHints } from './claim-hints.ts'
 
-const lookAgainSeconds = 0.001
-const insistSeconds = 2
+const firstPauseSeconds = 0.001
+const maxExtraSeconds = 2
 
-export interface ClaimWait {
+export interface ClaimOptions {
   /**
    * What else its sync does: what the worker reports may free a slot. It does not wait before that is done, nor look
    * again after it has failed: the sync has failed then, and nobody would hear of what it claims.
    */
-  readonly beside?: Promise<unknown> | null
+  readonly meanwhile?: Promise<unknown> | null
   readonly signal?: AbortSignal | undefined
   /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
-  readonly insists?: boolean
+  readonly untilEmpty?: boolean
   /** The key under which the same claim may be asked for again. */
   readonly key?: Idempotency
   /** What the session's last claim still holds stands for a claim. */
@@ -32,39 +32,39 @@ export interface ClaimWait {
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { beside, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
+  { meanwhile, signal, untilEmpty = false, key = {}, unlessHolding = false }: ClaimOptions,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
   const began = performance.now()
   const until = began + (request.waitSeconds ?? 0) * 1000
-  const isNearlyWon = async () =>
-    insists && performance.now() - began < insistSeconds * 1000 && (await isDue(context.sql, queues))
-  let pauseSeconds = lookAgainSeconds
+  const mayStillWin = async () =>
+    untilEmpty && performance.now() - began < maxExtraSeconds * 1000 && (await isDue(context.sql, queues))
+  let pauseSeconds = firstPauseSeconds
   let from = context
   for (;;) {
     const at = performance.now()
-    const heard = context.wake.heard()
-    const tasks = await look(from, request, key, claim)
+    const heard = context.wake.notificationCount()
+    const tasks = await tryClaim(from, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
     // It got as much as it asked for, so there may be more: another one who waits goes and looks.
-    if (tasks?.length === request.claim) context.wake.rouse(queues)
+    if (tasks?.length === request.claim) context.wake.wakeSome(queues)
     if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
     if (leftSeconds <= 0) {
-      if (!(await isNearlyWon())) return { tasks: [], at }
+      if (!(await mayStillWin())) return { tasks: [], at }
       // What others have put back may lie below the place that they have reached.
-      from = { ...context, hints: noHints }
+      from = { ...context, claimHints: noClaimHints }
       await sleep(pauseSeconds * 1000)
       pauseSeconds *= 2
       continue
     }
-    await beside
+    await meanwhile
     const due = await nextDueSeconds(context.sql, queues)
     // Another claim has its lane just now, or what was settled above has only now freed its slot.
     const isNear = due === 0
-    if (due !== null && !isNear) context.wake.expect(due)
+    if (due !== null && !isNear) context.wake.expectDueIn(due)
     await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
-    pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
+    pauseSeconds = isNear ? pauseSeconds * 2 : firstPauseSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
 }
@@ -80,7 +80,7 @@ async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
 type Claim = typeof claimOnce
 
 /** Undefined: there is nothing, yet. */
-async function look(
+async function tryClaim(
   context: Context,
   request: ClaimsRequest,
   key: Idempotency,
@@ -89,8 +89,8 @@ async function look(
   const count = () => {
     context.figures.claimConflicts += 1
   }
-  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
-  return again(() => claim(context, context.sql, request, key.holder), count)
+  if (key.idempotencyKey !== undefined) return retryConflicts(() => tryClaimOnce(context, request, key, claim), count)
+  return retryConflicts(() => claim(context, context.sql, request, key.holder), count)
 }
 
 /**
@@ -98,7 +98,7 @@ async function look(
  * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
  * again. Two at once: the second waits for the first one's transaction.
  */
-async function lookUnderKey(
+async function tryClaimOnce(
   context: Context,
   request: ClaimsRequest,
   key: Idempotency,
@@ -131,24 +131,27 @@ async function claimOnce(
   holder?: string,
 ): Promise<Claimed[] | undefined> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
-  const hints = context.hints.current()
+  const hints = context.claimHints.current()
   const began = performance.now()
-  const terms = termsIn(request, holder)
+  const terms = leaseTermsOf(request, holder)
   const heartbeatSeconds = request.defaultHeartbeatSeconds
-  const ask = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
-  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, ask)
+  const claimRequest = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
+  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, claimRequest)
   if (!isOpen) {
     // Its first claim, or it was unseen for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request, holder)
   }
-  context.hints.learn(places, hints.length > 0, performance.now() - began)
+  context.claimHints.learn(places, hints.length > 0, performance.now() - began)
   if (isRepeated) return wonBefore(sql, session!, syncId)
   if (isBeaten) context.figures.claimConflicts += 1
   return tasks.length > 0 ? tasks : undefined
 }
 
-function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest, holder: string | undefined): LeaseTerms | null {
+function leaseTermsOf(
+  { leaseSeconds, heartbeatSeconds }: ClaimsRequest,
+  holder: string | undefined,
+): LeaseTerms | null {
   if (leaseSeconds === undefined && heartbeatSeconds === undefined && holder === undefined) return null
   return {
     ...(holder !== undefined && { key: holder }),

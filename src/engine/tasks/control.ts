@@ -1,18 +1,24 @@
-import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
+import { cancel, deadLetter, loseLease, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
+import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { Fenced } from '../../protocol/api.ts'
-import { cancelTaskFields, controlFields, deadLetterFields } from '../../protocol/fields.ts'
+import type { LostWorkerView } from '../../protocol/admin/operate.ts'
+import type { Fenced, LoseWorkerCall } from '../../protocol/api.ts'
+import { cancelTaskFields, controlFields, deadLetterFields, loseWorkerFields } from '../../protocol/fields.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { text } from '../../schema/check.ts'
 import type { Sql } from '../../store/driver/sql.ts'
+import { jobOf } from '../../store/jobs/read-jobs.ts'
 import { freeSlots, slotHolder, slotOf } from '../../store/tasks/enqueue.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
-import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../../store/tasks/rulings.ts'
+import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
+import { leasesOf } from '../../store/tasks/sessions.ts'
+import { removeTasks } from '../../store/tasks/task-chores.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import type { Idempotency } from '../once.ts'
 import { transact } from '../unit-of-work.ts'
-import { placed, withItsJob } from './task-of-job.ts'
+import { placeInStage, withLockedJob } from './task-of-job.ts'
 import { toTaskView } from './task-view.ts'
 
 export interface ControlCall extends Idempotency {
@@ -26,9 +32,9 @@ export interface ControlCall extends Idempotency {
 }
 
 /** Refuses what is not in a state that the caller reckons with. */
-export function demandState({ ifState }: ControlCall, state: string, named: Record<string, unknown>): void {
-  const wanted = ifState === undefined ? undefined : [ifState].flat()
-  if (wanted?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...named, state, ifState: wanted })
+export function requireState({ ifState }: ControlCall, state: string, details: Record<string, unknown>): void {
+  const expected = ifState === undefined ? undefined : [ifState].flat()
+  if (expected?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...details, state, ifState: expected })
 }
 
 /** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
@@ -39,19 +45,19 @@ export async function cancelTask(
 ) {
   checkOptions(call, cancelTaskFields, 'cancel')
   const { mode = 'soft', reason } = call
-  return control(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
+  return changeTask(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
 }
 
 /** Opens the next round of a task that was cancelled. */
 export async function resumeTask(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'resume')
-  return control(context, id, call, ['resume'], task => revive(task, 'resume', why(call)))
+  return changeTask(context, id, call, ['resume'], task => revive(task, 'resume', reasonOf(call)))
 }
 
 /** Opens the next round of a task that failed or expired. */
 export async function retryTask(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'retry')
-  return control(context, id, call, ['retry'], task => revive(task, 'retry', why(call)))
+  return changeTask(context, id, call, ['retry'], task => revive(task, 'retry', reasonOf(call)))
 }
 
 export interface DeadLetterCall extends ControlCall, Fenced {
@@ -64,15 +70,15 @@ export async function deadLetterTask(context: Context, id: string, call: DeadLet
   // What is not given is as wrong as what is not known.
   checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
   const { reasonCode, step, reason } = call
-  const said = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
+  const reasons = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
   const by = call.epoch === undefined ? 'operator' : 'holder'
-  return control(context, id, call, ['dead-letter', said], task => deadLetter(task, said, by))
+  return changeTask(context, id, call, ['dead-letter', reasons], task => deadLetter(task, reasons, by))
 }
 
-const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
 /** One request on one task: all or nothing, once per idempotency key, answered with the task as it then is. */
-async function control(
+async function changeTask(
   context: Context,
   id: string,
   call: ControlCall & Fenced,
@@ -82,20 +88,21 @@ async function control(
   const taskId = checkId(id)
   const actor = call.actor ?? 'operator'
   const fence = call.epoch === undefined ? [] : [{ epoch: call.epoch }]
-  const asked = ['task', taskId, ...request, ...fence]
-  return transact(context, call, asked, async (tx, after) => {
-    await withItsJob(tx, after, taskId, actor, async book => {
+  const fingerprint = ['task', taskId, ...request, ...fence]
+  return transact(context, call, fingerprint, async (tx, after) => {
+    const jobId = (await jobOf(tx, 'task', taskId)) ?? null
+    await withLockedJob(tx, after, jobId, actor, async locked => {
       const [task] = await lockTasks(tx, [taskId])
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
-      demandState(call, task.state, { id: taskId })
-      const ruling = await rule(tx, task, decide(task))
-      await writeRulings(tx, [placed(book, ruling)], actor)
+      requireState(call, task.state, { id: taskId })
+      const ruling = await toRuling(tx, task, decide(task))
+      await writeRulings(tx, [placeInStage(locked, ruling)], actor)
     })
     const view = toTaskView((await getTask(tx, taskId))!)
     if (view.state === 'queued') after.wake([view.queue])
     return view
-  }).catch(keyTaken(taskId))
+  }).catch(throwDedupeConflict(taskId))
 }
 
 function isHeldUnder(task: LockedTask, epoch: number): boolean {
@@ -103,7 +110,7 @@ function isHeldUnder(task: LockedTask, epoch: number): boolean {
 }
 
 /** Another took the dedupe key between the look and the write. */
-function keyTaken(id: string) {
+function throwDedupeConflict(id: string) {
   return (error: unknown): never => {
     const { constraint } = error as { constraint?: unknown }
     throw constraint === 'task_dedupe' ? new Problem('DEDUPE_CONFLICT', { id }, error) : error
@@ -111,7 +118,7 @@ function keyTaken(id: string) {
 }
 
 /** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
-export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
+export async function toRuling(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
   if (!verdict.ok) {
     throw new Problem('MOVE_REFUSED', {
       id: task.id,
@@ -129,4 +136,54 @@ export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promis
     throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
   }
   return { task, steps, patch: { ...patch, dedupeSlot } }
+}
+
+/** Deletes a task that has ended, with its events and logs, before its time. One of a job goes with its job. */
+export async function deleteTask(context: Context, id: string, call: ControlCall = {}): Promise<void> {
+  checkOptions(call, controlFields, 'delete')
+  const taskId = checkId(id)
+  await transact(context, call, ['task', taskId, 'delete'], async tx => {
+    const [task] = await lockTasks(tx, [taskId])
+    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+    if (task.jobId !== null) throw new Problem('TASK_OF_JOB', { id: taskId, job: task.jobId })
+    if (!isFinal(taskLifecycle, task.state)) {
+      const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
+      throw new Problem('MOVE_REFUSED', { id: taskId, state: task.state, move: 'delete', possible })
+    }
+    await removeTasks(tx, [taskId])
+    return null
+  })
+}
+
+/**
+ * Ends all leases of a worker as if they had run out. Safe if the worker lives after all: what it reports from then on is
+ * refused, because its epochs are over. A task that it reports at the same moment is decided by whoever locks it first.
+ */
+export async function loseWorker(
+  context: Context,
+  worker: string,
+  call: LoseWorkerCall & { readonly holder?: string } = {},
+): Promise<LostWorkerView> {
+  const must = text(200)(worker)
+  if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'loseWorker', option: 'worker', must })
+  checkOptions(call, loseWorkerFields, 'loseWorker')
+  const { actor = 'operator', reason = 'The worker was declared lost.' } = call
+  const fingerprint = ['lose worker', worker, reason]
+  return transact(context, call, fingerprint, async (tx, after) => {
+    const held = await leasesOf(tx, worker)
+    const owners = [...new Set(held.map(({ owner }) => owner))]
+    if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
+    const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))
+    const tasks = await lockTasks(tx, [...leases.keys()])
+    const rulings: Ruling[] = tasks.flatMap(task => {
+      const isHeld = task.state === 'assigned' || task.state === 'running'
+      if (!isHeld || task.epoch !== leases.get(task.id)) return []
+      const verdict = loseLease(task, { charged: true, why: reason })
+      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+    })
+    await writeRulings(tx, rulings, actor)
+    after.wake(rulings.map(({ task }) => task.queue))
+    after.rollUp(stagesOf(rulings))
+    return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
+  })
 }

@@ -11,10 +11,9 @@ import { checkedJson, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
 import { type Idempotency, once } from '../once.ts'
-import { again } from '../split.ts'
-import { produced } from '../trace.ts'
+import { retryConflicts } from '../retry.ts'
+import { inProducerSpan } from '../trace.ts'
 import { unitOfWork } from '../unit-of-work.ts'
-import { idTaken } from './id-taken.ts'
 
 export interface EnqueueCall extends Idempotency {
   /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
@@ -26,7 +25,7 @@ export interface EnqueueCall extends Idempotency {
 }
 
 /** Deadlines may be any number, and each is a kind of its own: so many are remembered. */
-const lanesKnown = 20_000
+const maxKnownLanes = 20_000
 
 /** Queues tasks, all or none. Everything is checked before anything is written. */
 export async function enqueueTasks(
@@ -41,7 +40,7 @@ export async function enqueueTasks(
   const tracing = tracer()
   // Whoever gives a traceparent traces by himself.
   if (tracing === undefined || tasks.every(task => task.traceparent !== undefined)) {
-    return queueTasks(context, items, tasks, call)
+    return writeTasks(context, items, tasks, call)
   }
   const queues = [...new Set(tasks.map(({ queue }) => queue))]
   const attributes = {
@@ -49,9 +48,9 @@ export async function enqueueTasks(
     'messaging.batch.message_count': tasks.length,
   }
   const to = queues.length === 1 ? queues[0]! : `${queues.length} queues`
-  return produced(tracing, { name: 'enqueue', to }, attributes, async (traceparent, span) => {
+  return inProducerSpan(tracing, { name: 'enqueue', to }, attributes, async (traceparent, span) => {
     const traced = traceparent === undefined ? tasks : tasks.map(task => ({ traceparent, ...task }))
-    const queued = await queueTasks(context, items, traced, call)
+    const queued = await writeTasks(context, items, traced, call)
     const [{ id }] = queued as [QueuedTask]
     if (queued.length === 1) span.setAttributes({ 'messaging.message.id': id, 'pawl.task.id': id })
     return queued
@@ -59,7 +58,7 @@ export async function enqueueTasks(
 }
 
 /** `items` are what was asked for: by them a repeated call is known. */
-async function queueTasks(
+async function writeTasks(
   context: Context,
   items: readonly NewTaskItem[],
   tasks: readonly NewTask[],
@@ -80,10 +79,10 @@ async function queueTasks(
   return unitOfWork(context, call.tx, async (sql, after) => {
     const queue = async () => {
       await ensureLanes(context, sql, tasks)
-      return once(sql, call, ['enqueue', items], insert).catch(idTaken)
+      return once(sql, call, ['enqueue', items], insert).catch(throwIdTaken)
     }
     after.wake(tasks.map(task => task.queue))
-    return sql.isTransaction ? queue() : again(queue)
+    return sql.isTransaction ? queue() : retryConflicts(queue)
   })
 }
 
@@ -138,6 +137,16 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
   await makeLanes(outside, [...missing.values()])
   // What a transaction made may still be rolled back.
   if (outside.isTransaction) return
-  if (context.knownLanes.size > lanesKnown) context.knownLanes.clear()
+  if (context.knownLanes.size > maxKnownLanes) context.knownLanes.clear()
   for (const name of missing.keys()) context.knownLanes.add(name)
+}
+
+const idKeys = ['task_pkey', 'job_pkey', 'chosen_id_pkey']
+
+/** The problem behind an error of the store's, if somebody has the id already; another error stays what it is. */
+export function throwIdTaken(error: unknown): never {
+  const { constraint = '', detail } = error as { constraint?: string; detail?: string }
+  if (!idKeys.includes(constraint)) throw error
+  const [, id] = /\(id\)=\((.*?)\)/.exec(detail ?? '') ?? []
+  throw new Problem('ID_TAKEN', id === undefined ? {} : { id }, error)
 }

@@ -15,14 +15,14 @@ import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { decode, encode } from '../cursor.ts'
 import { logCorrelated } from '../log-correlated.ts'
-import { splitting } from '../split.ts'
+import { splitOnFailure } from '../retry.ts'
 import { readTask } from './read-tasks.ts'
 
 /** Lines of an item that was checked. What an attempt says beyond its limit is not kept; one line may tell of that. */
-export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLine[] {
-  const few = logs.filter(({ n }) => n <= logLimits.lines + 1)
-  return few.map(said => {
-    const { n, agoMs = 0, level = 'info', message, facts } = fitLine(said).line
+export function logLinesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLine[] {
+  const withinLimit = logs.filter(({ n }) => n <= logLimits.lines + 1)
+  return withinLimit.map(line => {
+    const { n, agoMs = 0, level = 'info', message, facts } = fitLine(line).line
     return { id: id.toLowerCase(), epoch, n, agoMs, level, message, facts }
   })
 }
@@ -33,9 +33,9 @@ const linesPerStatement = 2000
  * Before what the same sync settles, for a line counts only while its task is held. A line that the store cannot take
  * is dropped and told: it must never cost the result that it came with.
  */
-export async function keepLines(context: Context, lines: readonly NewLine[]): Promise<void> {
+export async function writeLogLines(context: Context, lines: readonly NewLine[]): Promise<void> {
   for (let from = 0; from < lines.length; from += linesPerStatement) {
-    await splitting<NewLine, void>(
+    await splitOnFailure<NewLine, void>(
       lines.slice(from, from + linesPerStatement),
       async some => {
         await writeLines(context.sql, some)

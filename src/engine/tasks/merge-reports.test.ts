@@ -5,8 +5,8 @@ import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
-import { merging } from './merge-reports.ts'
-import type { Refused, SpeakerOf } from './write-reports.ts'
+import { mergeReports } from './merge-reports.ts'
+import type { Refused, ReporterOf } from './report-batch.ts'
 
 const task = (id: string): HeldTask => ({ id, epoch: 1 })
 const lost = (item: HeldTask): Refused => ({ item, refusal: { ...item, code: 'LEASE_LOST', message: '' } })
@@ -17,12 +17,12 @@ const idsOf = (items: readonly HeldTask[]) => items.map(({ id }) => id)
 function slowStore() {
   const batches: string[][] = []
   const gate = latch()
-  const write = async (items: readonly HeldTask[], speakerOf: SpeakerOf): Promise<Refused[]> => {
+  const write = async (items: readonly HeldTask[], speakerOf: ReporterOf): Promise<Refused[]> => {
     batches.push(items.map(item => `${speakerOf(item).worker}:${item.id}`))
     await gate.opened
     return items.filter(({ id }) => id.startsWith('bad')).map(lost)
   }
-  return { batches, gate, report: merging(write) }
+  return { batches, gate, report: mergeReports(write) }
 }
 
 test('what arrives while batches are in flight goes together with the next, and each asker has its own answer', async () => {
@@ -57,7 +57,7 @@ test('an asker with nothing to say waits for nobody', async () => {
 
 test('what one asker breaks is broken for it alone; a store that is away is away for all', async () => {
   const gate = latch()
-  const report = merging(async (items: readonly HeldTask[]) => {
+  const report = mergeReports(async (items: readonly HeldTask[]) => {
     await gate.opened
     if (items.some(({ id }) => id === 'poison')) throw new Error('a bug')
     if (items.some(({ id }) => id === 'away')) throw new Problem('STORE_UNAVAILABLE')

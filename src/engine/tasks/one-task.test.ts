@@ -254,11 +254,11 @@ test('a task that is taken is shown as it is read, running and with all that it 
 test('what another has put back is found though a slow claim has gone past its place', async t => {
   const { engine } = await fresh(t)
   const ids = (await engine.enqueueMany(Array.from({ length: 60 }, () => ({ type: 'a' })))).map(({ id }) => id)
-  const { sql, hints } = engine.context
+  const { sql, claimHints } = engine.context
   const [lane] = await sql<{ id: number; us: number }>`
     select lane_id as id, (date_part('epoch', max(run_at)) * 1000000)::bigint as us from pawl.due group by lane_id`
-  hints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
-  assert.ok(hints.current().length === 1, 'claims begin behind the last')
+  claimHints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
+  assert.ok(claimHints.current().length === 1, 'claims begin behind the last')
   const [won] = await engine.claims({ worker: 'w', queues: ['a'] })
   assert.equal(won!.id, ids[0])
 })

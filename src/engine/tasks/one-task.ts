@@ -32,14 +32,14 @@ import { startAndShow } from '../../store/tasks/settle.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { findArtifacts } from '../files/read-artifacts.ts'
-import { registerWhole } from '../files/report-artifacts.ts'
-import { rollUp } from '../jobs/roll-up.ts'
-import { again } from '../split.ts'
+import { registerAll } from '../files/report-artifacts.ts'
+import { rollUp } from '../jobs/advance-job.ts'
+import { retryConflicts } from '../retry.ts'
 import { claimOrWait } from './claim.ts'
 import { readTask } from './read-tasks.ts'
+import { settleIn } from './settle.ts'
 import { checkEpoch, checkSettled, sync } from './sync.ts'
 import { toTaskView } from './task-view.ts'
-import { settleIn } from './write-reports.ts'
 
 /** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
 const { tx: _, ...claimCallFields } = callFields
@@ -57,18 +57,18 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const { start: begins = false, unlessHolding = false, ...wanted } = request
-  if (unlessHolding && wanted.session === undefined) {
+  const { start: begins = false, unlessHolding = false, ...options } = request
+  if (unlessHolding && options.session === undefined) {
     throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
   }
-  const asked = { claim: 1, ...wanted }
+  const asked = { claim: 1, ...options }
   if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, insists: true })
-  return begins ? begin(context, asked.worker, tasks) : tasks
+  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, untilEmpty: true })
+  return begins ? startClaimed(context, asked.worker, tasks) : tasks
 }
 
 /** Whoever dies between the two leaves a lease that was never started: it is found like any other that is lost. */
-async function begin(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
+async function startClaimed(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
   const started = tasks.map(({ id, epoch }) => ({ id, epoch }))
   const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
   const lost = new Set(refused.map(leaseOf))
@@ -84,7 +84,7 @@ export async function take(
 ): Promise<TaskView[]> {
   const claimed = await claims(context, request, call, signal)
   if (claimed.length === 0) return []
-  const { tasks, stageIds } = await again(() => startAndShow(context.sql, claimed, request.worker))
+  const { tasks, stageIds } = await retryConflicts(() => startAndShow(context.sql, claimed, request.worker))
   await rollUp(context, stageIds)
   if (tasks.length === claimed.length) return tasks.map(toTaskView)
   // Asked for once more under its key, it runs already; or it was lost just now.
@@ -94,7 +94,7 @@ export async function take(
 
 /** Says that the task has begun. */
 export async function start(context: Context, id: string, epoch: number): Promise<TaskView> {
-  await say(context, id, epoch, held => ({ started: [held] }))
+  await report(context, id, epoch, held => ({ started: [held] }))
   return readTask(context, id)
 }
 
@@ -103,10 +103,10 @@ export async function heartbeat(
   context: Context,
   id: string,
   epoch: number,
-  said: { readonly progress?: unknown; readonly checkpoint?: unknown } = {},
+  reported: { readonly progress?: unknown; readonly checkpoint?: unknown } = {},
 ): Promise<HeartbeatAnswer> {
-  checkOptions(said, heartbeatFields, 'heartbeat')
-  const answer = await say(context, id, epoch, held => ({ started: [held], beats: [{ ...said, ...held }] }))
+  checkOptions(reported, heartbeatFields, 'heartbeat')
+  const answer = await report(context, id, epoch, held => ({ started: [held], beats: [{ ...reported, ...held }] }))
   const task = await readTask(context, id)
   if (task.epoch !== epoch || task.leaseUntil === null) throw new Problem('LEASE_LOST', { id, epoch })
   const notice = answer.cancel.find(each => each.id === task.id && each.epoch === epoch)
@@ -119,11 +119,12 @@ export async function artifacts(
   context: Context,
   id: string,
   epoch: number,
-  said: SaidArtifacts,
+  reported: SaidArtifacts,
 ): Promise<ArtifactView[]> {
-  checkOptions({ ...said, artifacts: said.artifacts ?? null }, artifactsFields, 'artifacts')
-  if (said.whole === true) await registerWhole(context, checkedLease(id, epoch), said.artifacts.map(checkedNew))
-  else await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
+  checkOptions({ ...reported, artifacts: reported.artifacts ?? null }, artifactsFields, 'artifacts')
+  if (reported.whole === true)
+    await registerAll(context, checkLease(id, epoch), reported.artifacts.map(checkRegistered))
+  else await report(context, id, epoch, held => ({ artifacts: reported.artifacts.map(file => ({ ...file, ...held })) }))
   const found: ArtifactView[] = []
   for (let cursor: string | undefined; ; ) {
     const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
@@ -133,13 +134,13 @@ export async function artifacts(
   }
 }
 
-function checkedLease(id: string, epoch: number): HeldTask {
+function checkLease(id: string, epoch: number): HeldTask {
   checkEpoch({ id, epoch })
   return { id: checkId(id), epoch }
 }
 
 /** What is not there yet is not uploaded either. */
-function checkedNew(file: SaidArtifact): SaidArtifact {
+function checkRegistered(file: SaidArtifact): SaidArtifact {
   checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
   if (file.state === 'registered') return file
   throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, of all or of none' })
@@ -160,15 +161,15 @@ export async function settleOne<Outcome extends OneOutcome>(
   call: Said<Outcome> = {} as Said<Outcome>,
   by: SettledBy = {},
 ): Promise<TaskView> {
-  const { tx, ...said } = call
-  checkOptions(said, settleOneFields(outcome), outcome)
+  const { tx, ...reported } = call
+  checkOptions(reported, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), by)
+    await report(context, id, epoch, held => ({ settled: [{ ...reported, ...held, outcome }] }), by)
     return readTask(context, id)
   }
-  const within = { ...context, sql: context.within(tx) }
+  const within = { ...context, sql: context.sqlFor(tx) }
   const task = await readTask(within, id)
-  await completeIn(context, tx, { ...said, id, epoch: epoch ?? heldUnder(task), outcome }, task.owner ?? 'nobody')
+  await completeIn(context, tx, { ...reported, id, epoch: epoch ?? heldUnder(task), outcome }, task.owner ?? 'nobody')
   return readTask(within, id)
 }
 
@@ -181,7 +182,7 @@ export async function completeIn(
 ): Promise<void> {
   checkSettled(context, item)
   const settled = { ...item, id: checkId(item.id) }
-  const refused = await settleIn(context, context.within(tx), settled, worker)
+  const refused = await settleIn(context, context.sqlFor(tx), settled, worker)
   for (const { refusal } of refused) throw problemOf(refusal)
 }
 
@@ -193,16 +194,16 @@ export interface SettledBy {
 }
 
 /** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
-async function say(
+async function report(
   context: Context,
   id: string,
   epoch: number | null,
-  part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
+  reportFor: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
   { queues = null, task: known }: SettledBy = {},
 ) {
   const task = known ?? (await readTask(context, id))
   const held = { id, epoch: epoch ?? heldUnder(task) }
-  const answer = await sync(context, { ...part(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
+  const answer = await sync(context, { ...reportFor(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)
   return answer
 }

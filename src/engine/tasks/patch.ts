@@ -16,8 +16,8 @@ import { getTask } from '../../store/tasks/read-tasks.ts'
 import { lockTasks, writeRulings } from '../../store/tasks/rulings.ts'
 import { checkedJson, checkId, checkOptions, type Fields } from '../check.ts'
 import type { Context } from '../context.ts'
-import { changePriority, request, why } from '../jobs/job-control.ts'
-import { onStage } from '../jobs/stage-control.ts'
+import { changeJob, changePriority, reasonOf } from '../jobs/job-control.ts'
+import { changeStage } from '../jobs/stage-control.ts'
 import { transact } from '../unit-of-work.ts'
 import type { ControlCall } from './control.ts'
 import { toTaskView } from './task-view.ts'
@@ -32,13 +32,14 @@ export async function patchJob(
   call: ControlCall = {},
 ): Promise<JobView> {
   check(context, patch, jobPatchFields, call)
-  return request(context, id, call, ['patch', patch], async (book, tx) => {
-    const { job } = book
-    if (patch.priority !== undefined && patch.priority !== job.priority) await changePriority(book, tx, patch.priority)
-    const edit = editOf(context, job.metadata, patch, call)
+  return changeJob(context, id, call, ['patch', patch], async (locked, tx) => {
+    const { job } = locked
+    if (patch.priority !== undefined && patch.priority !== job.priority)
+      await changePriority(locked, tx, patch.priority)
+    const edit = metadataEdit(context, job.metadata, patch, call)
     if (edit === undefined) return
     const { metadata, payload } = edit
-    book.moveJob({ to: job.state, type: 'job.metadata_changed', cause: 'metadata', payload }, { metadata })
+    locked.moveJob({ to: job.state, type: 'job.metadata_changed', cause: 'metadata', payload }, { metadata })
   })
 }
 
@@ -49,13 +50,13 @@ export async function patchStage(
   call: ControlCall = {},
 ): Promise<StageView> {
   check(context, patch, metadataFields, call)
-  return onStage(context, id, call, ['patch', patch], async (book, stage, tx) => {
+  return changeStage(context, id, call, ['patch', patch], async (locked, stage, tx) => {
     const kept = await getStage(tx, stage.id)
-    const edit = editOf(context, kept!.metadata, patch, call)
+    const edit = metadataEdit(context, kept!.metadata, patch, call)
     if (edit === undefined) return
     const { metadata, payload } = edit
     const step = { to: stage.state, type: 'stage.metadata_changed', cause: 'metadata', payload }
-    book.moveStage(stage, step, { metadata })
+    locked.moveStage(stage, step, { metadata })
   })
 }
 
@@ -71,7 +72,7 @@ export async function patchTask(
   return transact(context, call, [taskId, 'patch', patch], async tx => {
     const [task] = await lockTasks(tx, [taskId])
     if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-    const edit = editOf(context, task.metadata, patch, call)
+    const edit = metadataEdit(context, task.metadata, patch, call)
     if (edit !== undefined) {
       const { metadata, payload } = edit
       const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
@@ -90,7 +91,7 @@ function check(context: Context, patch: MetadataPatch, fields: Fields, call: Con
 }
 
 /** The metadata that a patch makes, and what its event says; undefined: it is what it was. */
-function editOf(
+function metadataEdit(
   { maxPayloadBytes }: Context,
   kept: Record<string, unknown> | null,
   patch: MetadataPatch,
@@ -99,13 +100,13 @@ function editOf(
   if (patch.metadata === undefined) return undefined
   const before = kept ?? {}
   // As JSON: what a patch holds that JSON does not (undefined, a Date) must not be merged as it is.
-  const asked: unknown = JSON.parse(JSON.stringify(patch.metadata))
+  const patched: unknown = JSON.parse(JSON.stringify(patch.metadata))
   const replaces = patch.replace === true
-  const merged = (replaces ? asked : mergePatch(before, asked)) ?? {}
+  const merged = (replaces ? patched : mergePatch(before, patched)) ?? {}
   const metadata: unknown = JSON.parse(checkedJson(merged, maxPayloadBytes, 'metadata'))
   if (isDeepStrictEqual(metadata, before)) return undefined
-  const touched = asked === null || replaces ? before : pick(before, Object.keys(asked as object))
-  return { metadata, payload: { patch: asked, ...(replaces && { replaces }), before: touched, ...why(call) } }
+  const touched = patched === null || replaces ? before : pick(before, Object.keys(patched as object))
+  return { metadata, payload: { patch: patched, ...(replaces && { replaces }), before: touched, ...reasonOf(call) } }
 }
 
 /** The values of these keys; null where there is none. */

@@ -56,7 +56,7 @@ import { checkId, checkOptions, isId } from '../check.ts'
 import type { Context } from '../context.ts'
 import { decode, encode } from '../cursor.ts'
 import { readJob, readStage } from '../jobs/read-jobs.ts'
-import { iso, momentOf, toAttempts, toEventView, toTaskView } from './task-view.ts'
+import { iso, parseDate, toAttempts, toEventView, toTaskView } from './task-view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
   const row = await getTask(sql, checkId(id))
@@ -90,8 +90,8 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
     correlationId: query.correlationId ?? null,
     reasonCode: query.reasonCode ?? null,
     message: query.message ?? null,
-    createdFrom: momentOf(query.createdFrom),
-    createdTo: momentOf(query.createdTo),
+    createdFrom: parseDate(query.createdFrom),
+    createdTo: parseDate(query.createdTo),
   }
   const cursor =
     query.cursor === undefined
@@ -160,9 +160,9 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
 
 export async function findTaskTypes({ sql }: Context, query: PageQuery = {}): Promise<Page<NamedTaskType>> {
   checkOptions(query, namedPageFields, 'query')
-  const rows = await listTaskTypes(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+  const rows = await listTaskTypes(sql, { after: nameInCursor(query.cursor), limit: query.limit ?? 100 })
   const items = rows.map(({ more: _, ...known }) => ({ type: known.type, ...recordOf(known) }))
-  return { items, next: nextOf(rows, ({ type }) => ({ name: type })) }
+  return { items, next: nextCursor(rows, ({ type }) => ({ name: type })) }
 }
 
 function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
@@ -172,9 +172,9 @@ function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
 /** How deep each queue is. */
 export async function findQueues({ sql }: Context, query: PageQuery = {}): Promise<Page<QueueView>> {
   checkOptions(query, namedPageFields, 'query')
-  const rows = await listQueues(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+  const rows = await listQueues(sql, { after: nameInCursor(query.cursor), limit: query.limit ?? 100 })
   const items = rows.map(({ more: _, ...queue }) => queue)
-  return { items, next: nextOf(rows, ({ queue }) => ({ name: queue })) }
+  return { items, next: nextCursor(rows, ({ queue }) => ({ name: queue })) }
 }
 
 /** Worker processes that were heard of lately. */
@@ -183,20 +183,20 @@ export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Pr
   const { withinSeconds = 60, limit = 100, cursor } = query
   const afterSession = cursor === undefined ? '' : decode<{ session: string }>(cursor, 'session').session
   if (afterSession !== '' && !isId(afterSession)) throw new Problem('CURSOR_INVALID', { cursor })
-  const rows = await listWorkers(sql, withinSeconds, { after: nameBefore(cursor), afterSession, limit })
+  const rows = await listWorkers(sql, withinSeconds, { after: nameInCursor(cursor), afterSession, limit })
   const items = rows.map(({ more: _, ...row }) => ({ ...row, startedAt: iso(row.startedAt), seenAt: iso(row.seenAt) }))
-  return { items, next: nextOf(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
+  return { items, next: nextCursor(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
 }
 
 /** The name that a page begins behind; without a cursor, it begins with the first. */
-function nameBefore(cursor: string | undefined): string {
+function nameInCursor(cursor: string | undefined): string {
   const after = cursor === undefined ? '' : decode<{ name: string }>(cursor, 'name').name
   if (typeof after !== 'string' || after.includes('\0')) throw new Problem('CURSOR_INVALID', { cursor })
   return after
 }
 
 /** The cursor behind the last row, if others follow. */
-function nextOf<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
+function nextCursor<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
   const last = rows.at(-1)
   return last?.more ? encode(positionOf(last)) : null
 }
@@ -215,7 +215,7 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
 export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
-  const [since, until] = [momentOf(ask.since), momentOf(ask.until)]
+  const [since, until] = [parseDate(ask.since), parseDate(ask.until)]
   if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
     const must = 'stand in place of a cursor and a limit, not beside them'
     throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
@@ -225,17 +225,17 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: feedCursor(of, row) })
   if (latest !== undefined) {
     const { events, end } = await readLatest(sql, { limit: latest, types, jobId, since, until })
-    return { items: events.map(toItem), next: feedCursor(of, await marked(sql, end, events)), more: false }
+    return { items: events.map(toItem), next: feedCursor(of, await markOf(sql, end, events)), more: false }
   }
   const begin = async () => (since === null ? start : recordedSince(sql, since))
   const after = cursor === undefined ? await begin() : await readCursor(sql, cursor, of)
   const { events, next, more } = await readFeed(sql, { after, limit, types, jobId, since, until })
-  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await marked(sql, next, events)
+  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await markOf(sql, next, events)
   return { items: events.map(toItem), next: feedCursor(of, end), more }
 }
 
 /** The mark of a position, usually that of the last event on the page. */
-async function marked(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
+async function markOf(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
   const last = events.at(-1)
   if (last !== undefined && isSame(last, at)) return last
   return isSame(at, start) ? undefined : markAt(sql, at)

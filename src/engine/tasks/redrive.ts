@@ -29,17 +29,17 @@ import type { AfterCommit } from '../after-commit.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
-import type { JobBook } from '../jobs/locked-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
 import { logCorrelated } from '../log-correlated.ts'
-import { keepFuller, once } from '../once.ts'
-import { isWorthRepeating } from '../split.ts'
+import { once, replaceAnswer } from '../once.ts'
+import { isConflict } from '../retry.ts'
 import { transact } from '../unit-of-work.ts'
-import { type ControlCall, rule } from './control.ts'
-import { placed, withJob } from './task-of-job.ts'
+import { type ControlCall, toRuling } from './control.ts'
+import { placeInStage, withLockedJob } from './task-of-job.ts'
 
 /** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
 const batchSize = 500
-const awaited = 1000
+const lettersAwaited = 1000
 
 /**
  * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. It is taken
@@ -58,8 +58,8 @@ export async function redrive(
   checkOptions(call, controlFields, 'call')
   const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : null
   const ids = request.ids?.map(id => checkId(id))
-  const sql = context.within(call.tx)
-  const take = async (inner: Sql): Promise<Taken> => {
+  const sql = context.sqlFor(call.tx)
+  const accept = async (inner: Sql): Promise<Accepted> => {
     const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
     if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
@@ -69,11 +69,11 @@ export async function redrive(
     return { id, dryRun: false, state, total: chosen.length, redriven: [], refused: [] }
   }
   if (request.dryRun === true) {
-    const tried = await undone(context, sql, async tx => begin(context, tx, await take(tx)))
-    return { ...tried, id: null, dryRun: true, state: 'done' }
+    const trial = await rolledBack(context, sql, async tx => redriveFirst(context, tx, await accept(tx)))
+    return { ...trial, id: null, dryRun: true, state: 'done' }
   }
-  const ask = (inner: Sql) => takeOnce(context, inner, call, ['redrive', request], take)
-  return sql.isTransaction ? sql.begin(ask) : ask(sql)
+  const acceptIn = (inner: Sql) => acceptOnce(context, inner, call, ['redrive', request], accept)
+  return sql.isTransaction ? sql.begin(acceptIn) : acceptIn(sql)
 }
 
 /** Another payload must fit what the workers of these letters have said that they take, and name only files that it may. */
@@ -86,44 +86,44 @@ async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly strin
   }
 }
 
-type Taken = RedriveAnswer & { readonly id: string }
+type Accepted = RedriveAnswer & { readonly id: string }
 
 /**
  * Only whoever took it goes on with it, so that its answer names what was done; if it dies, the babysitter does. Asked
  * again in between, the answer is that it is running, under the same id; after the first answer, that one.
  */
-async function takeOnce(
+async function acceptOnce(
   context: Context,
   sql: Sql,
   call: ControlCall,
   request: unknown,
-  take: (sql: Sql) => Promise<Taken>,
+  accept: (sql: Sql) => Promise<Accepted>,
 ): Promise<RedriveAnswer> {
-  let isMine = false
-  const taken = await once(sql, call, request, inner => {
-    isMine = true
-    return take(inner)
+  let isFirst = false
+  const accepted = await once(sql, call, request, inner => {
+    isFirst = true
+    return accept(inner)
   })
-  if (!isMine || taken.state === 'done') return taken
-  const answer = await begin(context, sql, taken)
-  await keepFuller(sql, call, answer)
+  if (!isFirst || accepted.state === 'done') return accepted
+  const answer = await redriveFirst(context, sql, accepted)
+  await replaceAnswer(sql, call, answer)
   // In a caller's transaction it is not there yet: the babysitter goes on once it is.
-  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, taken.id)
+  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, accepted.id)
   return answer
 }
 
 /** What the caller waits for. It has been taken: if others hold its letters, it goes on after the answer. */
-async function begin(context: Context, sql: Sql, taken: Taken): Promise<RedriveAnswer> {
+async function redriveFirst(context: Context, sql: Sql, accepted: Accepted): Promise<RedriveAnswer> {
   const redriven: string[] = []
   const refused: Refused[] = []
-  const { isDone } = await goOn(context, sql, taken.id, awaited, step => {
+  const { isDone } = await continueRedrive(context, sql, accepted.id, lettersAwaited, step => {
     redriven.push(...step.redriven)
     refused.push(...step.refused)
   }).catch(error => {
-    if (sql.isTransaction || !isWorthRepeating(error)) throw error
+    if (sql.isTransaction || !isConflict(error)) throw error
     return { isDone: false }
   })
-  return { ...taken, state: isDone ? 'done' : 'running', redriven, refused }
+  return { ...accepted, state: isDone ? 'done' : 'running', redriven, refused }
 }
 
 function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
@@ -138,15 +138,15 @@ function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
 }
 
 /** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */
-async function undone<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
-  const takenBack = new Error('taken back')
+async function rolledBack<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  const rollback = new Error('taken back')
   let result: { readonly value: T } | undefined
   const run = transact(context, { tx: sql }, undefined, async tx => {
     result = { value: await work(tx) }
-    throw takenBack
+    throw rollback
   })
   await run.catch(error => {
-    if (error !== takenBack) throw error
+    if (error !== rollback) throw error
   })
   return result!.value
 }
@@ -154,21 +154,21 @@ async function undone<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<
 /** Nobody waits for this; what fails is taken up by the babysitter. */
 async function finishRedrive(context: Context, id: string): Promise<void> {
   try {
-    await goOn(context, context.sql, id, Number.POSITIVE_INFINITY)
+    await continueRedrive(context, context.sql, id, Number.POSITIVE_INFINITY)
   } catch (error) {
-    await tellFailed(context, id, error)
+    await logRedriveFailure(context, id, error)
   }
 }
 
 /** Says where a redrive failed: at which letter, with the correlation by which people find that. It never throws. */
-export async function tellFailed(context: Context, id: string, error: unknown): Promise<void> {
+export async function logRedriveFailure(context: Context, id: string, error: unknown): Promise<void> {
   const facts = { id, error: String(error) }
   const taskId = await nextLetter(context.sql, id).catch(() => undefined)
   if (taskId === undefined) context.log('redrive.failed', facts)
   else await logCorrelated(context, 'redrive.failed', { entity: 'task', id: taskId }, { ...facts, taskId })
 }
 
-interface Did {
+interface BatchResult {
   readonly redriven: readonly string[]
   readonly refused: readonly Refused[]
 }
@@ -177,51 +177,53 @@ interface Did {
  * Goes on with a redrive, for about so many letters; `hear` is told which. Where a batch fails for something that a letter holds (a dedupe
  * key that the one before it takes, say), it is halved until that letter stands alone and is refused.
  */
-export async function goOn(
+export async function continueRedrive(
   context: Context,
   sql: Sql,
   id: string,
-  most: number,
-  hear: (did: Did) => void = () => {},
+  maxLetters: number,
+  onBatch: (did: BatchResult) => void = () => {},
 ): Promise<{ readonly redriven: number; readonly isDone: boolean }> {
   let redriven = 0
   let size = batchSize
-  for (let seen = 0; seen < most; ) {
-    const next = transact(context, { tx: sql }, undefined, (tx, after) => takeStep(tx, after, id, size))
+  for (let seen = 0; seen < maxLetters; ) {
+    const next = transact(context, { tx: sql }, undefined, (tx, after) => redriveBatch(tx, after, id, size))
     const step = await next.catch(error => {
       if (storeFault(error) !== 'data') throw error
-      return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
+      return size === 1 ? sql.begin(tx => refuseNext(tx, id, error)) : undefined
     })
     size = step === undefined ? size >> 1 : Math.min(batchSize, size * 2)
     if (step === undefined) continue
     redriven += step.redriven.length
     seen += step.redriven.length + step.refused.length
-    hear(step)
+    onBatch(step)
     if (step.isDone) return { redriven, isDone: true }
   }
   return { redriven, isDone: false }
 }
 
-interface Step extends Did {
+interface RedriveStep extends BatchResult {
   readonly isDone: boolean
 }
 
-const nothing: Step = { redriven: [], refused: [], isDone: true }
+const nothing: RedriveStep = { redriven: [], refused: [], isDone: true }
 
-async function takeStep(tx: Sql, after: AfterCommit, id: string, size: number): Promise<Step> {
+async function redriveBatch(tx: Sql, after: AfterCommit, id: string, size: number): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, size)
   if (redrive === undefined) return nothing
   const { letters, actor } = redrive
   const { jobId } = letters[0]!
   const other = letters.findIndex(letter => letter.jobId !== jobId)
   const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
-  const { queues, ...did } = await withJob(tx, after, jobId, actor, book => bringBack(tx, book, redrive, ids))
+  const { queues, ...result } = await withLockedJob(tx, after, jobId, actor, locked =>
+    reviveLetters(tx, locked, redrive, ids),
+  )
   after.wake(queues)
-  const isDone = await noteRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
-  return { ...did, isDone }
+  const isDone = await noteRedriven(tx, redrive, { redriven: result.redriven.length, refused: result.refused })
+  return { ...result, isDone }
 }
 
-async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedrive, ids: readonly string[]) {
+async function reviveLetters(tx: Sql, locked: LockedJob | undefined, redrive: LockedRedrive, ids: readonly string[]) {
   const { actor, payload, reason } = redrive
   const tasks = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const rulings: Ruling[] = []
@@ -230,9 +232,9 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
     try {
       const task = tasks.get(id)
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-      const ruled = await rule(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
-      const runInSeconds = waitOf(redrive, rulings.length)
-      const ruling = placed(book, { ...ruled, patch: { ...ruled.patch, runInSeconds } })
+      const revived = await toRuling(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
+      const runInSeconds = delayOf(redrive, rulings.length)
+      const ruling = placeInStage(locked, { ...revived, patch: { ...revived.patch, runInSeconds } })
       rulings.push(ruling)
       // Named twice, it has come back by then.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })
@@ -241,7 +243,7 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
       refused.push({ id, code: error.code, message: error.message })
     }
   }
-  await writeRulings(tx, payload === null ? [] : rulings.map(({ task }) => editOf(task, payload)), actor)
+  await writeRulings(tx, payload === null ? [] : rulings.map(({ task }) => payloadEdit(task, payload)), actor)
   const edits = payload === null ? 0 : 1
   const moves = rulings.map(ruling => ({ ...ruling, task: { ...ruling.task, seq: ruling.task.seq + edits } }))
   await writeRulings(tx, moves, actor)
@@ -249,18 +251,18 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
   return { redriven: rulings.map(({ task }) => task.id), refused, queues }
 }
 
-function editOf(task: Ruling['task'], payload: string): Ruling {
+function payloadEdit(task: Ruling['task'], payload: string): Ruling {
   const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
   return { task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }
 }
 
 /** At a rate, each has its moment after the redrive was asked for, however long it takes to come to it. */
-function waitOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
+function delayOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
   return rate === null ? 0 : Math.max(0, (redriven + index) / rate - ageSeconds)
 }
 
 /** The next letter cannot be written, whatever is tried. */
-async function passOver(tx: Sql, id: string, error: unknown): Promise<Step> {
+async function refuseNext(tx: Sql, id: string, error: unknown): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, 1)
   if (redrive === undefined) return nothing
   const refused = [{ id: redrive.letters[0]!.id, code: 'MOVE_REFUSED', message: (error as Error).message }]

@@ -15,10 +15,10 @@ import { checkedJson, checkId, checkOptions, number } from '../check.ts'
 import type { Context } from '../context.ts'
 import { reportArtifacts } from '../files/report-artifacts.ts'
 import { claimOrWait } from './claim.ts'
-import { keepLines, linesOf } from './logs.ts'
+import { logLinesOf, writeLogLines } from './logs.ts'
 import { directReports, type Reports } from './merge-reports.ts'
 
-export interface SyncMeans {
+export interface SyncOptions {
   /** How reports are written. Default: those of each sync by themselves. */
   readonly reports?: Reports
   /** The queues that the asker's key is for: what its tasks spawn must be in them. Default: all. */
@@ -35,30 +35,30 @@ export async function sync(
   context: Context,
   request: SyncRequest,
   signal?: AbortSignal,
-  { reports = directReports(context), queues = null }: SyncMeans = {},
+  { reports = directReports(context), queues = null }: SyncOptions = {},
 ): Promise<SyncAnswer> {
   const { settled, beats, started, artifacts, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
-  const speaker = { worker: request.worker, queues }
+  const reporter = { worker: request.worker, queues }
   const report = async () => {
     const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
     const reported = await Promise.all([
-      reports.settled(settled, speaker),
-      reports.started(started, speaker).then(async refusals => {
+      reports.settled(settled, reporter),
+      reports.started(started, reporter).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
         const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
-        return [...refusals, ...(await reports.beats(open, speaker))]
+        return [...refusals, ...(await reports.beats(open, reporter))]
       }),
     ])
     return [filed.map(({ refusal }) => refusal), ...reported]
   }
-  const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
+  const settling = lines.length === 0 ? report() : writeLogLines(context, lines).then(report)
   const cancelling =
     asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : null
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
-    asksForWork ? claimOrWait(context, request, { beside: cancelling, signal }) : { tasks: [], at: began },
+    asksForWork ? claimOrWait(context, request, { meanwhile: cancelling, signal }) : { tasks: [], at: began },
     cancelling ?? [],
     beats.length > 0 && !asksForWork && request.session !== undefined ? seeSession(context.sql, request.session) : null,
   ])
@@ -74,9 +74,9 @@ function checkRequest(context: Context, request: SyncRequest) {
   checkOptions({ ...request, worker: request.worker ?? null }, syncFields, 'sync')
   const refused: Refusal[] = []
   const lines: NewLine[] = []
-  const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
+  const checkItems = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
-    const countLease = countingLeases()
+    const countLease = makeLeaseLimit()
     for (const item of items) {
       try {
         const id = checkId(item.id)
@@ -86,26 +86,26 @@ function checkRequest(context: Context, request: SyncRequest) {
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        refused.push({ ...named(item), code: error.code, message: error.message })
+        refused.push({ ...leaseIn(item), code: error.code, message: error.message })
       }
     }
     return good
   }
-  const soundSettled = sound(request.settled, item => {
+  const soundSettled = checkItems(request.settled, item => {
     checkSettled(context, item)
-    if (item.logs !== undefined) lines.push(...linesOf(item))
+    if (item.logs !== undefined) lines.push(...logLinesOf(item))
   })
-  const soundBeats = sound(request.beats, item => {
+  const soundBeats = checkItems(request.beats, item => {
     checkOptions(item, beatFields, 'beats')
     checkContents(context, item, ['progress', 'checkpoint'])
-    if (item.logs !== undefined) lines.push(...linesOf(item))
+    if (item.logs !== undefined) lines.push(...logLinesOf(item))
   })
-  const soundStarted = sound(request.started, item => checkOptions(item, startedFields, 'started'))
+  const soundStarted = checkItems(request.started, item => checkOptions(item, startedFields, 'started'))
   // The same end, reported twice, is one; another end of the same lease is refused when it is written.
-  const settled = oncePer(soundSettled, item => `${leaseOf(item)} ${item.outcome}`)
-  const beats = oncePer(soundBeats, leaseOf, (first, later) => ({ ...first, ...later }))
-  const started = oncePer(soundStarted, leaseOf)
-  const artifacts = sound(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
+  const settled = mergeByKey(soundSettled, item => `${leaseOf(item)} ${item.outcome}`)
+  const beats = mergeByKey(soundBeats, leaseOf, (first, later) => ({ ...first, ...later }))
+  const started = mergeByKey(soundStarted, leaseOf)
+  const artifacts = checkItems(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
   if (beats.length === 0 && started.length === 0) return { settled, beats, started, artifacts, refused, lines }
   // A settle says that it started, too.
   const settling = new Set(settled.map(leaseOf))
@@ -130,7 +130,7 @@ export function checkEpoch({ epoch }: HeldTask): void {
 }
 
 /** What was said of an item that names no lease at all cannot be said back. */
-function named({ id, epoch }: HeldTask): HeldTask {
+function leaseIn({ id, epoch }: HeldTask): HeldTask {
   return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) ? epoch : 0 }
 }
 
@@ -150,10 +150,10 @@ function checkContents<Item extends object>(
  * reports about the same lease are merged, and a sync names few leases of one task: a worker that lost a task and claimed
  * it again names two.
  */
-const mostLeases = 10
+const maxLeasesPerTask = 10
 
 /** Makes one report of all that have the same key; `merge` says how. They stay in the order of the first ones. */
-function oncePer<Item>(
+function mergeByKey<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
   merge: (first: Item, later: Item) => Item = first => first,
@@ -168,13 +168,13 @@ function oncePer<Item>(
 }
 
 /** Refuses a task's lease beyond those that one sync may name. Make one for each kind of report. */
-function countingLeases(): (item: HeldTask) => void {
+function makeLeaseLimit(): (item: HeldTask) => void {
   const leases = new Map<string, Set<string>>()
   return item => {
     const mine = leases.get(item.id) ?? new Set()
     leases.set(item.id, mine.add(leaseOf(item)))
-    if (mine.size <= mostLeases) return
-    const must = `name a task under at most ${mostLeases} epochs in one sync`
+    if (mine.size <= maxLeasesPerTask) return
+    const must = `name a task under at most ${maxLeasesPerTask} epochs in one sync`
     throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must })
   }
 }

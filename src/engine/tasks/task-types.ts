@@ -9,7 +9,7 @@ import { checkedJson, checkOptions, text } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 
 /** Types that this process has defined. Their settings are written once, and again when they change. */
-export function typeRegister(context: Context) {
+export function makeTypeRegistry(context: Context) {
   const known = new Map<string, TaskDefinition>()
   const written = new Map<string, TaskDefinition>()
   const put = async (type: string, { payloadSchema, ...options }: TaskTypeRecord, tx?: CallerTransaction) => {
@@ -17,7 +17,7 @@ export function typeRegister(context: Context) {
     checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
     const settings = settingsOf(options) ?? {}
     checkDeadlines(settings, `task type ${type}`)
-    await putTaskType(context.within(tx), type, settings, schemaText(payloadSchema))
+    await putTaskType(context.sqlFor(tx), type, settings, schemaText(payloadSchema))
   }
   return {
     put,

@@ -5,7 +5,7 @@ import type { TaskRow } from '../../store/tasks/read-tasks.ts'
 
 export const iso = (date: Date | null) => date?.toISOString() ?? null
 
-export const momentOf = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
+export const parseDate = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
 
 export function toTaskView(row: TaskRow): TaskView {
   const { id, queue, type, state, priority, round, epoch, seq, failures, losses, tries, owner, jobId, stageId } = row

@@ -3,21 +3,31 @@
  * says why.
  */
 import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
-import { Problem, type ProblemCode, problems, willPass } from '../../kernel/problem.ts'
-import { type HeldTask, leaseOf, type Refusal, type SettledTask, type StartedTask } from '../../protocol/tasks/sync.ts'
+import { isFinal } from '../../kernel/lifecycle.ts'
+import { queueOfStage } from '../../kernel/plan.ts'
+import { Problem, willPass } from '../../kernel/problem.ts'
+import { stageLifecycle } from '../../kernel/stage.ts'
+import { type HeldTask, leaseOf, type Refusal, type SettledTask, type SpawnedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { storeFault } from '../../store/driver/store-fault.ts'
 import { unfinishedFiles } from '../../store/files/artifacts.ts'
 import { jobOf } from '../../store/jobs/read-jobs.ts'
-import { lockedTasks, lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
-import { endsOf, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
+import { lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
+import { endsOf, succeedTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
-import { driveJob, driveOnce } from '../jobs/drive.ts'
-import type { JobBook } from '../jobs/locked-job.ts'
-import { rollUp } from '../jobs/roll-up.ts'
-import { splitting } from '../split.ts'
+import { advanceJob, advanceOnce, rollUp } from '../jobs/advance-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
+import { addTasksToStage } from '../jobs/stage-control.ts'
+import { splitOnFailure } from '../retry.ts'
 import { transact } from '../unit-of-work.ts'
-import { spawnInto } from './spawn.ts'
+import {
+  findLocked,
+  type Refused,
+  type Reporter,
+  type ReporterOf,
+  refusal,
+  refuseItem,
+  withUniqueTasks,
+} from './report-batch.ts'
 
 /**
  * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
@@ -27,69 +37,50 @@ import { spawnInto } from './spawn.ts'
 export async function reportSettled(
   context: Context,
   items: readonly SettledTask[],
-  speakerOf: SpeakerOf,
+  reporterOf: ReporterOf,
 ): Promise<Refused[]> {
   const stageIds = new Set<string>()
-  const refused = await inTurn(items, turn => settleOnce(context, turn, speakerOf, stageIds))
+  const refused = await withUniqueTasks(items, turn => settleBatch(context, turn, reporterOf, stageIds))
   await rollUp(context, [...stageIds])
   return refused
 }
 
-/** Who says something, and the queues that its key is for; null: all of them. */
-export interface Speaker {
-  readonly worker: string
-  readonly queues: readonly string[] | null
-}
-
-export type SpeakerOf = (item: HeldTask) => Speaker
-
-export interface Refused {
-  readonly item: HeldTask
-  readonly refusal: Refusal
-}
-
-async function settleOnce(
+async function settleBatch(
   context: Context,
   items: readonly SettledTask[],
-  speakerOf: SpeakerOf,
+  reporterOf: ReporterOf,
   stageIds: Set<string>,
 ): Promise<Refused[]> {
   const { sql } = context
   const rest = items.filter(item => !isPlain(item))
-  const quick = rest.length === 0 ? items : items.filter(isPlain)
-  const held = heldAmong(sql)
-  const left = await splitting<SettledTask, Miss>(quick, batch => succeed(sql, batch, stageIds), bad, held)
-  const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
-  const missed = await splitting<SettledTask, Miss>(
-    slow,
-    batch => decideAndWrite(context, batch, speakerOf, stageIds),
-    bad,
-    held,
+  const plain = rest.length === 0 ? items : items.filter(isPlain)
+  const locked = findLocked(sql)
+  const left = await splitOnFailure<SettledTask, Unsettled>(
+    plain,
+    batch => succeed(sql, batch, stageIds),
+    refuseUnsettled,
+    locked,
   )
-  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, speakerOf(item))))
+  const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
+  const missed = await splitOnFailure<SettledTask, Unsettled>(
+    slow,
+    batch => decideAndWrite(context, batch, reporterOf, stageIds),
+    refuseUnsettled,
+    locked,
+  )
+  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, reporterOf(item))))
   const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
-  return [...refused, ...(await settledBefore(sql, unknown, stageIds))]
+  return [...refused, ...(await refuseUnlessSettled(sql, unknown, stageIds))]
 }
-
-/** The items whose tasks another transaction holds. */
-const heldAmong =
-  (sql: Sql) =>
-  async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
-    const locked = await lockedTasks(
-      sql,
-      items.map(({ id }) => id),
-    )
-    return new Set(items.filter(({ id }) => locked.has(id)))
-  }
 
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
 const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
 
 /** An item that a statement did not find held, or that the database cannot take. */
-type Miss = { readonly item: SettledTask } | Refused
+type Unsettled = { readonly item: SettledTask } | Refused
 
-async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Miss[]> {
+async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Unsettled[]> {
   // In the order of their ids, as everyone locks tasks.
   const { missed, stageIds } = await succeedTasks(sql, batch.toSorted(byId))
   for (const id of stageIds) touched.add(id)
@@ -102,19 +93,19 @@ const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 async function decideAndWrite(
   context: Context,
   batch: readonly SettledTask[],
-  speakerOf: SpeakerOf,
+  reporterOf: ReporterOf,
   touched: Set<string>,
-): Promise<Miss[]> {
-  const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, speakerOf))
+): Promise<Unsettled[]> {
+  const { missed, rulings } = await context.sql.begin(tx => decideBatch(tx, batch, reporterOf))
   for (const id of stagesOf(rulings)) touched.add(id)
-  if (rulings.some(({ task }) => task.files)) context.fileBell.ring()
+  if (rulings.some(({ task }) => task.files)) context.fileSignal.notify()
   return missed
 }
 
-async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: SpeakerOf) {
+async function decideBatch(tx: Sql, batch: readonly SettledTask[], reporterOf: ReporterOf) {
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
-  const missed: Miss[] = []
+  const missed: Unsettled[] = []
   const rulings: Ruling[] = []
   const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
   const unfinished = await unfinishedFiles(tx, withFiles)
@@ -125,7 +116,7 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
     else if (file !== undefined) missed.push({ item, refusal: unfinishedFile(item, file) })
     else {
       const verdict = settle(task, toReport(item), Math.random())
-      const actor = `worker:${speakerOf(item).worker}`
+      const actor = `worker:${reporterOf(item).worker}`
       if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
     // A second word on the same task in one batch finds it settled.
@@ -136,13 +127,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
 }
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
-async function settleAndSpawn(context: Context, item: SettledTask, speaker: Speaker): Promise<Miss[]> {
+async function settleAndSpawn(context: Context, item: SettledTask, reporter: Reporter): Promise<Unsettled[]> {
   const jobId = await jobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-    return await driveJob(context, jobId, `worker:${speaker.worker}`, (book, tx) =>
-      ruleAndSpawn(context, tx, book, item, speaker),
+    return await advanceJob(context, jobId, `worker:${reporter.worker}`, (locked, tx) =>
+      settleAndSpawnIn(context, tx, locked, item, reporter),
     )
   } catch (error) {
     if (!(error instanceof Problem) || willPass(error)) throw error
@@ -150,19 +141,55 @@ async function settleAndSpawn(context: Context, item: SettledTask, speaker: Spea
   }
 }
 
-async function ruleAndSpawn(
+async function settleAndSpawnIn(
   context: Context,
   tx: Sql,
-  book: JobBook,
+  locked: LockedJob,
   item: SettledTask,
-  speaker: Speaker,
-): Promise<Miss[]> {
+  reporter: Reporter,
+): Promise<Unsettled[]> {
   const { spawn: spawned = [], ...report } = item
-  const { missed, rulings } = await ruleOn(tx, [report], () => speaker)
+  const { missed, rulings } = await decideBatch(tx, [report], () => reporter)
   if (missed.length > 0) return missed.map(miss => ({ ...miss, item }))
-  await spawnInto(context, tx, book, { ownId: rulings[0]!.task.stageId!, spawned, within: speaker.queues })
-  await book.recount(tx)
+  await addSpawned(context, tx, locked, { ownId: rulings[0]!.task.stageId!, spawned, allowedQueues: reporter.queues })
+  await locked.recount(tx)
   return []
+}
+
+interface Spawn {
+  /** The stage of the task that makes them. */
+  readonly ownId: string
+  readonly spawned: readonly SpawnedTask[]
+  /** The queues that the key of the one who says so is for; null: all of them. */
+  readonly allowedQueues: readonly string[] | null
+}
+
+/** Tasks that a task makes: in its own stage, which cannot have ended before it, or in a later one that is open. */
+async function addSpawned(
+  context: Context,
+  tx: Sql,
+  locked: LockedJob,
+  { ownId, spawned, allowedQueues }: Spawn,
+): Promise<void> {
+  const own = locked.stages.find(({ id }) => id === ownId)!
+  for (const name of new Set(spawned.map(({ stage }) => stage ?? own.name))) {
+    const stage = name === own.name ? own : locked.stages.find(each => each.name === name && each.kind === 'work')
+    const refuse = (why: string) => new Problem('SPAWN_REFUSED', { stage: name, why })
+    if (stage === undefined) throw refuse('the job has no stage of this name')
+    if (stage !== own && stage.ordinal < own.ordinal) throw refuse('it is not a later stage')
+    if (stage !== own && stage.open === 'sealed') throw refuse('it is sealed')
+    // Of the item alone: the rest of what its worker reports is none of its concern.
+    const queue = queueOfStage(stage)
+    if (allowedQueues?.includes(queue) === false)
+      throw new Problem('KEY_REFUSED', { queues: [queue], may: allowedQueues })
+    // What is being stopped takes nothing new; that its task spawned is in its output, if it matters.
+    if (stage.endsAs !== null) continue
+    if (isFinal(stageLifecycle, stage.state)) throw refuse('it has ended')
+    const tasks = spawned
+      .filter(each => (each.stage ?? own.name) === name)
+      .map(({ type, payload }) => ({ ...(type !== undefined && { type }), payload }))
+    await addTasksToStage(context, tx, locked, stage, tasks, 'engine')
+  }
 }
 
 /** It says that all went well, but has registered a file and not uploaded it. */
@@ -179,7 +206,7 @@ function toReport(item: SettledTask): Report {
 }
 
 /** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
-async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
+async function refuseUnlessSettled(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
   const ends = await endsOf(sql, items)
   const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
@@ -198,71 +225,23 @@ async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: 
  * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
  */
 export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
-  const speaker = { worker, queues: null }
+  const reporter = { worker, queues: null }
   return transact(context, { tx: sql }, undefined, async (tx, after) => {
     if (spawns(item)) {
       const jobId = await jobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)
-      const result = await driveOnce(tx, after, jobId, `worker:${worker}`, drive)
+      const drive = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
+      const result = await advanceOnce(tx, after, jobId, `worker:${worker}`, drive)
       const refused = result.filter(miss => 'refusal' in miss)
-      return result.length === refused.length ? refused : settledBefore(tx, [item])
+      return result.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
     }
     const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
     if (missed.length === 0) return []
-    const ruled = await ruleOn(tx, missed, () => speaker)
+    const ruled = await decideBatch(tx, missed, () => reporter)
     const refused = ruled.missed.filter(miss => 'refusal' in miss)
-    return ruled.missed.length === refused.length ? refused : settledBefore(tx, [item])
+    return ruled.missed.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
   })
 }
 
-export async function reportStarts(
-  context: Context,
-  items: readonly StartedTask[],
-  speakerOf: SpeakerOf,
-): Promise<Refused[]> {
-  const touched = new Set<string>()
-  const run = async (batch: readonly StartedTask[]) => {
-    const { started, stageIds } = await startTasks(
-      context.sql,
-      batch,
-      batch.map(item => speakerOf(item).worker),
-    )
-    for (const id of stageIds) touched.add(id)
-    return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
-  }
-  const refused = await inTurn(items, turn => splitting(turn, run, unfit, heldAmong(context.sql)))
-  await rollUp(context, [...touched])
-  return refused
-}
-
-/**
- * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has
- * claimed it again, is taken in turns that each name it once.
- */
-export async function inTurn<Item extends HeldTask>(
-  items: readonly Item[],
-  run: (turn: readonly Item[]) => Promise<Refused[]>,
-): Promise<Refused[]> {
-  if (items.length === 0) return []
-  const named = new Set(items.map(({ id }) => id))
-  if (named.size === items.length) return run(items)
-  const turn: Item[] = []
-  const later: Item[] = []
-  for (const item of items) (named.delete(item.id) ? turn : later).push(item)
-  const refused = await run(turn)
-  return [...refused, ...(await inTurn(later, run))]
-}
-
-export function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
-  return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
-}
-
-/** A row that somebody holds is free later; a value that the database cannot take stays as it is. */
-export function unfit(item: HeldTask, error: unknown): Refused {
-  if (storeFault(error) === 'locked') return { item, refusal: refusal(item, 'TASK_BUSY') }
-  return { item, refusal: { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message } }
-}
-
-const bad: (item: SettledTask, error: unknown) => Miss = unfit
+const refuseUnsettled: (item: SettledTask, error: unknown) => Unsettled = refuseItem
