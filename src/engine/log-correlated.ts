@@ -1,7 +1,7 @@
 import { tracesOf } from '../store/tasks/read-tasks.ts'
 import type { Context } from './context.ts'
 
-/** Logs something about a task or job, with the correlation by which people find it. It never throws. */
+/** Logs an event of a task or job, with its correlation id and traceparent. Never throws. */
 export async function logCorrelated(
   { sql, log }: Pick<Context, 'sql' | 'log'>,
   event: string,

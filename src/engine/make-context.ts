@@ -1,4 +1,4 @@
-/** Makes the context that the use cases share from the options of an engine and its open store. */
+/** Creates the context of the use cases from the engine's options and its open store. */
 
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
@@ -57,7 +57,7 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
   }
 }
 
-/** Every pipeline is checked when the engine opens, not when the first job asks for it. */
+/** Validates every pipeline when the engine opens, not when it is first used. */
 function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
   return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
 }

@@ -1,6 +1,6 @@
 /**
- * Takes one item after the other and works on it, until there is none left. The others that may work beside it begin when
- * the first item is found, so that looking in vain, which happens far more often, costs one look.
+ * Takes and processes items until there are none left. The concurrent loops start only once the first item is found, so
+ * the frequent case of no items costs a single query.
  */
 export async function processAll<T>(
   concurrency: number,

@@ -4,9 +4,10 @@ import { storeFault } from '../store/driver/store-fault.ts'
 import type { Context } from './context.ts'
 
 /**
- * Runs a batch; if it fails for something that an item holds, halves it until the bad item stands alone. One bad row
- * never takes its neighbours down. What says nothing about the items (the store is away) fails the whole. `heldAmong`
- * finds the items whose rows somebody else has locked: these are refused at once, instead of waiting for each half.
+ * Runs a batch. If one of its items makes it fail, halves the batch until the bad item stands alone, so one bad row
+ * never fails its neighbours. An error that is not caused by an item, such as an unavailable store, fails the whole
+ * batch. `findLocked` returns the items whose rows another transaction has locked. They are refused at once instead of
+ * waiting again for each half.
  */
 export async function splitOnFailure<Item, Result>(
   items: readonly Item[],
@@ -32,8 +33,9 @@ export async function splitOnFailure<Item, Result>(
 }
 
 /**
- * A deadlock or a serialization failure chose this transaction as its victim, or another took its dedupe key between
- * the look and the write: nothing of it happened, and the next look sees more. `tell` hears of each repetition.
+ * Retries after a deadlock, a serialization failure, or a dedupe key that another transaction took between the check
+ * and the write. The transaction was rolled back, and the next attempt sees more. `onRetry` is called before each
+ * retry.
  */
 export async function retryConflicts<T>(run: () => Promise<T>, onRetry?: () => void): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -50,18 +52,18 @@ export function isConflict(error: unknown): boolean {
   return storeFault(error) === 'conflict' || (error as { constraint?: unknown }).constraint === 'task_dedupe'
 }
 
-/** Whether a batch failed for something that one of its items holds: a value, or a row that somebody has locked. */
+/** True if one of the items made the batch fail: by an invalid value, or by a row that is locked. */
 function isItemFault(error: unknown): boolean {
   const fault = storeFault(error)
   return fault === 'data' || fault === 'locked'
 }
 
-/** Jobs are held for milliseconds, unless by a caller's own transaction. */
+/** Jobs are locked for milliseconds, except by a caller's own transaction. */
 export const shortLockWait: Bounds = { lockSeconds: 0.2 }
 
 /**
- * Repeats what fails because another transaction holds a row, until the usual time for that is over. Between two tries
- * it has no connection, so that whoever waits for one job holds up nobody who does not.
+ * Retries while another transaction holds a needed row, up to the context's lock timeout. No connection is held between
+ * attempts, so a request that waits for one job does not delay requests for others.
  */
 export async function retryWhileLocked<T>({ lockSeconds }: Context, run: (bounds: Bounds) => Promise<T>): Promise<T> {
   const until = performance.now() + lockSeconds * 1000

@@ -1,7 +1,7 @@
-/** Tells whoever waits that there is something to do. */
+/** Wakes waiting loops when there is work to do. */
 export interface WakeSignal {
   notify(): void
-  /** Resolves at the next ring. Taken before one looks whether there is something, no ring is missed. */
+  /** Resolves at the next `notify`. Call it before checking for work, so that no notification is missed. */
   next(): Promise<void>
 }
 

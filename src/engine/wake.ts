@@ -1,35 +1,37 @@
 /**
- * Tells waiting syncs that work has come: at once within the process, by NOTIFY between processes, and by one look for
- * all of them, every two seconds and when the next task comes due. A word wakes a few; those that win as much as they
- * asked for wake the next, so that a thousand who wait do not all run for one task.
+ * Wakes waiting syncs when there is new work: at once within the process, by NOTIFY between processes, and by one
+ * shared poll every two seconds and when the next task comes due. A notification wakes only a few waiters. Those that
+ * get as many tasks as they asked for wake the next, so a thousand waiters do not all race for one task.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Passes the word on to other processes. Looking stays the truth: a word that is lost costs only time. */
+/** Notifies other processes. Polling remains authoritative: a lost notification only costs time. */
 export interface Messenger {
   send(queues: readonly string[]): Promise<void>
-  /** Calls `hear` with queues that others queued to, until the signal aborts. */
+  /** Calls `onNotified` with queues that other processes added work to, until the signal aborts. */
   listen(onNotified: (queues: readonly string[]) => void, signal: AbortSignal): void
 }
 
 export interface Wake {
-  /** Work has come to these queues. */
+  /** Reports new work in these queues. */
   notify(queues: readonly string[]): void
-  /** There may be more in these queues than was claimed. */
+  /** Wakes a few more waiters, because these queues may hold more than was claimed. */
   wakeSome(queues: readonly string[]): void
-  /** A task comes due in so many seconds. */
+  /** Announces that a task comes due in this many seconds. */
   expectDueIn(seconds: number): void
-  /** How many words have come so far: taken before a look, it makes sure that none is missed between look and wait. */
+  /** Number of notifications so far. Read it before looking for work: `wait` then misses no notification in between. */
   notificationCount(): number
-  /** Resolves when work has come to one of the queues `since`, when the time is over, or when the signal aborts. */
+  /**
+   * Resolves on a notification for one of the queues `since` that count, after `seconds`, or when the signal aborts.
+   */
   wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
-  /** Calls `hear` with every word that comes, from this process or another. */
+  /** Calls `listener` on every notification, from this process or another. */
   subscribe(listener: (words: readonly string[]) => void): void
-  /** How many wait. */
+  /** Number of waiters. */
   waiterCount(): number
 }
 
-/** In how many seconds each of these queues has something to claim; 0 or less: now. */
+/** Returns in how many seconds each of these queues has something to claim; 0 or less: now. */
 export type FindDue = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
 
 const spacingMs = 20
@@ -64,13 +66,13 @@ export function makeWake(messenger: Messenger | undefined, findDue: FindDue, sig
   }
   const notifyHere = (queues: readonly string[]) => {
     words += 1
-    // What is forgotten is found by the next look.
+    // Forgotten queues are found by the next poll.
     if (lastNotified.size > maxRememberedQueues) lastNotified.clear()
     for (const queue of queues) lastNotified.set(queue, words)
     for (const listener of listeners) listener(queues)
     wakeSome(queues)
   }
-  // NOTIFY takes a lock that all committers share, so one is sent at once and those that follow are gathered.
+  // NOTIFY takes a lock that all committers share, so the first one is sent at once and later ones are combined.
   const sendUnsent = async (to: Messenger) => {
     sending = true
     while (unsent.size > 0 && !signal.aborted) {
@@ -123,7 +125,7 @@ export function makeWake(messenger: Messenger | undefined, findDue: FindDue, sig
   }
 }
 
-/** One look for all who wait: again when the next task comes due, and at the latest when a word may have been lost. */
+/** One poll for all waiters: again when the next task comes due, and regularly in case a notification was lost. */
 function startPolling(waiting: ReadonlySet<Waiter>, findDue: FindDue, wakeSome: (queues: readonly string[]) => void) {
   let timer: NodeJS.Timeout | undefined
   let nextPollAt = Number.POSITIVE_INFINITY
@@ -140,7 +142,7 @@ function startPolling(waiting: ReadonlySet<Waiter>, findDue: FindDue, wakeSome: 
     nextPollAt = Number.POSITIVE_INFINITY
     const queues = new Set([...waiting].flatMap(waiter => [...waiter.queues]))
     if (queues.size === 0) return
-    // A store that is away is heard of by those who claim.
+    // Claims report an unavailable store.
     const found = await findDue([...queues]).catch(() => [])
     for (const { queue, seconds } of found) if (seconds <= 0) wakeSome([queue])
     const next = found.map(({ seconds }) => seconds * 1000).filter(ms => ms > 0)

@@ -1,4 +1,4 @@
-/** One transaction's worth of what a job does next (drive.ts). */
+/** Performs the actions that the kernel decides for a job, as many as fit into one transaction (advance-job.ts). */
 import type { Act } from '../../kernel/advance.ts'
 import { Agenda } from '../../kernel/agenda.ts'
 import { cancel } from '../../kernel/decide.ts'
@@ -18,12 +18,12 @@ import { evaluateConditions } from './evaluate-conditions.ts'
 import type { LockedJob } from './locked-job.ts'
 import { reviveBatch } from './revive.ts'
 
-/** A condition takes as much of a transaction as this number of tasks. */
+/** Cost of evaluating a condition, as a number of tasks. */
 const budgetPerCondition = 4
-/** The least that calling off or passing over the tasks of one stage costs, in tasks. */
+/** Minimum cost of cancelling or skipping the tasks of one stage, as a number of tasks. */
 const budgetPerBatch = 4
 
-/** The first of these stages, as many as have fewer tasks together than there is room for. */
+/** Returns the longest prefix of these stages whose tasks together fit into the budget. */
 function fittingStages(taskBudget: number, stages: readonly StageRow[]): StageRow[] {
   let tasks = 0
   const end = stages.findIndex(({ total, unfanned }) => {
@@ -39,7 +39,7 @@ export class ActionRunner {
   readonly #locked
   readonly #actor
   readonly #conditionBudget
-  /** Stages whose tasks are to be called off or passed over, when no stage has anything else to do. */
+  /** Stages whose tasks are to be cancelled or skipped once no stage has another action. */
   readonly #deferredEnds = new Map<StageRow, 'call off' | 'pass over'>()
 
   constructor(tx: Sql, locked: LockedJob, actor: string, budget: number, conditionBudget: ConditionBudget) {
@@ -50,11 +50,12 @@ export class ActionRunner {
     this.#conditionBudget = conditionBudget
   }
 
-  /** Answers with the room that is left for tasks of others. */
+  /** Returns the budget that is left for the tasks of other jobs. */
   async runAll(): Promise<number> {
     const locked = this.#locked
     for (const stage of locked.stages) {
-      // An errand is taken up where it was left: the kernel asks for it again. It does not know of revivals, so they are done here.
+      // Pending work resumes where it stopped: the kernel asks for it again. The kernel does not know about revivals,
+      // so they are done here.
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
@@ -101,7 +102,7 @@ export class ActionRunner {
   }
 
   async #evaluateConditions(stage: StageRow): Promise<void> {
-    // It would be left to a turn, so it takes no room from what can be done now.
+    // The condition is left to a turn and must not use up the budget for actions that can be done now.
     if (this.#conditionBudget.remaining === 0) return this.#locked.postponeConditions(stage)
     if (this.#budget < budgetPerCondition) return this.#locked.defer(stage)
     this.#budget -= budgetPerCondition
@@ -112,7 +113,8 @@ export class ActionRunner {
     const seconds = stage.plan.gate?.timeoutSeconds ?? null
     const isGate = to === 'waiting' && seconds !== null && stage.state === 'created'
     const gateUntil = isGate ? new Date(this.#locked.job.now.getTime() + seconds * 1000).toISOString() : null
-    // A hold ends what was being done to its tasks; it begins anew behind the hold, for some may have come back.
+    // A hold ends pending work on the tasks. It starts from the first task again after the hold, because some tasks may
+    // have been revived meanwhile.
     const afresh = to === 'waiting' ? { errand: null, errandAt: null } : {}
     const isByItself = stage.endsAs === null
     const ended = isFinal(stageLifecycle, to)
@@ -136,7 +138,7 @@ export class ActionRunner {
     locked.moveJob({ to, cause, actor: 'engine' }, { compensated: true })
   }
 
-  /** A batch of what concerns a stage's tasks; without room for one, it is left to the next transaction. */
+  /** Processes one batch of tasks of a stage. If the budget is used up, the next transaction does it. */
   async #releaseOrFanOut(errand: 'release' | 'fan out', stage: StageRow): Promise<void> {
     const locked = this.#locked
     if (this.#budget === 0) return locked.defer(stage)
@@ -149,9 +151,8 @@ export class ActionRunner {
   }
 
   /**
-   * Calls off or passes over tasks of the stages that were gathered: of as many stages as there is room for, with the
-   * statements of one. Answers whether there was anything to do; what there is no room for is left to the next
-   * transaction.
+   * Cancels or skips the tasks of deferred stages, with the same statements for as many stages as the budget allows.
+   * Returns whether there was anything to do. The next transaction does the rest.
    */
   async #endDeferred(): Promise<boolean> {
     const [first] = this.#deferredEnds
@@ -168,7 +169,7 @@ export class ActionRunner {
     for (const stage of stages) {
       this.#locked.queuesToWake.add(queueOfStage(stage))
       if (fitting.length === 0 && seen >= limit) this.#locked.setStage(stage, { errand, errandAt: last })
-      // It has been through all of them, so none is left to wait for it.
+      // All tasks have been processed, so no blocked task is left.
       else this.#locked.setStage(stage, { ...done, blocked: 0, errand: null, errandAt: null })
     }
     return true
@@ -190,7 +191,7 @@ export class ActionRunner {
     return { last: passed.get(stages[0]!.id)?.last ?? null, seen }
   }
 
-  /** The tasks of a stage that has few are released by the final write, without being read. */
+  /** If the stage has few tasks, the final write releases them without reading them. */
   async #release(stage: StageRow, limit: number): Promise<Batch> {
     const { id: stageId, errandAt: after, total, unfanned } = stage
     const tasks = total - unfanned

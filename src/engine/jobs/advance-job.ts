@@ -1,10 +1,10 @@
 /**
- * Drives a job: asks the kernel what comes next, does it, and asks again until there is nothing. All of it under the
- * job's lock. What concerns many tasks is done in batches, each a transaction of its own; if whoever drives dies
- * between two, the babysitter goes on (`pawl.errand`).
+ * Advances a job under its lock: asks the kernel for the next action, performs it, and repeats until there is none.
+ * Actions on many tasks are done in batches, each in a transaction of its own. If the process dies between two batches,
+ * the babysitter continues (`pawl.errand`).
  *
- * Locks are taken in the order job, task; a settle takes tasks only, and drives the job afterwards. So the two cannot
- * wait for each other.
+ * Locks are taken in the order job, task. A settle locks only tasks and advances the job afterwards, so the two cannot
+ * deadlock.
  */
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { unless } from '../../kernel/problem.ts'
@@ -23,14 +23,14 @@ import { ActionRunner } from './action-runner.ts'
 import { ConditionBudget, type TurnResult } from './condition-budget.ts'
 import { type JobToAdvance, LockedJob } from './locked-job.ts'
 
-/** Most tasks that one transaction touches. */
+/** Maximum number of tasks that one transaction touches. */
 const tasksPerTransaction = 1000
-/** Most batches that a caller waits for; the rest is done after its answer. */
+/** Maximum number of batches before the caller gets its answer. The rest is done afterwards. */
 const batchesAwaited = 20
 
 /**
- * Drives a job in transactions of its own, after `change` has been made to it. Answers when all is done, or, where very
- * many tasks are concerned, when it is decided and under way.
+ * Applies `change` to a job and advances it, in transactions of its own. Returns when everything is done or, if very
+ * many tasks are affected, when the outcome is decided and the work has started.
  */
 export async function advanceJob<T = void>(
   context: Context,
@@ -43,7 +43,7 @@ export async function advanceJob<T = void>(
   return result
 }
 
-/** One transaction's worth, in a transaction of its own. */
+/** Advances a job in one transaction of its own. */
 function advanceAlone<T>(
   context: Context,
   jobId: string,
@@ -57,13 +57,13 @@ function advanceAlone<T>(
   })
 }
 
-/** A job that waits for a turn to evaluate its conditions has found out that they are costly. */
+/** The conditions of a job that already waits for a turn are known to be costly, so none is evaluated here. */
 function budgetOf({ conditionTurns }: Context, jobId: string): ConditionBudget {
   if (conditionTurns.isWaiting(jobId)) return ConditionBudget.none()
   return conditionTurns.isFull ? ConditionBudget.whileFull() : ConditionBudget.normal()
 }
 
-/** Notifies workers and the babysitter after a commit, and continues with jobs that have more to do. */
+/** Notifies workers and the babysitter after a commit, and continues jobs with pending work. */
 export async function runFollowUps(context: Context, after: AfterCommit, batches = batchesAwaited): Promise<void> {
   context.wake.notify([...after.queues])
   if (after.hasFiles) context.fileSignal.notify()
@@ -79,7 +79,7 @@ async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
     await runFollowUps(context, after, 0)
     return { steps: budget.spent, needsAnother: after.postponedJobs.has(jobId) }
   } catch (error) {
-    // The errand is kept. Unless the job has been deleted, the babysitter goes on with it.
+    // The pending work is stored. Unless the job has been deleted, the babysitter continues it.
     await logFailure(context, jobId, error)
     return { steps: budget.spent, needsAnother: false }
   }
@@ -87,7 +87,7 @@ async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
 
 const continuing = new Set<string>()
 
-/** One more batch and one more, until the job has no errand left. */
+/** Runs one batch after another until the job has no pending work. */
 async function continueJob(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
     const { after } = await advanceAlone(context, jobId, 'engine')
@@ -95,7 +95,7 @@ async function continueJob(context: Context, jobId: string, batches: number): Pr
     await runFollowUps(context, after)
     if (!isUnfinished) return
   }
-  // Nobody waits for these; what fails is taken up by the babysitter. One loop is enough for a job.
+  // Nobody waits for these batches. The babysitter retries if they fail. One loop per job is enough.
   if (continuing.has(jobId)) return
   continuing.add(jobId)
   void continueJob(context, jobId, Number.POSITIVE_INFINITY)
@@ -107,7 +107,7 @@ function logFailure(context: Context, jobId: string, error: unknown): Promise<vo
   return logCorrelated(context, 'errand.failed', { entity: 'job', id: jobId }, { jobId, error: String(error) })
 }
 
-/** One transaction's worth. What follows its commit is added to `after`. */
+/** Advances a job as far as one transaction allows, and adds the work that follows the commit to `after`. */
 export async function advanceOnce<T = void>(
   tx: Sql,
   after: AfterCommit,
@@ -126,22 +126,22 @@ export async function advanceOnce<T = void>(
   return result
 }
 
-/** So many appended counts are added up, even if nothing else is to be done. */
+/** Tallies are added up at this number of rows even if the job has nothing else to do. */
 const maxAppended = 50
-/** So many jobs share a transaction, and so many transactions run at once. */
+/** Batches of jobs to advance, and how many such transactions run concurrently. */
 const jobsPerTransaction = 50
 const concurrentTransactions = 4
 
 /**
- * Drives the jobs of these stages on, where there is something to do. Whoever settles looks after its own commit; of
- * two that settle the last two tasks at once, the later one sees both. If it dies before it looks, the babysitter
- * finds what it appended.
+ * Advances the jobs of these stages if they have something to do. Each settle calls this after its own commit, so if
+ * two transactions settle the last two tasks concurrently, the later one sees both. If the process dies before this
+ * call, the babysitter finds the tallies.
  */
 export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
   if (stageIds.length === 0) return
   const { sql, wake } = context
   const counts = await countsNow(sql, stageIds)
-  // A place among those that a stage may hold at once has become free.
+  // A concurrency slot of a limited stage has become free.
   const limited = counts.filter(({ isLimited }) => isLimited).map(({ id }) => id)
   if (limited.length > 0) wake.notify(await limitedQueues(sql, limited))
   const stagesOf = new Map<string, string[]>()
@@ -149,7 +149,7 @@ export async function rollUp(context: Context, stageIds: readonly string[]): Pro
     stagesOf.set(jobId, [...(stagesOf.get(jobId) ?? []), id])
   }
   const jobsToAdvance = [...stagesOf].map(([jobId, stageIds]) => ({ jobId, stageIds }))
-  // Several at once, so that they share the waiting for the disk.
+  // Several transactions at once share the wait for the disk.
   for (let from = 0; from < jobsToAdvance.length; from += concurrentTransactions * jobsPerTransaction) {
     const starts = Array.from({ length: concurrentTransactions }, (_, n) => from + n * jobsPerTransaction)
     await Promise.all(starts.map(start => advanceJobs(context, jobsToAdvance.slice(start, start + jobsPerTransaction))))
@@ -165,8 +165,8 @@ function needsAdvance(stage: StageCount): boolean {
 }
 
 /**
- * Drives several jobs, in one transaction and with the statements of one. Those that somebody else holds, and those
- * that have more to do than the rest of them together may, are gone on with one by one.
+ * Advances several jobs in one transaction, with the same statements for all. Jobs that another transaction has locked,
+ * and jobs that exceed the shared budget, are advanced one by one afterwards.
  */
 async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvance[]): Promise<void> {
   const advance = async (some: readonly JobToAdvance[]) => [
@@ -180,9 +180,9 @@ async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvanc
   for (const { after } of results) await runFollowUps(context, after)
   for (const jobId of results.flatMap(({ unfinished }) => unfinished)) {
     await advanceJob(context, jobId, 'engine').catch(error => {
-      // The settle is already recorded. The babysitter drives the job once its row is free.
+      // The settle is already recorded. The babysitter advances the job once its row is unlocked.
       if (storeFault(error) === 'locked') return void context.log('job.busy', { jobId })
-      // A job that was deleted meanwhile needs no driving.
+      // The job was deleted meanwhile.
       unless('JOB_NOT_FOUND')(error)
     })
   }
@@ -207,7 +207,9 @@ async function advanceUnlocked({ conditionTurns }: Context, tx: Sql, jobsToAdvan
   return { after, unfinished: [...unfinished] }
 }
 
-/** Whether there is something left to do to tasks. What is left is kept where the babysitter finds it. */
+/**
+ * Stores whether the job has pending work, so that the babysitter can find it. Returns whether work on tasks is left.
+ */
 async function savePendingWork(tx: Sql, locked: LockedJob): Promise<boolean> {
   const { job, stages, postponed } = locked
   const isUnfinished = stages.some(stage => stage.busy && !postponed.has(stage))

@@ -1,4 +1,7 @@
-/** What a clone need not do again: it has those tasks too, passed over, with the files of the tasks that did them. */
+/**
+ * Copies tasks that a clone need not repeat. They are marked as skipped and linked to the files of the tasks that
+ * succeeded.
+ */
 import { newId } from '../../kernel/id.ts'
 import type { StagePlan } from '../../kernel/plan.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -10,7 +13,7 @@ import { countBlocked, insertStageTasks, type JobOfTasks } from '../../store/job
 export interface CarriedTask {
   /** JSON text. */
   readonly payload: string
-  /** The task of the job that is cloned. */
+  /** The task of the original job. */
   readonly doneBy: string
 }
 
@@ -22,7 +25,7 @@ export interface StageWithCarried {
 
 const tasksPerBatch = 1000
 
-/** Fills a clone that nobody sees yet, behind the tasks that it has to do. */
+/** Adds these tasks to a clone that is not visible yet, after the tasks that it has to run. */
 export async function copyDoneTasks(
   sql: Sql,
   clonedFrom: string,
@@ -36,7 +39,8 @@ export async function copyDoneTasks(
       const tasks = carried.slice(from, from + tasksPerBatch).map(each => ({ ...each, id: newId(), type: plan.task! }))
       const reused = tasks.map(({ id: taskId, doneBy }) => ({ taskId, doneBy }))
       await sql.begin(async tx => {
-        // Should that job have been deleted meanwhile, with its ledger, they stay blocked, and are done with the rest.
+        // If the original job has been deleted meanwhile, with its artifacts, the tasks stay blocked and run with the
+        // others.
         await keepJob(tx, clonedFrom)
         await insertStageTasks(tx, job, [{ stageId: id, state: 'blocked', settings: plan.settings, tasks }], actor)
         await countBlocked(tx, stage, tasks.length)

@@ -1,7 +1,7 @@
 /**
- * A job that has ended is done again as a new one: just what did not succeed. Where other stages take the files of a
- * stage, or it takes those of others, the clone has the rest of its tasks too, passed over with their files: whoever
- * looks for files finds those of the whole stage, and what is found once more is told from what was not there before.
+ * Repeats a finished job as a new job that contains only the tasks that did not succeed. If a stage exchanges files
+ * with other stages, the clone also contains the stage's remaining tasks, marked as skipped and linked to their files.
+ * Later stages then find the files of the whole stage, and a repeated listing can tell new inputs from known ones.
  */
 import { ownQueueOf, takenBy } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
@@ -63,10 +63,10 @@ async function makeClone(
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))
 
-/** It has done all that it had to do; a stage without tasks may come to have some in the clone. */
+/** Everything the stage had to do has succeeded. A stage without tasks may get some in the clone. */
 const isComplete = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !listsInputsAgain(stage)
 
-/** Inputs that had not all been found, and what other stages put out: they may put out more in the clone. */
+/** True if not all inputs were found, or if they come from another stage, which may produce more files in the clone. */
 function listsInputsAgain(stage: StageRow): boolean {
   return Boolean(stage.plan.files?.inputs) && (stage.listing !== 'done' || sourcesOf(stage).length > 0)
 }
@@ -76,7 +76,7 @@ function cloneStages(stages: readonly StageRow[], tasks: readonly Redo[]): Stage
   const byStage = new Map(stages.map(({ id }): [string, Redo[]] => [id, []]))
   for (const task of tasks) byStage.get(task.stageId)!.push(task)
   const growing = growingStages(stages, byStage)
-  // A folder that another stage fills is not the same any more when more comes into it.
+  // A folder that another stage fills changes when that stage adds files.
   const isCarried = ({ doneBy, payload }: Redo) =>
     doneBy !== null && !growing.some(id => payload.includes(sourceReference(id)))
   return stages.map(stage => {
@@ -100,16 +100,16 @@ function cloneStages(stages: readonly StageRow[], tasks: readonly Redo[]): Stage
   })
 }
 
-/** What it had of its own, beside its payload. */
+/** The task's own settings and metadata, besides its payload. */
 function ownFieldsOf({ type, settings, metadata }: Redo): Pick<TaskToWrite, 'type' | 'own'> {
   const own = { ...(settings !== null && { settings }), ...(metadata !== null && { metadata }) }
   return { ...(type !== null && { type }), ...(Object.keys(own).length > 0 && { own }) }
 }
 
-/** How a payload's text says that a folder holds what a stage has put out. */
+/** Marks a folder of another stage's output files in the text of a payload. */
 const sourceReference = (stageId: string) => `"stageId":"${stageId}"`
 
-/** Stages that may put out files in the clone, and those that take files of one. */
+/** Stages that may produce files in the clone, and all stages that take files from them. */
 function growingStages(stages: readonly StageRow[], tasks: ReadonlyMap<string, readonly Redo[]>): string[] {
   const grows = (stage: StageRow): boolean =>
     tasks.get(stage.id)?.some(({ doneBy }) => doneBy === null) ||
@@ -118,7 +118,10 @@ function growingStages(stages: readonly StageRow[], tasks: ReadonlyMap<string, r
   return stages.filter(grows).map(({ id }) => id)
 }
 
-/** What was looked at has become tasks. A queue that only this stage had is not the clone's. */
+/**
+ * Conditions and lists that were evaluated are already tasks. A queue that belonged only to the original stage is not
+ * kept.
+ */
 function planOf(stage: StageRow): StagePlan {
   const { id, plan, opening } = stage
   return {

@@ -6,8 +6,9 @@ import { insertStages } from '../../store/jobs/new-job.ts'
 import type { LockedJob } from './locked-job.ts'
 
 /**
- * Makes the stages that undo what had succeeded: the last stage first, one task for each task that succeeded, its
- * latest first. They are tasks like any other, but nothing stops them: each begins when the one before it has ended.
+ * Creates the stages that compensate for tasks that succeeded: the last stage first, with one task per succeeded task,
+ * the latest first. They run like any other tasks, but no failure stops them: each stage begins when the previous one
+ * has ended.
  */
 export async function planCompensation(tx: Sql, locked: LockedJob): Promise<void> {
   await locked.write(tx)

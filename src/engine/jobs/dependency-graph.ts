@@ -1,6 +1,6 @@
 /**
- * Which stage of a job needs which. It never changes, except that stages are added behind the last; so of long jobs it
- * is kept, and whoever drives one need not read a thousand stages to find those that come next.
+ * Caches the dependencies between the stages of long jobs. They never change, except that stages are appended, so
+ * advancing a job need not read a thousand stages to find the few that matter.
  */
 import type { NeedsOfJob } from '../../kernel/advance.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
@@ -8,20 +8,20 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 
 export interface DependencyGraph extends NeedsOfJob {
-  /** The last stage that it knows of. */
+  /** The last stage in the graph. */
   readonly lastId: string
   /**
-   * These stages, those that need one of them, and all that those need. Of a stage with many needs, only
-   * the one that it was last waiting for: while that is open, the others do not matter.
+   * Returns these stages, the stages that need them, and everything those need. For a stage with many needs, only the
+   * one it is known to wait for: while that one is open, the others do not matter.
    */
   relatedStages(stageIds: readonly string[]): string[]
 }
 
-/** A shorter job is as quickly read whole. */
+/** Shorter jobs are cheap to read completely. */
 const minStages = 8
-/** Up to this many needs of a stage, all are read. */
+/** For a stage with at most this many needs, all of them are read. */
 const fewNeeds = 20
-/** Stages of all jobs together. */
+/** Limit for all cached jobs together. */
 const maxCachedStages = 100_000
 
 const graphs = new Map<
@@ -34,7 +34,7 @@ export function cachedGraph(jobId: string): DependencyGraph | undefined {
   return graphs.get(jobId)
 }
 
-/** Of all stages of a job. One that is being undone is read whole. */
+/** Expects all stages of the job. A job that is being compensated is always read completely. */
 export function cacheGraph(jobId: string, stages: readonly StageRow[]): void {
   const before = graphs.get(jobId)
   const isLong = stages.length >= minStages && stages.every(({ kind }) => kind === 'work')
@@ -79,7 +79,10 @@ function buildGraph(stages: readonly StageRow[]) {
       }
       return [...names].map(name => byName.get(name)!.id)
     },
-    /** The last open need: tasks are claimed in the order of their stages, so it is likely to be open for longest. */
+    /**
+     * Remembers the last open need of each stage. Tasks are claimed in the order of their stages, so the last one is
+     * likely to stay open longest.
+     */
     noteStates(now: readonly StageRow[]) {
       const open = new Set(now.flatMap(({ name, state }) => (isFinal(stageLifecycle, state) ? [] : [name])))
       lastOpenNeeds.clear()

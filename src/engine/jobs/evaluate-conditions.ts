@@ -15,16 +15,16 @@ import { type ConditionBudget, stepsPerJob } from './condition-budget.ts'
 import type { StagePatch } from './job-changes.ts'
 import type { LockedJob } from './locked-job.ts'
 
-/** The outputs that the conditions of one stage look at may have this size together. They are in memory at once. */
+/** Maximum size of all outputs that one stage's conditions read. They are in memory at the same time. */
 const maxOutputBytes = 16 * 2 ** 20
-/** Reading and parsing this many bytes takes about as long as a step. */
+/** Reading and parsing this many bytes takes about as long as one step. */
 const bytesPerStep = 16
-/** A condition that takes fewer steps than this is not counted: most are so, and counting writes to the job. */
+/** Conditions with fewer steps are not counted. Most conditions are this cheap, and counting writes to the job. */
 const uncountedSteps = 1000
 
 /**
- * Looks at a stage's condition and list, at the moment it would open. What goes wrong here fails the stage. What takes
- * more steps than this transaction may is postponed.
+ * Evaluates a stage's condition and list when the stage would open. An error fails the stage. Evaluation that exceeds
+ * the steps left in this transaction is postponed.
  */
 export async function evaluateConditions(
   tx: Sql,
@@ -52,7 +52,7 @@ export async function evaluateConditions(
   } finally {
     const steps = meter.total - Math.max(0, meter.left)
     budget.spend(steps)
-    // An attempt that is made again in a turn is counted then.
+    // A postponed evaluation is repeated in a turn and counted there.
     if (steps > uncountedSteps && !isPostponed) locked.setJob({ conditionSteps: conditionSteps + Math.round(steps) })
   }
 }
@@ -74,8 +74,8 @@ function evaluate({ plan, total }: StageRow, scope: Scope, meter: Meter): StageP
 }
 
 /**
- * Reads all that a condition can see: the job's input, and the states, outputs and approvals of the stages it names.
- * Undefined: the outputs are too large to be read.
+ * Reads everything a condition can see: the job's input, and the states, outputs and approvals of the stages that it
+ * names. `scope` is missing if the outputs are too large.
  */
 async function readScope(tx: Sql, locked: LockedJob, { plan }: StageRow): Promise<{ scope?: Scope; bytes: number }> {
   await locked.readMissing(tx, 'all')
@@ -83,7 +83,7 @@ async function readScope(tx: Sql, locked: LockedJob, { plan }: StageRow): Promis
   const names = new Set(texts.flatMap(stagesNamedIn))
   const named = locked.stages.filter(({ kind, name }) => kind === 'work' && names.has(name))
   const valueStages = named.filter(({ plan }) => plan.gives !== undefined)
-  // One of them may have given it just now.
+  // A value may have been set earlier in this transaction.
   if (valueStages.length > 0) await locked.write(tx)
   const ids = { tasksOf: named.map(({ id }) => id), valuesOf: valueStages.map(({ id }) => id) }
   const { outputs, values, bytes } = await outputsOf(tx, ids, maxOutputBytes)
@@ -100,7 +100,7 @@ async function readScope(tx: Sql, locked: LockedJob, { plan }: StageRow): Promis
 
 const inputs = new WeakMap<LockedJob, unknown>()
 
-/** The job's input, which may be large: it is read once in a transaction, and only if an expression names it. */
+/** Reads the job's input, which may be large: once per transaction, and only if an expression names it. */
 async function readInput(
   tx: Sql,
   locked: LockedJob,

@@ -93,21 +93,21 @@ const isOpenState = (state: StageState) => state === 'pending' || state === 'run
 export class LaneChanges {
   readonly #job: JobRow
   readonly #touched = new Set<StageRow>()
-  /** Stages that were touched since somebody asked whether a lane has to close. */
+  /** Stages touched since the last call of `takeMustClose`. */
   readonly #unchecked = new Set<StageRow>()
-  /** Whether lanes are open in the store, as far as that is known. */
+  /** Whether lanes are open in the store, as far as known. */
   readonly #isOpen = new Map<number, boolean>()
 
   constructor(job: JobRow) {
     this.#job = job
   }
 
-  /** A stage as it was read. Whoever moved it out of an open state has closed its lane. */
+  /** Adds a stage as it was read. The transaction that moved it out of an open state has closed its lane. */
   addStage({ laneId, state }: StageRow): void {
     if (laneId !== null && !isOpenState(state)) this.#isOpen.set(laneId, false)
   }
 
-  /** Its lane may have to open or close. */
+  /** Notes that the stage's lane may have to open or close. */
   touch(stage: StageRow): void {
     this.#touched.add(stage)
     this.#unchecked.add(stage)
@@ -117,7 +117,7 @@ export class LaneChanges {
     return this.#touched.size > 0
   }
 
-  /** Whether a lane has to close before tasks are locked. Answers once for what was touched before. */
+  /** Returns whether a lane has to close before tasks are locked, and resets the answer. */
   takeMustClose(): boolean {
     const must = [...this.#unchecked].some(stage => this.#changes(stage) && !this.#shouldOpen(stage))
     this.#unchecked.clear()
@@ -145,8 +145,8 @@ export class LaneChanges {
   }
 
   /**
-   * A lane is open while its stage is, and its job is neither paused nor stopping. The lanes of undo stages are open while
-   * the job compensates. Once an end is decided, no more tasks are handed out.
+   * A lane is open while its stage is open and its job is neither paused nor stopping. The lanes of undo stages are
+   * open while the job compensates. Once a stage or job has been decided to end, no more of its tasks are handed out.
    */
   #shouldOpen({ state, kind, endsAs }: StageRow): boolean {
     const job = this.#job

@@ -1,4 +1,4 @@
-/** What people ask of a job. Each request is one transaction under the job's lock, and the job is driven on in it. */
+/** Operator requests on jobs. Each runs under the job's lock and advances the job in the same transaction. */
 
 import { type JobMove, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../../kernel/lifecycle.ts'
@@ -33,7 +33,7 @@ export function start(context: Context, id: string, call: ControlCall = {}) {
   })
 }
 
-/** Nothing more of it is claimed; what is in hand may finish, and is recorded. */
+/** Stops claims. Tasks in progress may finish, and their results are recorded. */
 export function pause(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'pause')
   return changeJob(context, id, call, ['pause'], locked => {
@@ -42,7 +42,7 @@ export function pause(context: Context, id: string, call: ControlCall = {}) {
   })
 }
 
-/** Lets a paused job go on, or opens the next round of one that ended badly. */
+/** Resumes a paused job, or opens the next round of one that ended badly. */
 export function resume(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'resume')
   return changeJob(context, id, call, ['resume'], locked => {
@@ -51,7 +51,7 @@ export function resume(context: Context, id: string, call: ControlCall = {}) {
   })
 }
 
-/** Calls a job off. Soft: what is in hand is told, and may finish. Hard: it is fenced off at once. */
+/** Cancels a job. Soft: workers are asked to stop, and their tasks may still finish. Hard: leases end at once. */
 export function cancel(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
   checkOptions(call, cancelFields, 'cancel')
   const { mode = 'soft', reason } = call
@@ -64,7 +64,7 @@ export function cancel(context: Context, id: string, call: ControlCall & { mode?
   })
 }
 
-/** What was told to stop softly is now made to. */
+/** Turns a soft cancellation of the stages into a hard one. */
 function cancelHard(locked: LockedJob): void {
   for (const stage of locked.stages) {
     if (isFinal(stageLifecycle, stage.state) || stage.kind === 'undo') continue
@@ -75,13 +75,13 @@ function cancelHard(locked: LockedJob): void {
 }
 
 export interface RetryCall extends ControlCall {
-  /** Not in place, but as a new job with just the tasks that did not succeed. */
+  /** Retry as a new job that contains only the tasks that did not succeed. Default: retry in place. */
   readonly clone?: boolean
-  /** Of the clone. Default: that of the job. */
+  /** Name of the clone. Default: the job's name. */
   readonly name?: string
 }
 
-/** Opens the next round: what did not succeed is done again, what did is kept. */
+/** Opens the next round: tasks that did not succeed run again, and successful ones are kept. */
 export function retry(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'retry')
   return changeJob(context, id, call, ['retry'], locked => reviveAll(locked, 'retry'))
@@ -92,7 +92,7 @@ function reviveAll(locked: LockedJob, cause: string): void {
   reviveStages(locked, locked.stages.filter(canRevive), cause)
 }
 
-/** Changes the order among jobs; what is queued moves with it. */
+/** Changes the job's priority, also for tasks that are already queued. */
 export function setPriority(context: Context, id: string, priority: number, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'priority')
   checkOptions({ priority }, { priority: priorityField }, 'priority')
@@ -106,7 +106,7 @@ export async function changePriority(locked: LockedJob, tx: Sql, priority: numbe
   await setLanePriority(tx, id, priority)
 }
 
-/** Nothing more will be added: it ends when what it has has ended. */
+/** Closes the job to additions. It ends when all its stages have ended. */
 export function seal(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'seal')
   return changeJob(context, id, call, ['seal'], locked => {
@@ -118,7 +118,7 @@ export function seal(context: Context, id: string, call: ControlCall = {}) {
   })
 }
 
-/** Adds stages to an open job. They may need stages that are there; by default, the last one. */
+/** Adds stages to an open job. They may need existing stages. By default they need the last one. */
 export async function addStages(
   context: Context,
   id: string,
@@ -126,7 +126,9 @@ export async function addStages(
   call: ControlCall = {},
 ): Promise<JobView & Added> {
   checkOptions(call, controlFields, 'stages')
-  const { view, result } = await requestFor(context, id, call, ['stages', stages], (locked, tx) => {
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const fingerprint = ['job', jobId, 'stages', stages]
+  const { view, result } = await changeJobWithResult(context, async () => jobId, call, fingerprint, (locked, tx) => {
     if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked, 'stages')
     const known = locked.stages.filter(({ kind }) => kind === 'work')
     const spec = { name: locked.job.name, stages: withNames(stages, known) }
@@ -135,7 +137,7 @@ export async function addStages(
   return { ...view, added: result }
 }
 
-/** One that brings no name is called for what is done in it; if that is taken, with a number behind it. */
+/** Names each unnamed stage after its task or queue, with a number if that name is taken. */
 function withNames(stages: readonly AddedStage[], known: readonly { readonly name: string }[]): StageSpec[] {
   const taken = new Set([...known, ...stages].map(stage => stage?.name))
   return stages.map(stage => {
@@ -148,7 +150,7 @@ function withNames(stages: readonly AddedStage[], known: readonly { readonly nam
   })
 }
 
-/** The same with the stages of a job of this id. One that was open until it was done, and has ended well, goes on. */
+/** Adds stages to the job with the spec's id. A job that was open until done and has succeeded runs again. */
 export function addStagesFromSpec(context: Context, spec: JobSpec & { readonly id: string }, call: ControlCall) {
   const { actor = 'producer' } = call
   return changeJob(context, spec.id, { ...call, actor }, ['submit', spec], async (locked, tx) => {
@@ -191,14 +193,14 @@ async function addStagesTo(
   return ids
 }
 
-/** As much of a stage that is there as those that are added may refer to. */
+/** Returns only the parts of an existing stage that added stages may refer to. */
 function specOfStage({ name, plan: { task, needs, files } }: StageRow): StageSpec {
   const { outputs = null } = files ?? {}
   const does = files !== undefined ? { run: { command: ['true'] } } : task === null ? { open: true } : { task }
   return { name, needs: [...needs], ...does, ...(outputs !== null && { outputs }) }
 }
 
-/** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */
+/** Validates the new stages together with the existing ones. Positions in problems refer to the new stages. */
 function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
   const { stages: added = [] } = spec
   try {
@@ -215,7 +217,7 @@ function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
 
 export const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
-/** One request on one job: all or nothing, once per idempotency key, answered with the job as it then is. */
+/** Changes one job, all or nothing and once per idempotency key. Returns the job afterwards. */
 export async function changeJob(
   context: Context,
   id: string,
@@ -223,22 +225,15 @@ export async function changeJob(
   fingerprint: readonly unknown[],
   change: (locked: LockedJob, tx: Sql) => Promise<void> | void,
 ): Promise<JobView> {
-  return (await requestFor(context, id, call, fingerprint, change)).view
-}
-
-/** The same, and what came of it. */
-async function requestFor<T>(
-  context: Context,
-  id: string,
-  call: ControlCall,
-  fingerprint: readonly unknown[],
-  change: (locked: LockedJob, tx: Sql) => Promise<T> | T,
-): Promise<{ view: JobView; result: T }> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
-  return changeJobWithResult(context, async () => jobId, call, ['job', jobId, ...fingerprint], change)
+  const find = async () => jobId
+  return (await changeJobWithResult(context, find, call, ['job', jobId, ...fingerprint], change)).view
 }
 
-/** The same on the job that is found. It is looked for under the key: whoever asks again is answered after it is gone. */
+/**
+ * Like `changeJob`, for the job that `find` returns, and with the result of `change`. `find` runs under the idempotency
+ * key, so a repeated request gets its answer even after the job has been deleted.
+ */
 export async function changeJobWithResult<T>(
   context: Context,
   find: (sql: Sql) => Promise<string>,
@@ -252,7 +247,8 @@ export async function changeJobWithResult<T>(
     requireState(call, locked.job.state, { job: locked.job.id })
     return change(locked, tx)
   }
-  // Without a key the answer shows the job after everything that follows; with one it must be kept with the change.
+  // Without an idempotency key, the answer shows the job after all follow-up work. With a key, the answer must be
+  // stored together with the change.
   if (call.tx === undefined && call.idempotencyKey === undefined) {
     const jobId = await find(context.sql)
     const result = await advanceJob(context, jobId, actor, checked)

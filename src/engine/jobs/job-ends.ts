@@ -1,4 +1,4 @@
-/** What is done with a job that has ended: it is tried again as a new one, or deleted. */
+/** Requests on finished jobs: retry and delete. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, unless } from '../../kernel/problem.ts'
@@ -14,7 +14,9 @@ import { cloneJob } from './clone.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './read-jobs.ts'
 
-/** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
+/**
+ * Retries everything that did not succeed: in place, as the next round, or as a new job that contains only those tasks.
+ */
 export async function retryJob(context: Context, id: string, call: jobControl.RetryCall = {}): Promise<JobView> {
   checkOptions(call, retryJobFields, 'retry')
   const { clone = false, name, ...rest } = call
@@ -25,7 +27,7 @@ export async function retryJob(context: Context, id: string, call: jobControl.Re
   return jobControl.retry(context, id, rest)
 }
 
-/** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
+/** Deletes a finished job with its stages, tasks and events. A job that is stopping is first cancelled hard. */
 export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
   const sql = context.sqlFor(call.tx)
@@ -34,7 +36,7 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   const found = await getJob(sql, jobId)
   if (found !== undefined) requireState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
-    // It may have ended by itself since it was looked at.
+    // The job may have ended since it was read.
     await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))
   }
   await once(sql, call, ['delete', jobId], async outer => {

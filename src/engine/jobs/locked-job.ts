@@ -1,6 +1,6 @@
 /**
- * A locked job with its stages, as they are and as they are about to be. Moves are noted here, seen by whoever looks
- * next, and written down together.
+ * A job and its stages, locked in a transaction. Changes are visible in the rows at once, and are written to the store
+ * together.
  */
 import { isEnough } from '../../kernel/advance.ts'
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
@@ -19,24 +19,27 @@ export interface JobToAdvance {
   readonly stageIds: readonly string[]
 }
 
-/** To ask before each act whether these stages are enough would take longer than to read all. */
+/**
+ * Beyond this number of stages, checking before each action whether enough stages are loaded takes longer than loading
+ * all.
+ */
 const maxPartialStages = 100
 
 export class LockedJob {
   readonly job: Mutable<JobRow>
   readonly stages: Mutable<StageRow>[] = []
-  /** Stages that something was done to since they were last asked for. */
+  /** Stages changed since the last call of `takeChanged`. */
   #changed = new Set<StageRow>()
   readonly #lanes: LaneChanges
-  /** Queues in which there is new work. */
+  /** Queues with new work. */
   readonly queuesToWake = new Set<string>()
-  /** The inputs of a stage are to be found. */
+  /** A stage's inputs are to be listed. */
   startsListing = false
-  /** Stages whose conditions were too costly for this transaction. They wait for a turn. */
+  /** Stages whose conditions are too costly for this transaction. They wait for a turn. */
   readonly postponed = new Set<StageRow>()
   readonly #actor: string
   readonly #changes: JobChanges
-  /** Of a long job that is read in part: what there is besides. */
+  /** Set while a long job is loaded only in part. */
   #graph: DependencyGraph | undefined
 
   private constructor(job: JobRow, actor: string, outline?: DependencyGraph) {
@@ -49,7 +52,7 @@ export class LockedJob {
 
   static async lock(tx: Sql, jobId: string, actor: string): Promise<LockedJob> {
     const job = await lockJob(tx, jobId)
-    // One that has ended and is not seen is being removed, batch by batch: nobody brings it back.
+    // A finished job that is not visible is being deleted in batches and must not come back.
     if (job === undefined || (!job.visible && isFinal(jobLifecycle, job.state))) {
       throw new Problem('JOB_NOT_FOUND', { id: jobId })
     }
@@ -58,7 +61,10 @@ export class LockedJob {
     return locked
   }
 
-  /** Of several jobs those that nobody holds; a long one is read only as far as these stages concern it. */
+  /**
+   * Locks those of several jobs that no other transaction holds. A long job is loaded only as far as the given stages
+   * concern it.
+   */
   static async lockAvailable(tx: Sql, jobsToAdvance: readonly JobToAdvance[], actor: string): Promise<LockedJob[]> {
     const jobs = await lockFreeJobs(
       tx,
@@ -77,7 +83,7 @@ export class LockedJob {
     for (const row of rows) byJob.get(row.jobId)!.push(row)
     for (const [id, locked] of lockedJobs) {
       const mine = byJob.get(id)!
-      // Stages are only ever added, behind the last: if that is the one that is known, so are all.
+      // Stages are only ever appended, so the graph is complete if it knows the last one.
       const isKnown = locked.#graph === undefined || mine.at(-1)?.id === locked.#graph.lastId
       locked.#addRows(mine.filter(row => locked.#graph === undefined || relatedIds.has(row.id) || row.tally !== null))
       if (locked.#graph === undefined) cacheGraph(id, locked.stages)
@@ -86,7 +92,7 @@ export class LockedJob {
     return [...lockedJobs.values()]
   }
 
-  /** Reads what is missing of a job that was read in part, if what comes next depends on it. */
+  /** Loads the missing stages of a partly loaded job if the next action depends on them. */
   async readMissing(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
     if (this.#graph === undefined) return
     const isLarge = this.stages.length > maxPartialStages
@@ -100,12 +106,12 @@ export class LockedJob {
     cacheGraph(id, this.stages)
   }
 
-  /** Counts again, after something was done to tasks. */
+  /** Updates the counts after tasks have changed. */
   async recount(tx: Sql): Promise<void> {
     this.#addRows((await this.#takeTallies(tx, [])).filter(({ tally }) => tally !== null))
   }
 
-  /** What was released must be off the counts before anything is added to them. */
+  /** Released tasks must be subtracted from the counts before tallies are added. */
   async #takeTallies(tx: Sql, whole: readonly string[]) {
     if (this.#changes.hasReleases) await this.write(tx)
     return takeTallies(tx, { jobIds: [this.job.id], whole, stageIds: [] })
@@ -140,7 +146,7 @@ export class LockedJob {
     this.setJob({ progressAt: this.job.now, begun: this.job.begun || tally.begun > 0 })
   }
 
-  /** Adds the number of blocked tasks that were passed over. */
+  /** Counts blocked tasks that were skipped. */
   addSkipped(stage: StageRow, tasks: number): void {
     this.#addTally(stage, { total: 0, good: tasks, bad: 0, partial: 0, skipped: tasks, begun: 0, blocked: -tasks })
   }
@@ -150,13 +156,16 @@ export class LockedJob {
     this.setStage(stage, { ...patch, state: step.to })
   }
 
-  /** The next round of an ended stage. */
+  /** Opens the next round of an ended stage. */
   reviveStage(stage: StageRow, step: Step & { to: StageState }, patch: StagePatch): void {
     this.#changes.openRound(stage)
     this.moveStage(stage, step, patch)
   }
 
-  /** Decides how a stage ends. What it was doing to its tasks is over; what has not become a task will not. */
+  /**
+   * Decides how a stage will end. Pending work on its tasks is dropped, and list elements without a task never become
+   * tasks.
+   */
   decideStageEnd(
     stage: StageRow,
     endsAs: NonNullable<StageRow['endsAs']>,
@@ -164,13 +173,14 @@ export class LockedJob {
     patch: StagePatch = {},
   ): void {
     const total = stage.endsAs === null ? stage.total - stage.unfanned : stage.total
-    // An error from before anything was decided only told why it did not go on; that of its condition ends it.
+    // Before an end is decided, an error only explains why the stage did not proceed, so it is cleared. An error of the
+    // stage's condition stays: it is the cause of the end.
     const isMereTrouble = stage.endsAs === null && stage.opening !== 'error'
     const afresh = { calledOff: false, errand: null, errandAt: null, ...(isMereTrouble && { error: null }) }
     this.setStage(stage, { ...afresh, ...patch, total, endsAs, endsCause: cause })
   }
 
-  /** Leaves the condition of a stage to a turn of the job. */
+  /** Leaves the stage's condition to a turn of the job. */
   postponeConditions(stage: StageRow): void {
     this.defer(stage)
     this.postponed.add(stage)
@@ -190,20 +200,23 @@ export class LockedJob {
     this.#lanes.touch(stage)
   }
 
-  /** Leaves what is to be done to a stage to the next transaction, or to the end of this one. */
+  /** Leaves work on a stage to the next transaction, or to the end of this one. */
   defer(stage: StageRow): void {
     Object.assign(stage, { busy: true })
     this.#changed.add(stage)
   }
 
-  /** Stages that something was done to since this was last asked. */
+  /** Returns the stages changed since the last call. */
   takeChanged(): ReadonlySet<StageRow> {
     const changed = this.#changed
     this.#changed = new Set()
     return changed
   }
 
-  /** Lets its blocked tasks be claimed, up to this one or all; how many they were is known when it is written. */
+  /**
+   * Makes the stage's blocked tasks claimable, up to the task `upTo` or all of them. Their number is known when the
+   * change is written.
+   */
   releaseTasks(stage: StageRow, upTo: string | null): void {
     this.setStage(stage, {})
     this.setJob({ progressAt: this.job.now })
@@ -231,8 +244,8 @@ export class LockedJob {
   }
 
   /**
-   * Writes down what has been noted so far, and closes lanes: whoever comes to tasks after this has the lanes first, as a
-   * claim does (store/flow/lanes.ts). Lanes that are to open are left to the end.
+   * Writes all changes so far and closes lanes. Like a claim, a transaction that locks tasks after this has locked the
+   * lanes first (store/flow/lanes.ts). Lanes are opened by the final write.
    */
   async write(tx: Sql): Promise<void> {
     const { lanes, ...writing } = this.#toWrite()
@@ -242,12 +255,12 @@ export class LockedJob {
     this.#lanes.markClosed(closing)
   }
 
-  /** Closes lanes that are to close, before tasks are locked, and writes down what has been noted with them. */
+  /** Before tasks are locked: closes lanes that have to close, together with all changes so far. */
   async closeLanes(tx: Sql): Promise<void> {
     if (this.#lanes.takeMustClose()) await this.write(tx)
   }
 
-  /** Writes down all that is noted in these books; answers with the queues in which there is new work. */
+  /** Writes all pending changes of these jobs. Returns the queues with new work. */
   static async writeAll(tx: Sql, lockedJobs: readonly LockedJob[]): Promise<string[]> {
     const parts = lockedJobs
       .filter(locked => !locked.#changes.isEmpty || locked.#lanes.isTouched)

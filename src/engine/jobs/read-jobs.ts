@@ -35,7 +35,7 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
   return toStageView(stage)
 }
 
-/** A page at a time, newest first unless it says otherwise. */
+/** Returns one page of jobs, newest first by default. */
 export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<Page<JobView>> {
   checkOptions(query, jobQueryFields, 'jobs')
   const { limit = 50, cursor, order = 'newest', offset = 0 } = query
@@ -73,7 +73,10 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
 
 const longestPauseMs = 250
 
-/** Waits for the babysitter, wherever it is, to find what a job is given. True: all has been found, or never will be. */
+/**
+ * Waits until the babysitter, in any process, has listed the job's inputs. Returns true if all have been found or the
+ * listing has been given up.
+ */
 export async function waitForInputs(
   { sql }: { readonly sql: Sql },
   id: string,
@@ -89,7 +92,7 @@ export async function waitForInputs(
   return true
 }
 
-/** Stages over all jobs, the oldest first: what waits for somebody, say. */
+/** Returns stages of all jobs, oldest first, for example those that wait for an approval. */
 export async function findStages({ sql }: { readonly sql: Sql }, query: StageQuery = {}): Promise<Page<StageView>> {
   checkOptions(query, stageQueryFields, 'stages')
   const { limit = 50, cursor, offset = 0 } = query
@@ -106,7 +109,7 @@ export async function findStages({ sql }: { readonly sql: Sql }, query: StageQue
   }
 }
 
-/** The tasks of a job by their states as they are now, stage by stage. */
+/** Counts the tasks of a job by current state, per stage. */
 export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
   const { stages } = await readJob({ sql }, id)
   return countTasks(
@@ -115,7 +118,7 @@ export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): 
   )
 }
 
-/** How many tasks each of these stages has in each state, counted one by one; those that have none are left out. */
+/** Counts the tasks of these stages by state. Stages without tasks are left out. */
 export async function countTasksOfStages(
   { sql }: { readonly sql: Sql },
   stageIds: readonly string[],
@@ -135,7 +138,7 @@ export async function countTasksOfStage(context: { readonly sql: Sql }, id: stri
   return (await countTasksOfStages(context, [stage.id])).get(stage.id) ?? {}
 }
 
-/** Where a page begins: behind the job of this number, or behind so many in an order that is not that of their age. */
+/** Start of a page: after the job with this number or, in an order other than age, an offset. */
 function parsePlace(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
   return Number(cursor)

@@ -1,4 +1,4 @@
-/** The next round: of a task, of a stage, of a whole job. What succeeded is never opened again. */
+/** Opens the next round of a task, a stage or a whole job. Successful tasks are never reopened. */
 import { takenBy } from '../../kernel/datum.ts'
 import { revivalOf, revive } from '../../kernel/decide.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
@@ -13,7 +13,7 @@ import type { StagePatch } from './job-changes.ts'
 import type { LockedJob } from './locked-job.ts'
 import { deadlineOf } from './submit.ts'
 
-/** Brings back stages that ended badly, those that were called off or skipped because of it, and the job. */
+/** Reopens stages that ended badly, the stages that were cancelled or skipped because of them, and the job. */
 export function reviveStages(locked: LockedJob, stages: readonly StageRow[], cause: string): void {
   const others = endedBecauseOf(locked, stages)
   requireOutputs([...stages, ...others])
@@ -21,7 +21,7 @@ export function reviveStages(locked: LockedJob, stages: readonly StageRow[], cau
   for (const stage of [...stages, ...others]) reopenStage(locked, stage, cause, pendingWorkOf(stage))
 }
 
-/** A stage whose one task comes back: of its other tasks, none does. */
+/** Reopens the stage of one revived task. The stage's other tasks stay as they are. */
 export function reviveStageOfTask(locked: LockedJob, stage: StageRow, cause: string): void {
   const others = endedBecauseOf(locked, [stage])
   requireOutputs([stage, ...others])
@@ -30,7 +30,7 @@ export function reviveStageOfTask(locked: LockedJob, stage: StageRow, cause: str
   for (const other of others) reopenStage(locked, other, cause, pendingWorkOf(other))
 }
 
-/** A task that succeeded is never done again, so what it had put out and was lost would fail its stage in every round. */
+/** A successful task never runs again, so if its output files are lost, the stage would fail in every round. */
 function requireOutputs(stages: readonly StageRow[]): void {
   const lost = stages.find(({ outputLost }) => outputLost)
   if (lost !== undefined) throw new Problem('OUTPUT_LOST', { job: lost.jobId, stage: lost.name })
@@ -44,7 +44,10 @@ function reviveJob(locked: LockedJob, cause: string): void {
   locked.reviveJob({ to: 'pending', cause }, fresh)
 }
 
-/** Stages that were called off or skipped because of these: what the job's end called off, and what lies below. */
+/**
+ * Returns the stages that were cancelled or skipped because of the given ones: cancelled by the end of the job, or
+ * dependent on such a stage.
+ */
 function endedBecauseOf(locked: LockedJob, stages: readonly StageRow[]): StageRow[] {
   const { job } = locked
   const cause = job.endsCause ?? `job_${job.endsAs}`
@@ -58,11 +61,11 @@ function endedBecauseOf(locked: LockedJob, stages: readonly StageRow[]): StageRo
   return others.filter(stage => calledOff.includes(stage) || isBelow(stage))
 }
 
-/** What was passed over with the whole stage comes back with it; what a handler skipped does not. */
+/** Tasks that were skipped together with their stage are reopened with it. Tasks that a handler skipped are not. */
 const pendingWorkOf = ({ state }: StageRow) => (state === 'skipped' ? 'reopen' : 'revive')
 
 function reopenStage(locked: LockedJob, stage: StageRow, cause: string, errand: 'revive' | 'reopen' | null): void {
-  // A list that was looked at is kept, and what is left of it becomes tasks now.
+  // The evaluated list is kept, and its remaining elements become tasks now.
   const hasTasks = stage.total > 0 || (stage.plan.gives === undefined && stage.fanned + stage.unfanned > 0)
   locked.reviveStage(
     stage,
@@ -89,8 +92,8 @@ function reopenStage(locked: LockedJob, stage: StageRow, cause: string, errand: 
 }
 
 /**
- * Inputs that had not been found are looked for again, from where it stopped. What another stage puts out may have become
- * more in any place since it was looked at, so that is looked at from the start; what is a task already stays the one.
+ * An interrupted listing continues where it stopped. If the inputs come from another stage, the listing starts over,
+ * because that stage may have added files anywhere. Existing tasks are kept.
  */
 function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'listAt'> {
   if (!listing || !plan.files?.inputs) return {}
@@ -98,7 +101,7 @@ function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'l
   return listing === 'under way' ? { listing: 'wanted' } : {}
 }
 
-/** All stages that need one of these, near or far. */
+/** Returns all direct and indirect dependents of these stages. */
 function dependentsOf(locked: LockedJob, stages: readonly StageRow[]): StageRow[] {
   const names = new Set(stages.map(({ name }) => name))
   const found: StageRow[] = []
@@ -116,7 +119,9 @@ function dependentsOf(locked: LockedJob, stages: readonly StageRow[]): StageRow[
 
 export const canRevive = ({ kind, state }: StageRow) => kind === 'work' && mayMove(stageLifecycle, state, 'revive')
 
-/** The next tasks of a stage that comes back: what ended badly, and what was passed over with the whole stage. */
+/**
+ * Revives the stage's next batch of tasks: those that ended badly, and those that were skipped with the whole stage.
+ */
 export async function reviveBatch(tx: Sql, stage: StageRow, limit: number, actor: string): Promise<Batch> {
   const tasks = await tasksAfter(tx, [stage], limit)
   const ended = tasks.flatMap(({ id, isEnded }) => (isEnded ? [id] : []))

@@ -1,4 +1,4 @@
-/** What people ask of a stage: gates, holds, ends, and more tasks. */
+/** Operator requests on stages: gates, holds, cancel, retry, seal, and adding tasks. */
 import { isApproved } from '../../kernel/advance.ts'
 import { cancel } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
@@ -26,13 +26,13 @@ import { canRevive, reviveStages } from './revive.ts'
 
 export interface ApproveCall extends ControlCall {
   readonly comment?: string
-  /** What the approver filled in: later stages can read it. */
+  /** Data from the approver. Later stages can read it. */
   readonly data?: unknown
 }
 
 /**
- * Approves a stage that waits: at its gate, as one of those that must, or after a hold. Of one that is held before its
- * gate, the first approval ends the hold and passes nothing: the gate asks for its own.
+ * Approves a waiting stage: as one of the gate's approvers, or to end a hold. If the stage is held before its gate, the
+ * first approval only ends the hold, and the gate still needs its own approvals.
  */
 export function approve(context: Context, id: string, call: ApproveCall = {}) {
   checkOptions(call, approveFields, 'approve')
@@ -41,7 +41,7 @@ export function approve(context: Context, id: string, call: ApproveCall = {}) {
     requireAllowed(stage, stage.state === 'waiting', 'approve')
     const { comment, data, actor: by = 'operator' } = call
     const approval = { by, ...(comment !== undefined && { comment }), ...(data !== undefined && { data }) }
-    // The same person twice is one approver.
+    // Repeated approvals by the same person count once.
     if (stage.given.some(given => given.by === by) && !stage.held) return
     const isBeforeGate = stage.held && !isApproved(stage)
     const given = isBeforeGate ? stage.given : [...stage.given.filter(earlier => earlier.by !== by), approval]
@@ -53,7 +53,7 @@ export function approve(context: Context, id: string, call: ApproveCall = {}) {
   })
 }
 
-/** Refuses a stage that waits: it fails, and what it holds is called off. */
+/** Rejects a waiting stage. It fails, and its tasks are cancelled. */
 export function reject(context: Context, id: string, call: ApproveCall = {}) {
   checkOptions(call, approveFields, 'reject')
   return changeStage(context, id, call, ['reject', call.comment], (locked, stage) => {
@@ -65,7 +65,7 @@ export function reject(context: Context, id: string, call: ApproveCall = {}) {
   })
 }
 
-/** Holds a stage for an outside condition: nothing of it is claimed until it is approved. */
+/** Holds a stage. None of its tasks are claimed until it is approved. */
 export function hold(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'hold')
   return changeStage(context, id, call, ['hold'], (locked, stage) => {
@@ -94,7 +94,7 @@ export function cancelStage(context: Context, id: string, call: ControlCall & { 
   })
 }
 
-/** Opens the next round of a stage that ended badly, and of its job if that has ended. */
+/** Opens the next round of a stage that ended badly and, if its job has ended, of the job. */
 export function retryStage(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'retry')
   return changeStage(context, id, call, ['retry stage'], (locked, stage) => {
@@ -121,8 +121,8 @@ export function sealStage(context: Context, id: string, call: ControlCall = {}) 
 
 export interface AddTasksCall extends ControlCall {
   /**
-   * If the failure of the job cancelled the stage before its turn: `keep` stores the tasks as cancelled, so that they
-   * come back with the stage when the job is retried. Default refuse.
+   * Applies if the failure of the job cancelled the stage before it began: `keep` stores the tasks as cancelled, so
+   * that they come back with the stage when the job is retried. Default refuse.
    */
   readonly ifCalledOff?: 'refuse' | 'keep'
 }
@@ -154,12 +154,12 @@ export async function addTasks(
   return { ...view, added: result }
 }
 
-/** The failure of its job cancelled it before any of its tasks had begun. */
+/** True if the failure of the job cancelled the stage before any of its tasks began. */
 function isCalledOff({ job }: LockedJob, { state, begun, endsCause }: StageRow): boolean {
   return job.state === 'failed' && state === 'cancelled' && !begun && endsCause === (job.endsCause ?? 'job_failed')
 }
 
-/** No task may be open in a stage that has ended. */
+/** An ended stage must not contain open tasks. */
 async function cancelAdded(tx: Sql, locked: LockedJob, stage: StageRow, ids: readonly string[], actor: string) {
   await locked.write(tx)
   const rulings = (await lockTasks(tx, ids)).flatMap((task): Ruling[] => {
@@ -171,7 +171,7 @@ async function cancelAdded(tx: Sql, locked: LockedJob, stage: StageRow, ids: rea
   locked.setStage(stage, { blocked: 0 })
 }
 
-/** Answers with their ids. */
+/** Returns the ids of the new tasks. */
 export async function addTasksToStage(
   context: Context,
   tx: Sql,
@@ -210,7 +210,7 @@ function checkTask(context: Context, stage: StageRow, task: NewStageTask, at: st
   }
 }
 
-/** One request on one stage, under the lock of its job. */
+/** Changes one stage under its job's lock. Returns the stage afterwards. */
 export async function changeStage(
   context: Context,
   id: string,
@@ -221,7 +221,7 @@ export async function changeStage(
   return (await changeStageWithResult(context, id, call, fingerprint, change)).view
 }
 
-/** The same, and what came of it. */
+/** Like `changeStage`, and also returns the result of `change`. */
 async function changeStageWithResult<T>(
   context: Context,
   id: string,

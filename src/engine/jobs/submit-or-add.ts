@@ -1,4 +1,4 @@
-/** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
+/** Submits a job, or adds its stages to an existing job (`ifThere: 'add'`). */
 
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
@@ -18,7 +18,7 @@ import { demandJob, demandQueues, queuesSaid } from '../key-queues.ts'
 import { addStagesFromSpec } from './job-control.ts'
 import { makeJobOnce, type SubmitCall, submitJob } from './submit.ts'
 
-/** Submits a job, or adds its stages to the one that has its id, if it says so. */
+/** Submits a job. If the spec asks for it and a job with its id exists, adds the stages to that job. */
 export async function submitOrAdd(
   context: Context,
   spec: JobSpec | NamedJob | string,
@@ -26,14 +26,14 @@ export async function submitOrAdd(
   queues: readonly string[] | null = null,
 ): Promise<JobView> {
   const written = typeof spec === 'string' ? parseText(spec) : spec
-  // What is no such job, or cannot be one, is told as of any other.
+  // Any other spec is submitted as usual. The submission also reports invalid ones.
   if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) {
     return submitJob(context, spec, call, queues)
   }
   if (Array.isArray(written.stages)) demandQueues(queues, queuesSaid(written.stages))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
-  // Which of the two it is may be another when it is sent again.
+  // Which of the two cases applies may change when the request is repeated.
   return makeJobOnce(context, call, ['submit', spec], rest => addOrSubmit(context, job, rest, queues))
 }
 
@@ -45,8 +45,8 @@ function parseText(text: string): unknown {
 const maxTries = 5
 
 /**
- * Of many who submit the same id at once one makes the job: the primary key decides, and the others wait for it and add
- * to it. A job that goes in between is made anew, if its id is not used up.
+ * If several requests submit the same id concurrently, the primary key lets one of them create the job. The others wait
+ * for it and add to it. If the job is deleted in between, it is created again, unless its id has been used up.
  */
 async function addOrSubmit(
   context: Context,

@@ -1,4 +1,4 @@
-/** Submits jobs. Where one is large it is written under `created`, in batches, and becomes visible by one statement. */
+/** Submits jobs. A large job is written in batches in state `created`, then made visible by one statement. */
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../../kernel/plan.ts'
@@ -27,16 +27,16 @@ import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 
 export interface SubmitCall extends Idempotency {
-  /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
+  /** Submit in this transaction: the job appears when it commits and disappears if it rolls back. */
   readonly tx?: CallerTransaction
   readonly actor?: string
-  /** For a job that brings none of its own. */
+  /** For a job whose spec has none. */
   readonly traceparent?: string
 }
 
 const tasksPerBatch = 5000
 
-/** Submits a job: all of it or nothing. `queues`: the only ones that it may use. */
+/** Submits a job, all or nothing. `queues`: the only ones the job may use; null: any. */
 export async function submitJob(
   context: Context,
   spec: JobSpec | NamedJob | string,
@@ -60,7 +60,7 @@ export async function submitJob(
   })
 }
 
-/** Of the type of its stage, unless it brings its own. */
+/** Has its stage's type unless it has its own. */
 export type TaskToWrite = Pick<StageTask, 'payload' | 'own'> & Partial<Pick<StageTask, 'type'>>
 
 export interface StageToWrite {
@@ -68,14 +68,14 @@ export interface StageToWrite {
   readonly id?: string
   readonly plan: StagePlan
   readonly tasks: readonly TaskToWrite[]
-  /** Of a clone: what it has, and need not do. */
+  /** For clones: tasks that are already done. */
   readonly carried?: readonly CarriedTask[]
 }
 
 /**
- * Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. One with a key
- * or with ids that its caller chose is one transaction too, however large: whoever submits the same at once waits for
- * it and finds it whole, and one that is cut off leaves nothing that has the id.
+ * Expects validated input. A small job is one transaction. A large job stays hidden until it is complete. A job with an
+ * idempotency key or with caller-chosen ids is always one transaction, however large: a concurrent request for the same
+ * job waits and finds it complete, and an interrupted one leaves nothing that uses the id.
  */
 export async function writeJob(
   context: Context,
@@ -118,8 +118,8 @@ export async function writeJob(
 }
 
 /**
- * Makes a job after reading another one. With an idempotency key the read is part of the key's transaction, so that a
- * repeated request gets the first answer, however the other job has changed.
+ * Creates a job from another one. With an idempotency key, the other job is read in the key's transaction, so a
+ * repeated request gets the first answer even if the other job has changed.
  */
 export function makeJobOnce<Call extends SubmitCall>(
   context: Context,
@@ -132,14 +132,14 @@ export function makeJobOnce<Call extends SubmitCall>(
   return transact(context, call, request, tx => make({ ...rest, tx }))
 }
 
-/** From now on it is seen, and runs if it is to start at once. */
+/** Makes the job visible, and starts it unless `start` is false. */
 function makeVisible(locked: LockedJob, plan: JobPlan): void {
   locked.setJob({ visible: true })
   for (const stage of locked.stages) locked.touchLane(stage)
   if (plan.start) startJob(locked, 'submitted')
 }
 
-/** Created → pending. Its deadline counts from here. */
+/** Moves the job from created to pending. Its deadline counts from here. */
 export function startJob(locked: LockedJob, cause: string): void {
   locked.moveJob({ to: 'pending', cause }, { deadlineAt: deadlineOf(locked) })
 }
@@ -149,7 +149,7 @@ export function deadlineOf({ job }: LockedJob): string | null {
   return deadlineSeconds === null ? null : new Date(job.now.getTime() + deadlineSeconds * 1000).toISOString()
 }
 
-/** The tasks that stages are declared with, in batches; the stages were written with their number. */
+/** Inserts the declared tasks of stages in batches. The stages were inserted with their task counts. */
 export async function writeTasks(
   sql: Sql,
   job: JobOfTasks,
@@ -180,7 +180,7 @@ export async function writeTasks(
   await takeIds(sql, chosen).catch(throwIdTaken)
 }
 
-/** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
+/** `startsNow`: tasks of stages without needs, condition or gate are queued at once and never blocked. */
 export function newStage(
   plan: StagePlan,
   ordinal: number,
