@@ -1,4 +1,4 @@
-/** Looks at a store as a doctor would: what is wrong, and what to do about it. It changes nothing. */
+/** Examines a store without changing it, and reports problems with their remedies. */
 
 import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import {
@@ -15,10 +15,10 @@ import { feedLag } from '../../store/feed/feed.ts'
 import { staleQueues } from '../../store/flow/unserved-queues.ts'
 import type { Context } from '../context.ts'
 
-/** Findings below these are not reported. */
+/** Values below these thresholds are not reported. */
 export interface Thresholds {
   readonly longSeconds: number
-  /** The slot of a standby that follows closely stays far below this. */
+  /** The slot of a standby that keeps up stays far below this. */
   readonly slotTransactions: number
   readonly slotBytes: number
 }

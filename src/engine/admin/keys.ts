@@ -11,7 +11,7 @@ import type { Context } from '../context.ts'
 import { once } from '../once.ts'
 import { revocationChannel } from './watch-keys.ts'
 
-/** The secret is in this answer and nowhere else: only its hash is kept. */
+/** Creates a key. The secret is shown only once: the store keeps only its hash. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
   checkOptions({ ...key, name: key.name ?? null }, keyFields, 'key')
   checkOptions(call, callFields, 'call')
@@ -21,7 +21,7 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
     const must = 'be left out: only keys of producers and workers are for some queues'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
   }
-  // An answer that is kept for its idempotency key would keep the secret with it.
+  // An answer stored under an idempotency key would contain the secret.
   if (call.idempotencyKey !== undefined) {
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
   }
@@ -49,7 +49,7 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
   return (await listKeys(sql)).map(toView)
 }
 
-/** Every server on this store refuses the key from now on, and ends the requests that it has open. */
+/** Revokes a key. Every server on this store refuses it from now on and ends its open requests. */
 export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')

@@ -1,4 +1,4 @@
-/** Statistics: what the babysitter has counted, by type and stretch of time. */
+/** Statistics that the babysitter has counted, by type and time bucket. */
 import { quantile } from '../../kernel/histogram.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../../protocol/admin/stats.ts'
@@ -10,9 +10,9 @@ import type { Context } from '../context.ts'
 
 const maxPoints = 500
 const minute = 60
-/** Types, and queues, that are told of without asking for more. */
+/** Default number of types, and of queues. */
 const defaultLimit = 100
-/** Most points of all types together, and of all queues. */
+/** Maximum number of points for all types together, and for all queues. */
 const maxTotalPoints = 20_000
 
 export async function readStatistics({ sql }: Context, query: StatsQuery = {}): Promise<StatsView> {

@@ -1,6 +1,6 @@
 /**
- * Tells those who answer requests of a key that it was revoked, so that no stream and no long poll outlives it. Other
- * processes are notified; looking every two seconds finds what no notification told.
+ * Notifies open requests when their key is revoked, so that no stream or long poll outlives it. Other processes are
+ * notified; a poll every two seconds finds revocations whose notification was lost.
  */
 import { revokedAmong } from '../../store/admin/keys.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -12,7 +12,10 @@ export type WatchKey = (keyId: string, onRevoked: () => void) => () => void
 const pollMs = 2000
 const prefix = 'key:'
 
-/** The word that is passed on when a key is revoked. It only makes others look, so a queue of this name does no harm. */
+/**
+ * Sent as a notification when a key is revoked. It only makes others check their keys, so a queue with this name does
+ * no harm.
+ */
 export const revocationChannel = (keyId: string) => `${prefix}${keyId}`
 
 export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: AbortSignal): WatchKey {
@@ -22,7 +25,7 @@ export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: Ab
 
   async function poll(): Promise<void> {
     if (watched.size === 0 || ending.aborted) return
-    // A store that is away is heard of by those who ask it for something.
+    // Other callers report an unavailable store.
     const revoked = await revokedAmong(sql, [...watched.keys()]).catch(() => [])
     for (const id of revoked) {
       const callbacks = watched.get(id) ?? []

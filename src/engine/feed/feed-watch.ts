@@ -1,14 +1,17 @@
-/** One look at the feed for all streams that have read everything: those that wait cost nothing more, however many. */
+/**
+ * One shared poll of the feed for all streams that have read everything, so the number of waiting streams costs
+ * nothing.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 
-/** Whoever reads the feed for them. */
+/** Reads the feed for them. */
 export interface FeedReader {
   events(ask: FeedQuery): Promise<FeedPage>
 }
 
 export interface FeedWatch {
-  /** Resolves when there may be more behind the cursor, when the time is over, or when the signal aborts. */
+  /** Resolves when there may be more behind the cursor, after `ms`, or when the signal aborts. */
   more(cursor: string, ms: number, signal: AbortSignal): Promise<void>
 }
 
@@ -23,13 +26,13 @@ export function watchFeed(engine: FeedReader): FeedWatch {
   const waiting = new Set<Waiter>()
   let isPolling = false
 
-  /** Those who stand elsewhere than where it looks go and look themselves: then they stand at the end, too. */
+  /** Streams at another cursor than the polled one are woken to read for themselves. They are then at the end, too. */
   async function poll(): Promise<void> {
     const [first] = waiting
     if (first === undefined) return
     const isMore = await engine.events({ cursor: first.cursor, limit: 1 }).then(
       ({ items }) => items.length > 0,
-      // What is wrong, each of them hears when it reads.
+      // Each stream gets the error when it reads.
       () => true,
     )
     for (const waiter of waiting) if (isMore || waiter.cursor !== first.cursor) waiter.wake()

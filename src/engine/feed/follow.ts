@@ -1,18 +1,18 @@
-/** The feed as it goes on: pages as they come, and a sign of life where none comes. */
+/** Follows the event feed: yields pages as they come, and empty pages as a heartbeat. */
 import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 import type { FeedReader, FeedWatch } from './feed-watch.ts'
 
 export interface Following {
   readonly signal: AbortSignal
-  /** An empty page is given when nothing came for so long. Default 10. */
+  /** An empty page is yielded after this time without events. Default 10. */
   readonly silenceSeconds?: number
-  /** How many events a page has at most. Default 500. */
+  /** Maximum number of events per page. Default 500. */
   readonly eventsPerPage?: number
 }
 
 /**
- * Gives the first page, whatever is in it, then every page with events, until the signal aborts. No page is read before
- * it is asked for: whoever takes them slowly has nothing pile up. What cannot be read is thrown.
+ * Yields the first page, even if it is empty, then every page with events until the signal aborts. A page is read only
+ * when the consumer asks for it, so nothing piles up for a slow one. Read errors are thrown.
  */
 export async function* follow(
   engine: FeedReader & { readonly feed: FeedWatch },

@@ -11,7 +11,7 @@ import type { Context } from '../context.ts'
 
 const datumsPerBatch = 1000
 
-/** Yields batches of datums in a fixed order, beginning behind the position `after`. */
+/** Yields batches of datums in a fixed order, starting after the position `after`. */
 export async function* findDatums(
   context: Context,
   plan: FilesPlan,
@@ -35,7 +35,7 @@ function listerFor({ sql, files }: Context, { from }: FilesInput, stages: readon
 const stageNamed = (stages: readonly StageRow[], name: string) =>
   stages.find(stage => stage.kind === 'work' && stage.name === name)!
 
-/** A folder of an earlier stage's files is told by the stage: what else lies in that folder is not meant. */
+/** A folder of an earlier stage's output is identified by the stage, because other files may be in the same folder. */
 function withStage(plan: FilesPlan, stages: readonly StageRow[], input: DatumInput): DatumInput {
   if (!input.uri.endsWith('/')) return input
   const from = leavesOf(plan.inputs!).flatMap(({ name, from }) =>
@@ -60,7 +60,7 @@ async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {
 
 const filesPerPage = 1000
 
-/** The files that a stage has put out, as a folder: what lies beside them in the store is not seen. */
+/** Lists a stage's output files as a folder. Other files in the same folder of the file store are not listed. */
 function stageFilesLister(sql: Sql, stage: StageRow): Lister {
   const base = stage.plan.files?.outputs ?? ''
   return { base, list: (folder, ask = {}) => list(sql, stage.id, pathIn(base, folder) ?? '', ask) }
@@ -72,7 +72,7 @@ async function* list(
   folder: string,
   { after: behind = '', deep = false }: { after?: string; deep?: boolean },
 ): AsyncGenerator<readonly Entry[]> {
-  // A folder that was the last entry has been seen with all that is in it.
+  // If the last entry was a folder, everything in it has been listed.
   let after = folder + (behind.endsWith('/') && !deep ? `${behind.slice(0, -1)}0` : behind)
   let last = ''
   for (;;) {
@@ -91,7 +91,10 @@ async function* list(
   }
 }
 
-/** Datums that no task of the stage has. Two are the same if all their inputs are, by name and place. */
+/**
+ * Returns the datums for which the stage has no task. Datums are equal if all their inputs have the same names and
+ * URIs.
+ */
 export async function withoutTasks(sql: Sql, stageId: string, datums: readonly Datum[]): Promise<Datum[]> {
   const known = await inputsOfTasks(sql, stageId, rarestInputs(datums))
   const tasks = new Set(known.map(keyOf))
@@ -100,7 +103,7 @@ export async function withoutTasks(sql: Sql, stageId: string, datums: readonly D
 
 const keyOf = (inputs: readonly DatumInput[]) => JSON.stringify(inputs.map(({ name, uri }) => [name, uri]))
 
-/** One input of each datum to look it up by: the one that fewest share, for all tasks may have been given some file. */
+/** Returns one input per datum to look it up by: the rarest one, because some files may be inputs of every task. */
 function rarestInputs(datums: readonly Datum[]): string[] {
   const shared = new Map<string, number>()
   for (const { uri } of datums.flatMap(({ inputs }) => inputs)) shared.set(uri, (shared.get(uri) ?? 0) + 1)

@@ -1,7 +1,8 @@
 /**
- * Makes tasks of a stage's inputs, when it opens: datum by datum as they are found, in batches that are each a
- * transaction. How far it has come is written with each batch, so whoever goes on, after a crash or instead of somebody
- * who is slow, begins behind the last one; and of two who do it at once, the second finds the place taken.
+ * Turns a stage's inputs into tasks when the stage opens: in batches of datums as they are found, each in a transaction
+ * of its own. The position is written with each batch. After a crash, or if a listing is taken over from a slow
+ * process, it continues after the last batch. If two processes list concurrently, the second finds that the position
+ * has moved.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { checkInputs } from '../../files/check-inputs.ts'
@@ -32,16 +33,16 @@ import { processAll } from '../process-all.ts'
 import { findDatums, withoutTasks } from './find-datums.ts'
 import { findReusable, type Reused, skipReused } from './reuse.ts'
 
-/** A place that cannot be reached is asked so often before the stage fails. */
+/** Number of attempts to reach a location before the stage fails. */
 const maxTries = 6
-/** After this many processes have died while they listed the inputs of a stage, it fails. */
+/** The stage fails after this many processes have died while listing its inputs. */
 const maxCrashes = 3
 const stillListingSeconds = 15
 
-/** So many stages at once: a long listing must not hold up a short one. */
+/** Several stages at once, so that a long listing does not hold up a short one. */
 const concurrentStages = 4
 
-/** Finds inputs until there are none left to find. */
+/** Lists the inputs of stages until there are none left to list. */
 export async function listInputs(context: Context, everySeconds = stillListingSeconds): Promise<{ listed: number }> {
   let listed = 0
   const take = () => takeListing(context.sql)
@@ -55,7 +56,7 @@ export async function listInputs(context: Context, everySeconds = stillListingSe
 async function listOne(context: Context, listing: Listing, everySeconds: number): Promise<void> {
   const { stageId, tries } = listing
   if (listing.error === null && tries > maxCrashes) return failListing(context, listing, crashedMessage)
-  // A listing may go on for long without finding anything.
+  // A listing may take long without finding anything.
   const beat = setInterval(() => void stillListing(context.sql, stageId).catch(() => {}), everySeconds * 1000)
   try {
     await listStage(context, listing)
@@ -81,7 +82,7 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   const isAgain = await wasListed(context.sql, stageId)
   let at = (stage.listAt ?? null) as Position | null
   for await (const datums of findDatums(context, plan, stages, at)) {
-    // Nobody else makes tasks of this batch: he who would has gone on from the same place, and only one of us can.
+    // No other process adds tasks for this batch: it would have continued from the same position, and only one can.
     const fresh = isAgain ? await withoutTasks(context.sql, stageId, datums) : datums
     const next = datums.at(-1)!.position
     if (!(await addDatums(context, stage, plan, fresh, { at, next }))) return
@@ -97,7 +98,7 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
 
 const heartbeatSeconds = 10
 
-/** Does it when it was last done so long ago. */
+/** Runs `work` if the last run was longer ago than this. */
 function every(seconds: number, work: () => Promise<void>): () => Promise<void> {
   let doneAt = performance.now()
   return async () => {
@@ -107,7 +108,7 @@ function every(seconds: number, work: () => Promise<void>): () => Promise<void> 
   }
 }
 
-/** False: somebody else has gone on from here, or the stage is not to have more. */
+/** Returns false if another process has continued from here, or if the stage takes no more tasks. */
 async function addDatums(
   context: Context,
   listed: StageRow,
@@ -166,7 +167,7 @@ async function insertDatumTasks(
   await locked.recount(tx)
 }
 
-/** The stage, if it still takes tasks and nobody has gone on from here, nor begun anew in a later round. */
+/** Returns the stage if it still takes tasks, is in the same round, and no other process has continued from here. */
 function stageStillAt(locked: LockedJob, { id: stageId, round }: StageRow, at: unknown): StageRow | undefined {
   const stage = locked.stages.find(({ id }) => id === stageId)
   if (stage === undefined || stage.round !== round || hasEndedListing(locked, stageId)) return undefined

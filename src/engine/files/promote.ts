@@ -1,7 +1,7 @@
 /**
- * Brings the files of attempts that won to their places, from the ledger, until each is there. Any number of processes do
- * this at once: a file that two of them bring gets the same bytes twice. What fails is tried again later; only what is
- * gone for good, or can never lie there, is given up, and its stage fails.
+ * Moves the output files of successful attempts to their final locations, as recorded in the artifacts. Any number of
+ * processes do this concurrently: a file promoted twice gets the same bytes twice. Failures are retried. If a file is
+ * lost for good or its location is impossible, it is given up and its stage fails.
  */
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
@@ -18,14 +18,14 @@ import { rollUp } from '../jobs/advance-job.ts'
 import { processAll } from '../process-all.ts'
 import { splitOnFailure } from '../retry.ts'
 
-/** Each batch takes a few statements, whatever its size. */
+/** A batch takes a few statements, whatever its size. */
 const filesPerBatch = 100
-/** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
+/** Number of locations (a bucket, this machine) served concurrently. A slow one delays only itself. */
 const concurrentPlaces = 4
-/** Short: when a bucket is back, so is the job that waited for it. */
+/** Short, so that jobs continue soon after a bucket has become available again. */
 const longestWaitSeconds = 30
 
-/** Answers with how many are in their places now, and how many could not be brought there. */
+/** Returns the numbers of stored and failed files. */
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
   const busy = new Set<string>()
   const did = { stored: 0, failed: 0 }
@@ -49,7 +49,7 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
   return did
 }
 
-/** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
+/** Records the stored files, advances the jobs that waited for them, and removes the staged uploads. */
 async function recordStored(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
   const store = (some: readonly Unstored[]) =>
     storeArtifacts(
@@ -79,7 +79,7 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
   }
 }
 
-/** Removes uploads that nobody needs any more. */
+/** Removes uploads that are no longer needed. */
 export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
     const taken = await takeUnswept(context.sql, filesPerBatch)
@@ -88,7 +88,10 @@ export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   }
 }
 
-/** Together, or, if one of them cannot be removed, one by one: that one is taken up by a later sweep. */
+/**
+ * Removes the files in one batch. If one of them cannot be removed, the batch is split and a later sweep takes that
+ * file.
+ */
 async function removeStaged(context: Context, files: readonly Staged[]): Promise<number> {
   const remove = async (some: readonly Staged[]) => {
     await context.files.remove(some.map(({ stagedUri }) => stagedUri))

@@ -1,4 +1,4 @@
-/** What workers say of files, and what can be asked about them. */
+/** Handles reports of workers about output files. */
 import { checkFolder, placeOfFile, uriOf } from '../../files/uri.ts'
 import { stagingFolder, stagingOf } from '../../kernel/datum.ts'
 import { Problem, willPass } from '../../kernel/problem.ts'
@@ -21,7 +21,7 @@ import { retryConflicts } from '../retry.ts'
 import type { Refused } from '../tasks/report-batch.ts'
 import { checkRoot } from './file-rules.ts'
 
-/** Each attempt's files are taken all or none. Said again, they are as they were. */
+/** The files of each attempt are accepted all or none. Repeated reports change nothing. */
 export async function reportArtifacts(context: Context, items: readonly ArtifactReport[]): Promise<Refused[]> {
   const byLease = new Map<string, ArtifactReport[]>()
   for (const item of items) {
@@ -44,8 +44,8 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
 }
 
 /**
- * Registers files as all that the attempt puts out: not if it has registered others, whatever has become of those. Said
- * again, it is as it was.
+ * Registers the complete set of the attempt's output files. Refused if the attempt has registered other files, whatever
+ * their state. Repeating the same set is accepted.
  */
 export function registerAll(context: Context, lease: HeldTask, files: readonly SaidArtifact[]): Promise<void> {
   return retryConflicts(() =>
@@ -60,7 +60,7 @@ export function registerAll(context: Context, lease: HeldTask, files: readonly S
   )
 }
 
-/** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
+/** A single upload, under the URI it was registered with, takes one statement. Everything else takes a transaction. */
 async function reportFiles(context: Context, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const [only] = files
   if (files.length === 1 && only!.state === 'uploaded') {
@@ -101,7 +101,7 @@ async function writeReport(
   if (failed.length > 0) await noteErrors(tx, { ...held, ...task }, failed)
 }
 
-/** One that was said before is as good. */
+/** Reporting an upload again is accepted. */
 async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly SaidArtifact[]): Promise<void> {
   if (files.length === 0) return
   const uploads = files.map(file => uploadOf(file, normalized(file.uri, task)))
@@ -126,8 +126,8 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
 }
 
 /**
- * A file's place is below the outputs of its task, and what is staged below its attempt's own folder: whoever promotes
- * it does so with rights of its own, and must not be led elsewhere.
+ * A file must be below the outputs of its task, and a staged file below the folder of its attempt. Files are promoted
+ * with Pawl's own permissions, so a task must not be able to name other locations.
  */
 function checkPlacement({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
   const { outputs } = task
@@ -150,7 +150,9 @@ function checkPlacement({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: H
   return { name, uri: place, stagedUri: normalized(stagedUri, task) }
 }
 
-/** A place can be written in many ways (`(` and `%28`), and is one place. Where Pawl does not put files, it is as said. */
+/**
+ * A location can be spelled in several ways (`(` and `%28`). URIs of files that Pawl does not promote stay as reported.
+ */
 function normalized(uri: string, { outputs }: HeldFiles): string {
   return outputs === null ? uri : uriOf(placeOfFile(uri))
 }

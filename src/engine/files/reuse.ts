@@ -1,4 +1,7 @@
-/** Datums that were done before: the same command with the same inputs, which are told by their bytes, not their names. */
+/**
+ * Finds datums that an earlier task has already processed: the same command and the same inputs, compared by content
+ * and not by name.
+ */
 import { createHash } from 'node:crypto'
 import { joinUri } from '../../files/uri.ts'
 import type { DatumInput, FilesPlan } from '../../kernel/datum.ts'
@@ -11,7 +14,7 @@ import type { Context } from '../context.ts'
 
 export interface Reused {
   readonly taskId: string
-  /** The task that did it. */
+  /** The task that processed the same datum. */
   readonly doneBy: string
 }
 
@@ -21,8 +24,8 @@ interface Made {
 }
 
 /**
- * What makes each datum the same as another, and which of them need not be done. `goOn` is called now and then: to read
- * what inputs hold takes a while.
+ * Computes the digest of each datum and finds those that need not run. `keepListing` is called between chunks, because
+ * reading the inputs takes a while.
  */
 export async function findReusable(
   context: Context,
@@ -41,7 +44,7 @@ export async function findReusable(
     jobId,
     digests.map(({ digest }) => digest),
   )
-  // Of datums of one job that are the same, only the first may be passed over: they would put out the same files.
+  // Of equal datums in one job, only the first may be skipped: all of them would produce the same files.
   const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
   const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
   const outputs = await outputsOfTasks(
@@ -67,7 +70,7 @@ export async function findReusable(
   return { digests, reused: clear.filter((_, index) => isThere[index]) }
 }
 
-/** A file that was removed or replaced since is made again. */
+/** A file that was removed or replaced since is produced again. */
 async function allExist(context: Context, outputs: readonly ArtifactRow[]): Promise<boolean> {
   for (const { uri, size, sha256 } of outputs) {
     const stat = await context.files.stat(uri)
@@ -85,7 +88,7 @@ async function digestOf(context: Context, plan: FilesPlan, inputs: readonly Datu
   return sha256(JSON.stringify([command, sorted, mount, plan.outputs, image, sums]))
 }
 
-/** What its bytes are: of a folder, those of all that is in it. */
+/** Identifies the content of a file, or of everything in a folder. */
 async function contentOf(context: Context, { uri, path, version, stageId }: DatumInput): Promise<unknown> {
   if (!uri.endsWith('/')) return fileVersion(context, uri, version)
   if (stageId !== undefined) return stageFileSums(context, stageId, path)
@@ -106,7 +109,7 @@ async function stageFileSums({ sql }: Context, stageId: string, prefix: string):
   }
 }
 
-/** A local file is read, for its time and size say little; a bucket keeps a checksum. */
+/** A local file is hashed, because its time and size prove little. A bucket keeps a checksum. */
 async function fileVersion(context: Context, uri: string, version: string | undefined): Promise<string | undefined> {
   return uri.startsWith('file:') ? hashOf(context, uri) : version
 }
@@ -134,7 +137,7 @@ async function inChunks<In, Out>(
   return out
 }
 
-/** Passes them over, with the output and the files of the task that did the same. */
+/** Marks the tasks as skipped, with the output and the files of the tasks that processed the same datums. */
 export async function skipReused(tx: Sql, stage: StageRow, reused: readonly Reused[]): Promise<void> {
   await skipTasks(tx, stage, reused)
   await linkArtifacts(tx, stage, reused)

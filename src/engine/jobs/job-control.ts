@@ -128,12 +128,18 @@ export async function addStages(
   checkOptions(call, controlFields, 'stages')
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const fingerprint = ['job', jobId, 'stages', stages]
-  const { view, result } = await changeJobWithResult(context, async () => jobId, call, fingerprint, (locked, tx) => {
-    if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked, 'stages')
-    const known = locked.stages.filter(({ kind }) => kind === 'work')
-    const spec = { name: locked.job.name, stages: withNames(stages, known) }
-    return addStagesTo(context, locked, tx, spec, call.actor ?? 'operator')
-  })
+  const { view, result } = await changeJobWithResult(
+    context,
+    async () => jobId,
+    call,
+    fingerprint,
+    (locked, tx) => {
+      if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked, 'stages')
+      const known = locked.stages.filter(({ kind }) => kind === 'work')
+      const spec = { name: locked.job.name, stages: withNames(stages, known) }
+      return addStagesTo(context, locked, tx, spec, call.actor ?? 'operator')
+    },
+  )
   return { ...view, added: result }
 }
 

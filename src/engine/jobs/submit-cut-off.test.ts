@@ -19,12 +19,12 @@ async function submitSlowly({ engine }: Fresh, between: () => Promise<unknown>) 
   context.sql = Object.assign(slow, sql) as Sql
   const { sqlFor } = engine.context
   Object.assign(context, {
-    within: (tx: Parameters<typeof sqlFor>[0]) => (tx === undefined ? context.sql : sqlFor(tx)),
+    sqlFor: (tx: Parameters<typeof sqlFor>[0]) => (tx === undefined ? context.sql : sqlFor(tx)),
   })
   try {
     return await engine.submit({ name: 'slow', stages })
   } finally {
-    Object.assign(context, { sql, within: sqlFor })
+    Object.assign(context, { sql, sqlFor })
   }
 }
 

@@ -1,4 +1,4 @@
-/** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+/** Claims tasks, and waits for tasks if there are none. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -15,20 +15,20 @@ const maxExtraSeconds = 2
 
 export interface ClaimOptions {
   /**
-   * What else its sync does: what the worker reports may free a slot. It does not wait before that is done, nor look
-   * again after it has failed: the sync has failed then, and nobody would hear of what it claims.
+   * The other part of the same sync, whose reports may free a slot. The claim does not wait for tasks before this has
+   * ended, and gives up if it fails: the sync has failed then, and its worker would never learn about claimed tasks.
    */
   readonly meanwhile?: Promise<unknown> | null
   readonly signal?: AbortSignal | undefined
-  /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
+  /** Returns no tasks only if none is due. Tasks locked by other claims may still become free. */
   readonly untilEmpty?: boolean
-  /** The key under which the same claim may be asked for again. */
+  /** The idempotency key of the claim. */
   readonly key?: Idempotency
-  /** What the session's last claim still holds stands for a claim. */
+  /** If the session still holds tasks of its last claim, these are returned instead of new ones. */
   readonly unlessHolding?: boolean
 }
 
-/** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
+/** Claims tasks. If there are none, waits for a notification, for a task to come due, or for the timeout. */
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
@@ -47,12 +47,12 @@ export async function claimOrWait(
     const heard = context.wake.notificationCount()
     const tasks = await tryClaim(from, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
-    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
+    // The claim was filled, so there may be more tasks: wake other waiters.
     if (tasks?.length === request.claim) context.wake.wakeSome(queues)
     if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
     if (leftSeconds <= 0) {
       if (!(await mayStillWin())) return { tasks: [], at }
-      // What others have put back may lie below the place that they have reached.
+      // Tasks that other claims have put back may be below the hints.
       from = { ...context, claimHints: noClaimHints }
       await sleep(pauseSeconds * 1000)
       pauseSeconds *= 2
@@ -60,7 +60,7 @@ export async function claimOrWait(
     }
     await meanwhile
     const due = await nextDueSeconds(context.sql, queues)
-    // Another claim has its lane just now, or what was settled above has only now freed its slot.
+    // Another claim has locked the lane at this moment, or a report of this sync has just freed a slot.
     const isNear = due === 0
     if (due !== null && !isNear) context.wake.expectDueIn(due)
     await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
@@ -70,8 +70,8 @@ export async function claimOrWait(
 }
 
 /**
- * Tasks that were queued together share a place, and whoever claims one of them has it locked for an instant: who came
- * just then has seen nothing.
+ * Tasks enqueued together share a row in the queue. Each claim of one of them locks the row for a moment, and
+ * concurrent claims then find nothing.
  */
 async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
   return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
@@ -79,7 +79,7 @@ async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
 
 type Claim = typeof claimOnce
 
-/** Undefined: there is nothing, yet. */
+/** Returns undefined if there is nothing to claim yet. */
 async function tryClaim(
   context: Context,
   request: ClaimsRequest,
@@ -94,9 +94,10 @@ async function tryClaim(
 }
 
 /**
- * The key is kept in the transaction of the claim, with the leases: asked again, whatever of them is still held is told
- * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
- * again. Two at once: the second waits for the first one's transaction.
+ * The key is stored in the transaction of the claim, together with the leases. A repeated request returns the leases
+ * that are still held, in their current state, because the remaining lease is shorter by then. A claim that wins
+ * nothing leaves the key free, because it will be tried again. A concurrent request waits for the first one's
+ * transaction.
  */
 async function tryClaimOnce(
   context: Context,
@@ -120,9 +121,9 @@ async function tryClaimOnce(
 }
 
 /**
- * Undefined: there is nothing, yet. A sync that is sent again has what is left of its winnings, be it nothing: it is
- * answered, so that its worker goes on with its next one. Were it to claim afresh instead, a copy of it that comes late
- * would claim for a worker that has long had its answer.
+ * Returns undefined if there is nothing to claim yet. A repeated sync returns what is left of its claim, even if that
+ * is nothing, so the worker continues with its next sync. If it claimed again, a late duplicate would claim tasks for a
+ * worker that already has its answer.
  */
 async function claimOnce(
   context: Context,
@@ -138,7 +139,7 @@ async function claimOnce(
   const claimRequest = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
   const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, claimRequest)
   if (!isOpen) {
-    // Its first claim, or it was unseen for so long that it was removed.
+    // The first claim of the session, or the session was idle for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request, holder)
   }
@@ -161,8 +162,8 @@ function leaseTermsOf(
 }
 
 /**
- * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
- * for it sees what there was when it began.
+ * A concurrent claim waits for the session's row and then sees the tasks of the first one. A single statement could
+ * not, because it sees the state at its start.
  */
 function claimUnlessHolding(
   context: Context,

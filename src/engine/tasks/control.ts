@@ -23,21 +23,21 @@ import { toTaskView } from './task-view.ts'
 
 export interface ControlCall extends Idempotency {
   readonly tx?: CallerTransaction
-  /** Who asks, for the events. Default: operator. */
+  /** Actor named in the events. Default: operator. */
   readonly actor?: string
   readonly traceparent?: string
   readonly reason?: string
-  /** Only if it is in one of these states; in another it is refused, whatever the move. */
+  /** Refuses the request unless the state is one of these. */
   readonly ifState?: string | readonly string[]
 }
 
-/** Refuses what is not in a state that the caller reckons with. */
+/** Throws unless the state is one that the caller expects. */
 export function requireState({ ifState }: ControlCall, state: string, details: Record<string, unknown>): void {
   const expected = ifState === undefined ? undefined : [ifState].flat()
   if (expected?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...details, state, ifState: expected })
 }
 
-/** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
+/** Cancels a task. Soft: the worker is asked to stop, and may finish or clean up. Hard: the task ends at once. */
 export async function cancelTask(
   context: Context,
   id: string,
@@ -65,9 +65,9 @@ export interface DeadLetterCall extends ControlCall, Fenced {
   readonly step?: Step
 }
 
-/** Sets a task aside for people. */
+/** Moves a task to the dead-letter queue. */
 export async function deadLetterTask(context: Context, id: string, call: DeadLetterCall) {
-  // What is not given is as wrong as what is not known.
+  // A missing reason code is as invalid as an unknown one.
   checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
   const { reasonCode, step, reason } = call
   const reasons = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
@@ -77,7 +77,7 @@ export async function deadLetterTask(context: Context, id: string, call: DeadLet
 
 const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
-/** One request on one task: all or nothing, once per idempotency key, answered with the task as it then is. */
+/** Changes one task, all or nothing and once per idempotency key. Returns the task afterwards. */
 async function changeTask(
   context: Context,
   id: string,
@@ -109,7 +109,7 @@ function isHeldUnder(task: LockedTask, epoch: number): boolean {
   return task.epoch === epoch && taskLifecycle.states[task.state].kind === 'held'
 }
 
-/** Another took the dedupe key between the look and the write. */
+/** Another transaction took the dedupe key between the check and the write. */
 function throwDedupeConflict(id: string) {
   return (error: unknown): never => {
     const { constraint } = error as { constraint?: unknown }
@@ -117,7 +117,7 @@ function throwDedupeConflict(id: string) {
   }
 }
 
-/** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
+/** Turns a verdict into a ruling. A revived task takes its dedupe key again, unless another task has it by now. */
 export async function toRuling(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
   if (!verdict.ok) {
     throw new Problem('MOVE_REFUSED', {
@@ -138,7 +138,9 @@ export async function toRuling(sql: Sql, task: LockedTask, verdict: Verdict): Pr
   return { task, steps, patch: { ...patch, dedupeSlot } }
 }
 
-/** Deletes a task that has ended, with its events and logs, before its time. One of a job goes with its job. */
+/**
+ * Deletes a finished task with its events and logs before its retention ends. A task of a job is deleted with its job.
+ */
 export async function deleteTask(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
   const taskId = checkId(id)
@@ -156,8 +158,8 @@ export async function deleteTask(context: Context, id: string, call: ControlCall
 }
 
 /**
- * Ends all leases of a worker as if they had run out. Safe if the worker lives after all: what it reports from then on is
- * refused, because its epochs are over. A task that it reports at the same moment is decided by whoever locks it first.
+ * Ends all leases of a worker as if they had expired. This is safe even if the worker is alive: its later reports are
+ * refused because its epochs are over. If it reports a task concurrently, whichever locks the task first wins.
  */
 export async function loseWorker(
   context: Context,

@@ -16,18 +16,18 @@ import { inProducerSpan } from '../trace.ts'
 import { unitOfWork } from '../unit-of-work.ts'
 
 export interface EnqueueCall extends Idempotency {
-  /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
+  /** Enqueue in this transaction: the tasks appear when it commits and disappear if it rolls back. */
   readonly tx?: CallerTransaction
-  /** Who asks, for the events. Default: producer. */
+  /** Actor named in the events. Default: producer. */
   readonly actor?: string
-  /** For tasks that bring none of their own. */
+  /** For tasks that have none of their own. */
   readonly traceparent?: string
 }
 
-/** Deadlines may be any number, and each is a kind of its own: so many are remembered. */
+/** Each deadline makes a lane of its own and may be any number, so only this many lanes are remembered. */
 const maxKnownLanes = 20_000
 
-/** Queues tasks, all or none. Everything is checked before anything is written. */
+/** Enqueues tasks, all or none. Everything is validated before anything is written. */
 export async function enqueueTasks(
   context: Context,
   items: readonly NewTaskItem[],
@@ -38,7 +38,7 @@ export async function enqueueTasks(
   const tasks = items.map((item, index) => checkTask(context, item, call, `tasks[${index}]`))
   if (tasks.length === 0) return []
   const tracing = tracer()
-  // Whoever gives a traceparent traces by himself.
+  // Callers that pass a traceparent create their own spans.
   if (tracing === undefined || tasks.every(task => task.traceparent !== undefined)) {
     return writeTasks(context, items, tasks, call)
   }
@@ -57,7 +57,7 @@ export async function enqueueTasks(
   })
 }
 
-/** `items` are what was asked for: by them a repeated call is known. */
+/** `items`, as requested, identify a repeated request. */
 async function writeTasks(
   context: Context,
   items: readonly NewTaskItem[],
@@ -75,7 +75,7 @@ async function writeTasks(
       return queued
     })
   }
-  // Without a key and chosen ids this is a single statement, which needs no transaction around it.
+  // Without an idempotency key and chosen ids this is a single statement, which needs no transaction.
   return unitOfWork(context, call.tx, async (sql, after) => {
     const queue = async () => {
       await ensureLanes(context, sql, tasks)
@@ -121,10 +121,10 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
 }
 
 /**
- * Lanes are made outside the caller's transaction, so that a long one does not hold up everybody's first task of a
- * queue, and on a connection aside, for the others may all be held by such transactions; on the embedded store, which
- * has one connection, inside it. What is missing even so (the database was emptied under this process, another has given
- * the type its deadlines) is made where the tasks are written.
+ * Lanes are created outside the caller's transaction, so that a long one does not block everybody's first task of a
+ * queue. They are created on a separate connection, because such transactions may hold all others. The embedded store
+ * has only one connection and creates them inside. If a lane is still missing (the database was emptied, or another
+ * process has changed the deadlines of the type), it is created where the tasks are inserted.
  */
 async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]): Promise<void> {
   const missing = new Map<string, NewTask>()
@@ -135,7 +135,7 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
   if (missing.size === 0) return
   const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
   await makeLanes(outside, [...missing.values()])
-  // What a transaction made may still be rolled back.
+  // The caller's transaction may still roll back.
   if (outside.isTransaction) return
   if (context.knownLanes.size > maxKnownLanes) context.knownLanes.clear()
   for (const name of missing.keys()) context.knownLanes.add(name)
@@ -143,7 +143,7 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
 
 const idKeys = ['task_pkey', 'job_pkey', 'chosen_id_pkey']
 
-/** The problem behind an error of the store's, if somebody has the id already; another error stays what it is. */
+/** Turns a unique violation of a caller-chosen id into the problem `ID_TAKEN`. Rethrows any other error. */
 export function throwIdTaken(error: unknown): never {
   const { constraint = '', detail } = error as { constraint?: string; detail?: string }
   if (!idKeys.includes(constraint)) throw error

@@ -1,7 +1,7 @@
 /**
- * How what workers report is written: each sync by itself, or that of many together. Between them a server's workers
- * send many small batches, and what arrives while a statement is in flight goes with the next; so the more there are,
- * the larger the batches, and nobody waits for company.
+ * Two ways to write reports: each sync by itself, or the reports of many syncs together. The workers of a server send
+ * many small batches. Reports that arrive while a statement runs go into the next one, so batches grow with load, and
+ * no report waits for others.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -48,7 +48,7 @@ function makeReports(context: Context, by: <Item extends HeldTask>(write: Write<
   }
 }
 
-/** Two share the waiting for the disk; more would only make the batches smaller. */
+/** Two writes share the wait for the disk. More would only make the batches smaller. */
 const concurrentWrites = 2
 const maxItemsPerWrite = 2000
 
@@ -78,7 +78,7 @@ export function mergeReports<Item extends HeldTask>(write: Write<Item>): Report<
   }
 }
 
-/** Whole asks only: at least one, and no more than make a statement of good size. */
+/** Takes whole reports: at least one, and together no more than fit into a statement of reasonable size. */
 function nextBatch<Item>(waiting: PendingReport<Item>[]): PendingReport<Item>[] {
   let size = 0
   const beyond = waiting.findIndex(({ items }, index) => {
@@ -88,7 +88,7 @@ function nextBatch<Item>(waiting: PendingReport<Item>[]): PendingReport<Item>[] 
   return waiting.splice(0, beyond < 0 ? waiting.length : beyond)
 }
 
-/** What goes wrong for all may be one asker's doing: then each of them is written alone. */
+/** A failure of the whole batch may be caused by one report, so each report is then written alone. */
 async function writeBatch<Item extends HeldTask>(
   write: Write<Item>,
   reports: readonly PendingReport<Item>[],
@@ -130,7 +130,7 @@ async function reportStarts(
   return refused
 }
 
-/** Heartbeats: they renew leases and carry progress and checkpoints. They never wait for a task that somebody holds. */
+/** Heartbeats renew leases and carry progress and checkpoints. They never wait for a locked task. */
 export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await beatTasks(sql, batch)
@@ -149,7 +149,7 @@ export async function reportBeats({ sql, figures }: Context, items: readonly Bea
 
 const retryPausesMs = [10, 20, 40, 80]
 
-/** A beat that was passed over has renewed nothing, and must not be taken for one that has: it is tried again. */
+/** A heartbeat that skipped a locked task has not renewed its lease, so it is retried. */
 async function retryBeats(sql: Sql, items: readonly BeatOfTask[]) {
   const lost = new Set<string>()
   let open = items

@@ -1,6 +1,6 @@
 /**
- * The worker protocol one task at a time, for a shell script or for a handler that settles in its own transaction. Each
- * does a part of what `sync` does; what that would refuse is thrown.
+ * The worker protocol for one task at a time, for shell scripts and for handlers that settle in their own transaction.
+ * Each function does a part of `sync`, and throws instead of returning a refusal.
  */
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
@@ -41,13 +41,13 @@ import { settleIn } from './settle.ts'
 import { checkEpoch, checkSettled, sync } from './sync.ts'
 import { toTaskView } from './task-view.ts'
 
-/** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
+/** A claim takes no transaction, because it waits for changes by other transactions. */
 const { tx: _, ...claimCallFields } = callFields
 
 /**
- * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time, however many others
- * claimed at once. Asked again with its idempotency key it has the same tasks, as far as they are still held; one that
- * won nothing leaves its key free.
+ * Claims tasks, one by default. Returns an empty list only if no task was due before the timeout, however many others
+ * claimed at the same time. A repeated request with the same idempotency key returns the tasks that are still held. A
+ * claim that wins nothing leaves its key free.
  */
 export async function claims(
   context: Context,
@@ -67,7 +67,7 @@ export async function claims(
   return begins ? startClaimed(context, asked.worker, tasks) : tasks
 }
 
-/** Whoever dies between the two leaves a lease that was never started: it is found like any other that is lost. */
+/** If the process dies between claim and start, the lease is lost like any other. */
 async function startClaimed(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
   const started = tasks.map(({ id, epoch }) => ({ id, epoch }))
   const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
@@ -75,7 +75,7 @@ async function startClaimed(context: Context, worker: string, tasks: readonly Cl
   return tasks.filter(task => !lost.has(leaseOf(task)))
 }
 
-/** Claims and starts, and answers with the tasks as they then are: for clients that know no lease, but want to see all. */
+/** Claims and starts tasks, and returns their full views: for clients that need no lease. */
 export async function take(
   context: Context,
   request: Omit<ClaimsRequest, 'start'>,
@@ -87,18 +87,18 @@ export async function take(
   const { tasks, stageIds } = await retryConflicts(() => startAndShow(context.sql, claimed, request.worker))
   await rollUp(context, stageIds)
   if (tasks.length === claimed.length) return tasks.map(toTaskView)
-  // Asked for once more under its key, it runs already; or it was lost just now.
+  // On a repeated request, a task is already running, or was lost meanwhile.
   const held = await Promise.all(claimed.map(({ id }) => readTask(context, id)))
   return held.filter(({ epoch, state }, n) => epoch === claimed[n]!.epoch && isHeld(state))
 }
 
-/** Says that the task has begun. */
+/** Reports that the task has started. */
 export async function start(context: Context, id: string, epoch: number): Promise<TaskView> {
   await report(context, id, epoch, held => ({ started: [held] }))
   return readTask(context, id)
 }
 
-/** Renews the lease; the first one says that the task has begun. */
+/** Renews the lease. The first heartbeat also reports that the task has started. */
 export async function heartbeat(
   context: Context,
   id: string,
@@ -114,7 +114,7 @@ export async function heartbeat(
   return { cancel, leaseUntil: task.leaseUntil }
 }
 
-/** Says what became of files; answers with all that the attempt has registered. */
+/** Reports the state of files. Returns all files that the attempt has registered. */
 export async function artifacts(
   context: Context,
   id: string,
@@ -139,19 +139,19 @@ function checkLease(id: string, epoch: number): HeldTask {
   return { id: checkId(id), epoch }
 }
 
-/** What is not there yet is not uploaded either. */
+/** In a complete set, files can only be registered, not yet uploaded. */
 function checkRegistered(file: SaidArtifact): SaidArtifact {
   checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
   if (file.state === 'registered') return file
   throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, of all or of none' })
 }
 
-/** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
+/** Settle in this transaction: the attempt ends when it commits, and continues if it rolls back. */
 export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
 
 /**
- * Ends the attempt. Said again with the same outcome, it is answered as before. What it spawns must be in the queues
- * that the asker's key is for. Without an epoch it is the attempt that is under way: for reports that name no lease.
+ * Ends the attempt. Repeating the same outcome returns the same answer. Spawned tasks must be in the queues of the
+ * caller's key. Without an epoch, the current attempt is ended: for reports that name no lease.
  */
 export async function settleOne<Outcome extends OneOutcome>(
   context: Context,
@@ -173,7 +173,7 @@ export async function settleOne<Outcome extends OneOutcome>(
   return readTask(within, id)
 }
 
-/** Ends an attempt in a caller's transaction: what that writes and the end of the task are there together, or not. */
+/** Ends an attempt in a caller's transaction, so that the caller's writes and the end of the task commit together. */
 export async function completeIn(
   context: Context,
   tx: CallerTransaction,
@@ -187,13 +187,13 @@ export async function completeIn(
 }
 
 export interface SettledBy {
-  /** The queues of the asker's key: what the task spawns must be in them. null: every queue. */
+  /** Queues of the caller's key. Spawned tasks must be in them; null: every queue. */
   readonly queues?: readonly string[] | null
-  /** The task as the asker has just read it: it is not read again. */
+  /** The task, if the caller has just read it, to save reading it again. */
   readonly task?: TaskView
 }
 
-/** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
+/** Reports as the current owner of the task. The epoch is the fence; the owner's name is only for display. */
 async function report(
   context: Context,
   id: string,
@@ -217,6 +217,6 @@ function heldUnder({ id, epoch, state }: TaskView): number {
 
 function problemOf({ id, epoch, code, message }: Refusal): Problem {
   const { means, hint } = problems[code]
-  // A refusal that says more than its code was made of a problem with details.
+  // A message other than the code's default comes from a problem with details.
   return new Problem(code, { id, epoch, ...(message !== `${means} ${hint}` && { why: message }) })
 }

@@ -1,9 +1,9 @@
 /**
- * What may be changed of a job, stage or task without moving it.
+ * Changes to jobs, stages and tasks that do not move them.
  *
- * Each change is an event (`from` = `to`), with who asked and what stood there before: metadata is where people keep
- * whose work it is and what was agreed, and an edit that leaves no trace could not be told from what was submitted.
- * A patch that changes nothing writes nothing.
+ * Each change is an event (`from` = `to`) with the actor and the previous values. People keep ownership and agreements
+ * in metadata, and without an event an edit could not be distinguished from the submission. A patch that changes
+ * nothing writes nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../kernel/problem.ts'
@@ -22,7 +22,7 @@ import { transact } from '../unit-of-work.ts'
 import type { ControlCall } from './control.ts'
 import { toTaskView } from './task-view.ts'
 
-/** A patch stands in the event, which is written again with every later one: so it is small. */
+/** Limited, because the event with the patch is rewritten with every later event of its row. */
 const maxPatchBytes = 65_536
 
 export async function patchJob(
@@ -60,7 +60,7 @@ export async function patchStage(
   })
 }
 
-/** Its job is not locked: nothing of the job follows from it, and a settle need not wait. */
+/** Does not lock the job: the patch does not affect the job, and settles need not wait. */
 export async function patchTask(
   context: Context,
   id: string,
@@ -90,7 +90,7 @@ function check(context: Context, patch: MetadataPatch, fields: Fields, call: Con
   if (patch.metadata !== undefined) checkedJson(patch.metadata, limit, 'metadata')
 }
 
-/** The metadata that a patch makes, and what its event says; undefined: it is what it was. */
+/** Returns the patched metadata and the payload of the event; undefined: nothing changes. */
 function metadataEdit(
   { maxPayloadBytes }: Context,
   kept: Record<string, unknown> | null,
@@ -99,7 +99,7 @@ function metadataEdit(
 ): { metadata: unknown; payload: Record<string, unknown> } | undefined {
   if (patch.metadata === undefined) return undefined
   const before = kept ?? {}
-  // As JSON: what a patch holds that JSON does not (undefined, a Date) must not be merged as it is.
+  // Converted to JSON first: values such as undefined or a Date must not be merged as they are.
   const patched: unknown = JSON.parse(JSON.stringify(patch.metadata))
   const replaces = patch.replace === true
   const merged = (replaces ? patched : mergePatch(before, patched)) ?? {}
@@ -109,12 +109,14 @@ function metadataEdit(
   return { metadata, payload: { patch: patched, ...(replaces && { replaces }), before: touched, ...reasonOf(call) } }
 }
 
-/** The values of these keys; null where there is none. */
+/** Returns the values of these keys, null where a key is missing. */
 function pick(from: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.map(key => [key, Object.hasOwn(from, key) ? from[key] : null]))
 }
 
-/** Applies a JSON merge patch (RFC 7396): null removes a key, an object is merged, everything else replaces the value. */
+/**
+ * Applies a JSON merge patch (RFC 7396): null removes a key, objects are merged, any other value replaces the old one.
+ */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
   const merged = new Map(isObject(target) ? Object.entries(target) : [])

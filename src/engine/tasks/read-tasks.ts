@@ -64,7 +64,7 @@ export async function readTask({ sql }: Context, id: string): Promise<TaskView> 
   return toTaskView(row)
 }
 
-/** A task, and the id of the key that made each of its claims, as far as it is known. */
+/** A task, and the ids of the keys that made its claims, as far as known. */
 export interface ClaimedTaskView {
   readonly task: TaskView
   readonly keys: ReadonlyMap<number, string | null>
@@ -76,7 +76,7 @@ export async function readClaimedTask({ sql }: Context, id: string): Promise<Cla
   return { task: toTaskView(row), keys: new Map(row.claims?.map(({ epoch, key }) => [epoch, key])) }
 }
 
-/** A page at a time, newest first unless it says otherwise. Filters may be combined. */
+/** Returns one page of tasks, newest first by default. Filters can be combined. */
 export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promise<Page<TaskView>> {
   checkOptions(query, taskQueryFields, 'query')
   const { limit = 100, order = 'newest', offset = 0 } = query
@@ -111,7 +111,7 @@ export async function findDeadLetters(context: Context, query: DeadLetterQuery =
 const readers = { task: readTask, stage: readStage, job: readJob }
 const notFound = { task: 'TASK_NOT_FOUND', stage: 'STAGE_NOT_FOUND', job: 'JOB_NOT_FOUND' } as const
 
-/** The same of one job or stage, which must be there. */
+/** Like `findTasks`, for one existing job or stage. */
 export async function findTasksOf(
   context: Context,
   entity: 'job' | 'stage',
@@ -123,7 +123,7 @@ export async function findTasksOf(
   return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
 }
 
-/** Events of one task, stage or job, oldest first. */
+/** Returns the events of one task, stage or job, oldest first. */
 export async function readEventsOf(
   context: Context,
   entity: 'task' | 'stage' | 'job',
@@ -138,19 +138,19 @@ export async function readEventsOf(
   const rows = await (entity === 'task'
     ? eventsOfTask(context.sql, of, after, limit + 1)
     : eventsOfEntity(context.sql, entity, of, after, limit + 1))
-  // None: this is the end, or it is not there.
+  // No rows: either the end of the events, or the entity does not exist.
   if (rows.length === 0) await readers[entity](context, id)
   const items = rows.slice(0, limit).map(toEventView)
   return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
 }
 
-/** The queues that these tasks are in; what is no id, or nobody's, is in none. */
+/** Returns the queues of these tasks. Invalid and unknown ids are ignored. */
 export async function readQueuesOf({ sql }: Context, ids: readonly unknown[]): Promise<string[]> {
   const real = ids.filter(isId)
   return real.length === 0 ? [] : queuesOfTasks(sql, real)
 }
 
-/** What was said of a type, as it would be said again. */
+/** Returns the settings of a type in the form in which they are set. */
 export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeRecord> {
   checkOptions({ type }, { type: name }, 'task type')
   const known = await getTaskType(sql, type)
@@ -169,7 +169,7 @@ function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
   return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
-/** How deep each queue is. */
+/** Returns queues with their depths. */
 export async function findQueues({ sql }: Context, query: PageQuery = {}): Promise<Page<QueueView>> {
   checkOptions(query, namedPageFields, 'query')
   const rows = await listQueues(sql, { after: nameInCursor(query.cursor), limit: query.limit ?? 100 })
@@ -177,7 +177,7 @@ export async function findQueues({ sql }: Context, query: PageQuery = {}): Promi
   return { items, next: nextCursor(rows, ({ queue }) => ({ name: queue })) }
 }
 
-/** Worker processes that were heard of lately. */
+/** Returns worker processes that were seen recently. */
 export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Promise<Page<WorkerView>> {
   checkOptions(query, workerQueryFields, 'query')
   const { withinSeconds = 60, limit = 100, cursor } = query
@@ -188,14 +188,14 @@ export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Pr
   return { items, next: nextCursor(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
 }
 
-/** The name that a page begins behind; without a cursor, it begins with the first. */
+/** Returns the name after which the page begins. Without a cursor, it begins with the first. */
 function nameInCursor(cursor: string | undefined): string {
   const after = cursor === undefined ? '' : decode<{ name: string }>(cursor, 'name').name
   if (typeof after !== 'string' || after.includes('\0')) throw new Problem('CURSOR_INVALID', { cursor })
   return after
 }
 
-/** The cursor behind the last row, if others follow. */
+/** Returns the cursor behind the last row, or null on the last page. */
 function nextCursor<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
   const last = rows.at(-1)
   return last?.more ? encode(positionOf(last)) : null
@@ -211,7 +211,10 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
   }
 }
 
-/** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
+/**
+ * Returns events from a cursor on, or the latest ones, each entity's in the order of `seq`. Never skips an event that
+ * committed late.
+ */
 export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
@@ -234,14 +237,14 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   return { items: events.map(toItem), next: feedCursor(of, end), more }
 }
 
-/** The mark of a position, usually that of the last event on the page. */
+/** Returns the mark of a position, which is usually that of the last event on the page. */
 async function markOf(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
   const last = events.at(-1)
   if (last !== undefined && isSame(last, at)) return last
   return isSame(at, start) ? undefined : markAt(sql, at)
 }
 
-/** A cursor names the event that it lies behind, so that a store that has lost the event can tell. */
+/** A cursor names the event before it, so that a store that has lost this event can be detected. */
 function feedCursor(of: string, mark: Mark | undefined): string {
   if (mark === undefined) return encode({ ...start, of })
   const { tx, n, k, entityId, seq, atUs } = mark
@@ -249,7 +252,7 @@ function feedCursor(of: string, mark: Mark | undefined): string {
 }
 
 export const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
-/** A seq that leaves room for a page behind it. */
+/** Limited so that a page behind it does not overflow. */
 export const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
 
 async function readCursor(sql: Sql, cursor: string, of: string): Promise<Position | Mark> {

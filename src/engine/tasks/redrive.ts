@@ -1,10 +1,10 @@
 /**
- * Gives dead letters another round. Which ones is decided when it is asked for; they are taken oldest first, in batches
- * that are transactions of their own, and each writes down how far it has come. So whoever dies leaves a redrive that
- * another goes on with, and no letter is taken twice.
+ * Redrives dead letters. The letters are chosen when the redrive is requested, and are processed oldest first. Each
+ * batch is a transaction that also records the progress, so if the process dies, another continues and no letter is
+ * processed twice.
  *
- * A batch holds letters of one job at most, for a job is locked before its tasks: two jobs in one transaction could
- * wait for another that has them in the other order.
+ * A batch contains letters of one job at most. Jobs are locked before their tasks, so a transaction with two jobs could
+ * deadlock with one that locks them in the other order.
  */
 import { revive } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
@@ -37,17 +37,17 @@ import { transact } from '../unit-of-work.ts'
 import { type ControlCall, toRuling } from './control.ts'
 import { placeInStage, withLockedJob } from './task-of-job.ts'
 
-/** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
+/** Maximum number of letters per transaction, and before the caller gets its answer. The rest is done afterwards. */
 const batchSize = 500
 const lettersAwaited = 1000
 
 /**
- * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. It is taken
- * whole, and once per key; then its letters come back in batches, the first thousand before the answer. In a caller's
- * transaction they come back with it or not at all.
+ * Redrives dead letters: by ids or by filter, all at once or at a rate, optionally with another payload. The request is
+ * accepted as a whole and once per key. Its letters are then redriven in batches, the first thousand before the answer.
+ * In a caller's transaction, they are redriven with it or not at all.
  *
- * The key's transaction only writes down what was chosen. Were the letters brought back in it too, it would hold the
- * jobs of all of them, in an order that another redrive may have them in the other way round.
+ * The key's transaction only records the chosen letters. If it also redrove them, it would lock all their jobs,
+ * possibly in the opposite order to another redrive.
  */
 export async function redrive(
   context: Context,
@@ -76,7 +76,7 @@ export async function redrive(
   return sql.isTransaction ? sql.begin(acceptIn) : acceptIn(sql)
 }
 
-/** Another payload must fit what the workers of these letters have said that they take, and name only files that it may. */
+/** The new payload must match the payload schemas of the letters' types, and may only name allowed files. */
 async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
   const meter = payloadMeter()
   for (const { type, payloadSchema } of await typesOf(sql, ids)) {
@@ -89,8 +89,9 @@ async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly strin
 type Accepted = RedriveAnswer & { readonly id: string }
 
 /**
- * Only whoever took it goes on with it, so that its answer names what was done; if it dies, the babysitter does. Asked
- * again in between, the answer is that it is running, under the same id; after the first answer, that one.
+ * Only the request that was accepted first continues the redrive, so that its answer lists what was done. If that
+ * process dies, the babysitter continues. A repeated request gets the state `running` and the same id until the first
+ * answer is complete, and then that answer.
  */
 async function acceptOnce(
   context: Context,
@@ -107,12 +108,16 @@ async function acceptOnce(
   if (!isFirst || accepted.state === 'done') return accepted
   const answer = await redriveFirst(context, sql, accepted)
   await replaceAnswer(sql, call, answer)
-  // In a caller's transaction it is not there yet: the babysitter goes on once it is.
+  // In a caller's transaction, other connections cannot see the redrive yet. The babysitter continues it after the
+  // commit.
   if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, accepted.id)
   return answer
 }
 
-/** What the caller waits for. It has been taken: if others hold its letters, it goes on after the answer. */
+/**
+ * Redrives the letters that the caller waits for. The redrive is already accepted: if other transactions have locked
+ * its letters, it continues after the answer.
+ */
 async function redriveFirst(context: Context, sql: Sql, accepted: Accepted): Promise<RedriveAnswer> {
   const redriven: string[] = []
   const refused: Refused[] = []
@@ -137,7 +142,7 @@ function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
   }
 }
 
-/** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */
+/** A dry run does everything and rolls it back, so it is refused exactly what the real request would be refused. */
 async function rolledBack<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
   const rollback = new Error('taken back')
   let result: { readonly value: T } | undefined
@@ -151,7 +156,7 @@ async function rolledBack<T>(context: Context, sql: Sql, work: (tx: Sql) => Prom
   return result!.value
 }
 
-/** Nobody waits for this; what fails is taken up by the babysitter. */
+/** Runs after the answer. If it fails, the babysitter retries. */
 async function finishRedrive(context: Context, id: string): Promise<void> {
   try {
     await continueRedrive(context, context.sql, id, Number.POSITIVE_INFINITY)
@@ -160,7 +165,7 @@ async function finishRedrive(context: Context, id: string): Promise<void> {
   }
 }
 
-/** Says where a redrive failed: at which letter, with the correlation by which people find that. It never throws. */
+/** Logs a failed redrive with the letter it stopped at and that task's correlation. Never throws. */
 export async function logRedriveFailure(context: Context, id: string, error: unknown): Promise<void> {
   const facts = { id, error: String(error) }
   const taskId = await nextLetter(context.sql, id).catch(() => undefined)
@@ -174,8 +179,9 @@ interface BatchResult {
 }
 
 /**
- * Goes on with a redrive, for about so many letters; `hear` is told which. Where a batch fails for something that a letter holds (a dedupe
- * key that the one before it takes, say), it is halved until that letter stands alone and is refused.
+ * Continues a redrive for about `maxLetters` letters, and calls `onBatch` with each result. If a letter makes its batch
+ * fail, for example because it needs the dedupe key that the previous letter takes, the batch is halved until that
+ * letter stands alone and is refused.
  */
 export async function continueRedrive(
   context: Context,
@@ -236,7 +242,7 @@ async function reviveLetters(tx: Sql, locked: LockedJob | undefined, redrive: Lo
       const runInSeconds = delayOf(redrive, rulings.length)
       const ruling = placeInStage(locked, { ...revived, patch: { ...revived.patch, runInSeconds } })
       rulings.push(ruling)
-      // Named twice, it has come back by then.
+      // If the request lists the letter twice, it has been revived by the second time.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })
     } catch (error) {
       if (!(error instanceof Problem) || willPass(error)) throw error
@@ -256,12 +262,12 @@ function payloadEdit(task: Ruling['task'], payload: string): Ruling {
   return { task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }
 }
 
-/** At a rate, each has its moment after the redrive was asked for, however long it takes to come to it. */
+/** With a rate, each letter is due at a fixed time after the request, regardless of when it is processed. */
 function delayOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
   return rate === null ? 0 : Math.max(0, (redriven + index) / rate - ageSeconds)
 }
 
-/** The next letter cannot be written, whatever is tried. */
+/** Refuses the next letter, which cannot be written. */
 async function refuseNext(tx: Sql, id: string, error: unknown): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, 1)
   if (redrive === undefined) return nothing

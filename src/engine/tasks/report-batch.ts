@@ -1,11 +1,11 @@
-/** Shared by all reports of workers: the reporter, refusals, and batches that name each task once. */
+/** Shared by all worker reports: the reporter, refusals, and batches that contain each task once. */
 import { type ProblemCode, problems } from '../../kernel/problem.ts'
 import type { HeldTask, Refusal } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { lockedTasks } from '../../store/tasks/rulings.ts'
 
-/** Who says something, and the queues that its key is for; null: all of them. */
+/** The reporting worker, and the queues of its key; null: all queues. */
 export interface Reporter {
   readonly worker: string
   readonly queues: readonly string[] | null
@@ -19,8 +19,8 @@ export interface Refused {
 }
 
 /**
- * Statements tell tasks apart by their id. A batch that names one twice, as a worker does that lost a task and has
- * claimed it again, is taken in turns that each name it once.
+ * Statements identify tasks by id. A batch may contain a task twice, for example if a worker lost it and claimed it
+ * again. Such a batch is run in turns that each contain a task once.
  */
 export async function withUniqueTasks<Item extends HeldTask>(
   items: readonly Item[],
@@ -36,7 +36,7 @@ export async function withUniqueTasks<Item extends HeldTask>(
   return [...refused, ...(await withUniqueTasks(later, run))]
 }
 
-/** The items whose tasks another transaction holds. */
+/** Returns the items whose tasks another transaction has locked. */
 export const findLocked =
   (sql: Sql) =>
   async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
@@ -51,7 +51,7 @@ export function refusal({ id, epoch }: HeldTask, code: ProblemCode): Refusal {
   return { id, epoch, code, message: `${problems[code].means} ${problems[code].hint}` }
 }
 
-/** A row that somebody holds is free later; a value that the database cannot take stays as it is. */
+/** A locked row will be free later. A value that the database cannot store stays invalid. */
 export function refuseItem(item: HeldTask, error: unknown): Refused {
   if (storeFault(error) === 'locked') return { item, refusal: refusal(item, 'TASK_BUSY') }
   return { item, refusal: { ...refusal(item, 'PAYLOAD_INVALID'), message: (error as Error).message } }

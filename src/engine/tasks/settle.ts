@@ -1,6 +1,6 @@
 /**
- * What workers report, batch by batch; a batch may be of several. Nothing here throws for an item: it is refused, and
- * says why.
+ * Writes the results of tasks, in batches that may come from several workers. No item makes a batch throw: it is
+ * refused with a reason.
  */
 import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
@@ -30,9 +30,9 @@ import {
 } from './report-batch.ts'
 
 /**
- * Settles. Most tasks are short and succeed, which is one statement; what that did not find, and everything else, the
- * kernel decides. One that was settled before with the same outcome is as good as settled now: its answer was lost.
- * What their ends make of stages and jobs is done before the answer.
+ * Settles tasks. Most tasks are short and succeed, which takes one statement. The kernel decides everything else, and
+ * the tasks that this statement did not find. If a task was already settled with the same outcome, the item is
+ * accepted, because only the answer was lost. Stages and jobs advance before the answer.
  */
 export async function reportSettled(
   context: Context,
@@ -77,11 +77,11 @@ async function settleBatch(
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
 const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
 
-/** An item that a statement did not find held, or that the database cannot take. */
+/** An item whose task is not held, or that the database cannot store. */
 type Unsettled = { readonly item: SettledTask } | Refused
 
 async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Unsettled[]> {
-  // In the order of their ids, as everyone locks tasks.
+  // Tasks are always locked in the order of their ids.
   const { missed, stageIds } = await succeedTasks(sql, batch.toSorted(byId))
   for (const id of stageIds) touched.add(id)
   return missed.map(item => ({ item }))
@@ -89,7 +89,7 @@ async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<str
 
 const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
 
-/** Failures and the rest: the kernel decides what becomes of each. Returns those that are not held any more. */
+/** Lets the kernel decide the outcome of each item. Returns those whose tasks are no longer held. */
 async function decideAndWrite(
   context: Context,
   batch: readonly SettledTask[],
@@ -119,14 +119,16 @@ async function decideBatch(tx: Sql, batch: readonly SettledTask[], reporterOf: R
       const actor = `worker:${reporterOf(item).worker}`
       if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
-    // A second word on the same task in one batch finds it settled.
+    // A second item for the same task in this batch finds it settled.
     locked.delete(item.id)
   }
   await writeRulings(tx, rulings, 'worker')
   return { missed, rulings }
 }
 
-/** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
+/**
+ * Settles a task and adds its spawned tasks, both or neither, under the fence. The job is locked first, as everywhere.
+ */
 async function settleAndSpawn(context: Context, item: SettledTask, reporter: Reporter): Promise<Unsettled[]> {
   const jobId = await jobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
@@ -157,14 +159,14 @@ async function settleAndSpawnIn(
 }
 
 interface Spawn {
-  /** The stage of the task that makes them. */
+  /** The stage of the spawning task. */
   readonly ownId: string
   readonly spawned: readonly SpawnedTask[]
-  /** The queues that the key of the one who says so is for; null: all of them. */
+  /** The queues of the reporter's key; null: all queues. */
   readonly allowedQueues: readonly string[] | null
 }
 
-/** Tasks that a task makes: in its own stage, which cannot have ended before it, or in a later one that is open. */
+/** Adds spawned tasks: to the task's own stage, which is still open, or to a later open stage. */
 async function addSpawned(
   context: Context,
   tx: Sql,
@@ -178,11 +180,11 @@ async function addSpawned(
     if (stage === undefined) throw refuse('the job has no stage of this name')
     if (stage !== own && stage.ordinal < own.ordinal) throw refuse('it is not a later stage')
     if (stage !== own && stage.open === 'sealed') throw refuse('it is sealed')
-    // Of the item alone: the rest of what its worker reports is none of its concern.
+    // Applies to this item only, not to the other reports of the worker.
     const queue = queueOfStage(stage)
     if (allowedQueues?.includes(queue) === false)
       throw new Problem('KEY_REFUSED', { queues: [queue], may: allowedQueues })
-    // What is being stopped takes nothing new; that its task spawned is in its output, if it matters.
+    // A stopping stage takes no new tasks. The task's output records what it spawned, if that matters.
     if (stage.endsAs !== null) continue
     if (isFinal(stageLifecycle, stage.state)) throw refuse('it has ended')
     const tasks = spawned
@@ -192,7 +194,7 @@ async function addSpawned(
   }
 }
 
-/** It says that all went well, but has registered a file and not uploaded it. */
+/** The task reported success but has registered a file without uploading it. */
 function unfinishedFile(item: HeldTask, name: string): Refusal {
   const { code, message } = new Problem('FILES_UNFINISHED', { id: item.id, file: name })
   return { ...refusal(item, code), message }
@@ -205,7 +207,7 @@ function toReport(item: SettledTask): Report {
   return report
 }
 
-/** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
+/** The event of (task, epoch) distinguishes a repeated settle from a late one. */
 async function refuseUnlessSettled(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
   const ends = await endsOf(sql, items)
@@ -213,16 +215,16 @@ async function refuseUnlessSettled(sql: Sql, items: readonly SettledTask[], touc
   return items.flatMap(item => {
     const end = saidBy.get(leaseOf(item))
     const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
-    // Whoever settled it may have died before it looked at the stage, or could not: it was in a caller's transaction.
+    // The process that settled it may have died before it advanced the stage, or settled it in a caller's transaction.
     if (same && end.stageId !== null) touched?.add(end.stageId)
     return same ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]
   })
 }
 
 /**
- * Settles one task in a caller's transaction, under the same fence. Its stage and job follow after the commit, for a job
- * is never locked after a task: when the worker reports it as always, or by the babysitter, which finds the counts
- * that were appended. With tasks to spawn the job is locked first, and driven on in the transaction.
+ * Settles one task in a caller's transaction, under the same fence. Its stage and job advance after the commit, because
+ * a job is never locked after a task: either when the worker reports the task as usual, or by the babysitter, which
+ * finds the tally. If the task spawns others, the job is locked first and advances in the transaction.
  */
 export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
   const reporter = { worker, queues: null }

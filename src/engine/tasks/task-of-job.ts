@@ -1,4 +1,4 @@
-/** A task that belongs to a job is changed under the job's lock, and the job is driven on in the same transaction. */
+/** Changes a task of a job under the job's lock, and advances the job in the same transaction. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -11,7 +11,7 @@ import { advanceOnce } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
 import { canRevive, reviveStageOfTask } from '../jobs/revive.ts'
 
-/** The same, where the job is known; null: there is none. */
+/** Runs `work` with the job locked, if there is one, and then advances the job. */
 export async function withLockedJob<T>(
   tx: Sql,
   after: AfterCommit,
@@ -30,7 +30,7 @@ export async function withLockedJob<T>(
   })
 }
 
-/** A task that comes back brings back its stage and job, if they have ended; until its stage is open it is blocked. */
+/** Revives a task's stage and job if they have ended. The task stays blocked until its stage opens. */
 export function placeInStage(locked: LockedJob | undefined, ruling: Ruling): Ruling {
   const { task, steps, patch } = ruling
   const stage = locked?.stages.find(({ id }) => id === task.stageId)

@@ -8,7 +8,7 @@ import { putTaskType } from '../../store/tasks/read-tasks.ts'
 import { checkedJson, checkOptions, text } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 
-/** Types that this process has defined. Their settings are written once, and again when they change. */
+/** Task types defined in this process. Their settings are written once, and again when they change. */
 export function makeTypeRegistry(context: Context) {
   const known = new Map<string, TaskDefinition>()
   const written = new Map<string, TaskDefinition>()
@@ -24,7 +24,7 @@ export function makeTypeRegistry(context: Context) {
     async register(definition: TaskDefinition, tx?: CallerTransaction) {
       if (written.get(definition.type) !== definition) {
         await put(definition.type, recordOf(definition), tx)
-        // What a transaction wrote may still be rolled back.
+        // The transaction may still roll back.
         if (tx === undefined) written.set(definition.type, definition)
       }
       known.set(definition.type, definition)
@@ -41,7 +41,7 @@ export function makeTypeRegistry(context: Context) {
 
 const mostSchemaBytes = 100_000
 
-/** JSON text; null: none is wanted any more; undefined: nothing is said of it. */
+/** Returns the schema as JSON text; null: remove it; undefined: leave it as it is. */
 function schemaText(schema: TaskTypeRecord['payloadSchema']): string | null | undefined {
   if (schema === undefined || schema === null) return schema
   const text = checkedJson(schema, mostSchemaBytes, 'payloadSchema')

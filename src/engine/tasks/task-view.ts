@@ -70,7 +70,7 @@ export function toEventView(row: EventRow): EventView {
   }
 }
 
-/** Folds a task's events into its attempts: one per epoch. */
+/** Derives the attempts of a task from its events, one per epoch. */
 export function toAttempts(events: readonly EventView[]): AttemptView[] {
   const attempts = new Map<number, AttemptView>()
   for (const event of events) {
