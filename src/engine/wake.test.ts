@@ -4,7 +4,7 @@ import { makeWake } from './wake.ts'
 
 const never = () => new AbortController().signal
 
-function board(found: () => { queue: string; seconds: number }[]) {
+function testWake(found: () => { queue: string; seconds: number }[]) {
   const looks: (readonly string[])[] = []
   const look = async (queues: readonly string[]) => {
     looks.push(queues)
@@ -15,11 +15,11 @@ function board(found: () => { queue: string; seconds: number }[]) {
 
 test('a thousand who wait look for work together', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { looks, wake } = board(() => [])
+  const { looks, wake } = testWake(() => [])
   for (let index = 0; index < 1000; index++) void wake.wait([`q${index % 3}`], wake.notificationCount(), 60)
   assert.equal(wake.waiterCount(), 1000)
   for (let second = 0; second < 10; second++) {
-    // Whoever joins them does not put the look off.
+    // A new waiter does not postpone the poll.
     void wake.wait(['q0'], wake.notificationCount(), 60)
     t.mock.timers.tick(1000)
     await new Promise(setImmediate)
@@ -29,7 +29,7 @@ test('a thousand who wait look for work together', async t => {
 })
 
 test('new work wakes a few of those who wait for it, and each that wins wakes the next', async () => {
-  const { wake } = board(() => [])
+  const { wake } = testWake(() => [])
   let awake = 0
   for (let index = 0; index < 20; index++) void wake.wait(['a'], wake.notificationCount(), 60).then(() => awake++)
   void wake.wait(['b'], wake.notificationCount(), 60)
@@ -47,7 +47,7 @@ test('new work wakes a few of those who wait for it, and each that wins wakes th
 test('whoever waits is woken when a task comes due, and when a look finds work that no word came of', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let seconds = 0.5
-  const { looks, wake } = board(() => [{ queue: 'a', seconds }])
+  const { looks, wake } = testWake(() => [{ queue: 'a', seconds }])
   const waiting = wake.wait(['a'], wake.notificationCount(), 60)
   wake.expectDueIn(0.2)
   t.mock.timers.tick(200)

@@ -46,8 +46,8 @@ export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: Ab
     if (isListening) return
     isListening = true
     wake.subscribe(words => {
-      const isMeant = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
-      if (words.some(isMeant)) void poll()
+      const isWatched = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
+      if (words.some(isWatched)) void poll()
     })
   }
   return (keyId, onRevoked) => {

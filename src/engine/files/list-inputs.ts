@@ -79,11 +79,11 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   const plan = stage?.plan.files
   if (stage === undefined || !plan?.inputs) return endListing(context.sql, stageId)
   checkInputs(plan.inputs)
-  const isAgain = await wasListed(context.sql, stageId)
+  const wasListedBefore = await wasListed(context.sql, stageId)
   let at = (stage.listAt ?? null) as Position | null
   for await (const datums of findDatums(context, plan, stages, at)) {
     // No other process adds tasks for this batch: it would have continued from the same position, and only one can.
-    const fresh = isAgain ? await withoutTasks(context.sql, stageId, datums) : datums
+    const fresh = wasListedBefore ? await withoutTasks(context.sql, stageId, datums) : datums
     const next = datums.at(-1)!.position
     if (!(await addDatums(context, stage, plan, fresh, { at, next }))) return
     at = next

@@ -28,7 +28,7 @@ const longestWaitSeconds = 30
 /** Returns the numbers of stored and failed files. */
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
   const busy = new Set<string>()
-  const did = { stored: 0, failed: 0 }
+  const counts = { stored: 0, failed: 0 }
   const take = async () => {
     const taken = await takeUnstored(context.sql, filesPerBatch, [...busy])
     if (taken.length === 0) return undefined
@@ -40,13 +40,13 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
       const isThere = await Promise.all(taken.map(file => promote(context, file)))
       const there = taken.filter((_, index) => isThere[index])
       const stored = await recordStored(context, taken, there)
-      did.stored += stored
-      did.failed += taken.length - stored
+      counts.stored += stored
+      counts.failed += taken.length - stored
     } finally {
       busy.delete(taken[0]!.place)
     }
   })
-  return did
+  return counts
 }
 
 /** Records the stored files, advances the jobs that waited for them, and removes the staged uploads. */

@@ -115,12 +115,12 @@ export class ActionRunner {
     const gateUntil = isGate ? new Date(this.#locked.job.now.getTime() + seconds * 1000).toISOString() : null
     // A hold ends pending work on the tasks. It starts from the first task again after the hold, because some tasks may
     // have been revived meanwhile.
-    const afresh = to === 'waiting' ? { errand: null, errandAt: null } : {}
-    const isByItself = stage.endsAs === null
+    const clearedWork = to === 'waiting' ? { errand: null, errandAt: null } : {}
+    const endedByItself = stage.endsAs === null
     const ended = isFinal(stageLifecycle, to)
-      ? { endedIn: this.#locked.job.round, ...(isByItself && { error: null }) }
+      ? { endedIn: this.#locked.job.round, ...(endedByItself && { error: null }) }
       : {}
-    this.#locked.moveStage(stage, { to, cause, actor: 'engine' }, { gateUntil, ...afresh, ...ended })
+    this.#locked.moveStage(stage, { to, cause, actor: 'engine' }, { gateUntil, ...clearedWork, ...ended })
   }
 
   #moveJob(to: LockedJob['job']['state'], cause: string): void {

@@ -45,10 +45,12 @@ async function makeClone(
     throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'clone', possible })
   }
   const stages = (await readStages(sql, jobId)).filter(({ kind }) => kind === 'work')
-  const taken = new Set(stages.flatMap(sourcesOf))
-  const whole = stages.filter(stage => taken.has(stage.name) || listsInputsAgain(stage)).map(({ id }) => id)
-  const made = cloneStages(stages, await tasksToClone(sql, jobId, job.compensated, whole))
-  if (stages.every(isComplete) && made.every(({ tasks }) => tasks.length === 0)) {
+  const sourceNames = new Set(stages.flatMap(sourcesOf))
+  const copiedStages = stages
+    .filter(stage => sourceNames.has(stage.name) || listsInputsAgain(stage))
+    .map(({ id }) => id)
+  const cloned = cloneStages(stages, await tasksToClone(sql, jobId, job.compensated, copiedStages))
+  if (stages.every(isComplete) && cloned.every(({ tasks }) => tasks.length === 0)) {
     throw new Problem('NOTHING_TO_REDO', { job: jobId, state: job.state })
   }
   const plan: JobPlan = {
@@ -56,9 +58,9 @@ async function makeClone(
     ...(name !== undefined && { name }),
     priority: job.priority,
     input: job.input,
-    stages: made.map(stage => stage.plan),
+    stages: cloned.map(stage => stage.plan),
   }
-  return writeJob(context, plan, made, call, ['clone', jobId], jobId)
+  return writeJob(context, plan, cloned, call, ['clone', jobId], jobId)
 }
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))

@@ -175,9 +175,9 @@ export class LockedJob {
     const total = stage.endsAs === null ? stage.total - stage.unfanned : stage.total
     // Before an end is decided, an error only explains why the stage did not proceed, so it is cleared. An error of the
     // stage's condition stays: it is the cause of the end.
-    const isMereTrouble = stage.endsAs === null && stage.opening !== 'error'
-    const afresh = { calledOff: false, errand: null, errandAt: null, ...(isMereTrouble && { error: null }) }
-    this.setStage(stage, { ...afresh, ...patch, total, endsAs, endsCause: cause })
+    const isOnlyNotice = stage.endsAs === null && stage.opening !== 'error'
+    const clearedWork = { calledOff: false, errand: null, errandAt: null, ...(isOnlyNotice && { error: null }) }
+    this.setStage(stage, { ...clearedWork, ...patch, total, endsAs, endsCause: cause })
   }
 
   /** Leaves the stage's condition to a turn of the job. */

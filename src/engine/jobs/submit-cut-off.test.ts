@@ -7,7 +7,7 @@ import type { Sql } from '../../store/driver/sql.ts'
 
 const stages = [{ name: 'a', task: 'a', payloads: Array.from({ length: 12_000 }, (_, n) => n) }]
 
-/** Submits a job in batches of 5,000 tasks; `between` is done when a batch has been written. */
+/** Submits a job in batches of 5,000 tasks, and runs `between` after each batch. */
 async function submitSlowly({ engine }: Fresh, between: () => Promise<unknown>) {
   const context = engine.context as { sql: Sql }
   const { sql } = context

@@ -41,11 +41,11 @@ export async function claimOrWait(
   const mayStillWin = async () =>
     untilEmpty && performance.now() - began < maxExtraSeconds * 1000 && (await isDue(context.sql, queues))
   let pauseSeconds = firstPauseSeconds
-  let from = context
+  let claimContext = context
   for (;;) {
     const at = performance.now()
-    const heard = context.wake.notificationCount()
-    const tasks = await tryClaim(from, request, key, claim)
+    const notificationsSeen = context.wake.notificationCount()
+    const tasks = await tryClaim(claimContext, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
     // The claim was filled, so there may be more tasks: wake other waiters.
     if (tasks?.length === request.claim) context.wake.wakeSome(queues)
@@ -53,7 +53,7 @@ export async function claimOrWait(
     if (leftSeconds <= 0) {
       if (!(await mayStillWin())) return { tasks: [], at }
       // Tasks that other claims have put back may be below the hints.
-      from = { ...context, claimHints: noClaimHints }
+      claimContext = { ...context, claimHints: noClaimHints }
       await sleep(pauseSeconds * 1000)
       pauseSeconds *= 2
       continue
@@ -63,7 +63,12 @@ export async function claimOrWait(
     // Another claim has locked the lane at this moment, or a report of this sync has just freed a slot.
     const isNear = due === 0
     if (due !== null && !isNear) context.wake.expectDueIn(due)
-    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
+    await context.wake.wait(
+      queues,
+      notificationsSeen,
+      isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds,
+      signal,
+    )
     pauseSeconds = isNear ? pauseSeconds * 2 : firstPauseSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
@@ -86,11 +91,12 @@ async function tryClaim(
   key: Idempotency,
   claim: Claim,
 ): Promise<Claimed[] | undefined> {
-  const count = () => {
+  const countConflict = () => {
     context.figures.claimConflicts += 1
   }
-  if (key.idempotencyKey !== undefined) return retryConflicts(() => tryClaimOnce(context, request, key, claim), count)
-  return retryConflicts(() => claim(context, context.sql, request, key.holder), count)
+  if (key.idempotencyKey !== undefined)
+    return retryConflicts(() => tryClaimOnce(context, request, key, claim), countConflict)
+  return retryConflicts(() => claim(context, context.sql, request, key.holder), countConflict)
 }
 
 /**

@@ -10,10 +10,10 @@ import type { Refused, ReporterOf } from './report-batch.ts'
 
 const task = (id: string): HeldTask => ({ id, epoch: 1 })
 const lost = (item: HeldTask): Refused => ({ item, refusal: { ...item, code: 'LEASE_LOST', message: '' } })
-const by = (worker: string) => ({ worker, queues: null })
+const reporter = (worker: string) => ({ worker, queues: null })
 const idsOf = (items: readonly HeldTask[]) => items.map(({ id }) => id)
 
-/** Holds every batch until it is let go, and refuses what is called bad. */
+/** Holds every batch until it is released, and refuses tasks named `bad`. */
 function slowStore() {
   const batches: string[][] = []
   const gate = latch()
@@ -28,7 +28,7 @@ function slowStore() {
 test('what arrives while batches are in flight goes together with the next, and each asker has its own answer', async () => {
   const { batches, gate, report } = slowStore()
   const answers = ['a', 'b', 'c', 'd', 'e'].map(worker =>
-    report([task(`good ${worker}`), task(`bad ${worker}`)], by(worker)),
+    report([task(`good ${worker}`), task(`bad ${worker}`)], reporter(worker)),
   )
   assert.deepEqual(batches, [
     ['a:good a', 'a:bad a'],
@@ -43,16 +43,16 @@ test('what arrives while batches are in flight goes together with the next, and 
 
 test('two askers that speak of the same lease are each told what became of their own word', async () => {
   const { gate, report } = slowStore()
-  const answers = ['a', 'b', 'c', 'd'].map(worker => report([task('bad')], by(worker)))
+  const answers = ['a', 'b', 'c', 'd'].map(worker => report([task('bad')], reporter(worker)))
   gate.open()
   assert.deepEqual((await Promise.all(answers)).map(idsOf), [['bad'], ['bad'], ['bad'], ['bad']])
 })
 
 test('an asker with nothing to say waits for nobody', async () => {
   const { report } = slowStore()
-  void report([task('a')], by('a'))
-  void report([task('b')], by('b'))
-  assert.deepEqual(await report([], by('c')), [])
+  void report([task('a')], reporter('a'))
+  void report([task('b')], reporter('b'))
+  assert.deepEqual(await report([], reporter('c')), [])
 })
 
 test('what one asker breaks is broken for it alone; a store that is away is away for all', async () => {
@@ -63,12 +63,12 @@ test('what one asker breaks is broken for it alone; a store that is away is away
     if (items.some(({ id }) => id === 'away')) throw new Problem('STORE_UNAVAILABLE')
     return []
   })
-  const first = ['1', '2'].map(id => report([task(id)], by('w')))
-  const [good, poison] = [report([task('good')], by('a')), report([task('poison')], by('b'))]
+  const first = ['1', '2'].map(id => report([task(id)], reporter('w')))
+  const [good, poison] = [report([task('good')], reporter('a')), report([task('poison')], reporter('b'))]
   gate.open()
   await Promise.all([...first, good])
   await assert.rejects(poison, /a bug/)
-  await assert.rejects(report([task('away')], by('a')), /STORE_UNAVAILABLE|cannot be reached/)
+  await assert.rejects(report([task('away')], reporter('a')), /STORE_UNAVAILABLE|cannot be reached/)
 })
 
 test('reports of many workers at once are all recorded, each under the name of its worker', async t => {

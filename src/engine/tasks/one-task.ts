@@ -57,14 +57,14 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const { start: begins = false, unlessHolding = false, ...options } = request
+  const { start: startsTasks = false, unlessHolding = false, ...options } = request
   if (unlessHolding && options.session === undefined) {
     throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
   }
-  const asked = { claim: 1, ...options }
-  if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, untilEmpty: true })
-  return begins ? startClaimed(context, asked.worker, tasks) : tasks
+  const claimRequest = { claim: 1, ...options }
+  if (claimRequest.claim === 0) return []
+  const { tasks } = await claimOrWait(context, claimRequest, { signal, key: call, unlessHolding, untilEmpty: true })
+  return startsTasks ? startClaimed(context, claimRequest.worker, tasks) : tasks
 }
 
 /** If the process dies between claim and start, the lease is lost like any other. */
