@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
-import type { WakeSignal } from '../engine/wake-signal.ts'
+import type { WakeSignal } from '../engine/wake.ts'
 
 /** Something to look after, again and again. It may run in many processes at once, and may die at any point. */
 export interface Chore {

@@ -3,7 +3,7 @@
  * asker's roles and queues, by the rules of Pawl's own routes, so no dialect can reach further than they do.
  */
 
-import type { Figures } from '../engine/admin/figures.ts'
+import type { ProcessMetrics } from '../engine/admin/process-metrics.ts'
 import type { Pawl } from '../engine/engine.ts'
 import type { JobView } from '../protocol/jobs/jobs.ts'
 import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
@@ -87,7 +87,7 @@ export interface AskersEngine
   /** Whether jobs can be submitted by this name. */
   hasPipeline(name: string): boolean
   /** The figures that this process counts about itself. */
-  figures(): Figures
+  figures(): ProcessMetrics
 }
 
 type ReplaceMetadata = (id: string, metadata: Record<string, unknown>, call: Call) => Promise<unknown>

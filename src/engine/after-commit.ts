@@ -14,17 +14,17 @@ export class AfterCommit {
   /** There are inputs to list or files to promote. */
   hasFiles = false
 
-  wake(queues: Iterable<string>): void {
+  addQueues(queues: Iterable<string>): void {
     for (const queue of queues) this.queues.add(queue)
   }
 
-  rollUp(stageIds: Iterable<string>): void {
+  addStages(stageIds: Iterable<string>): void {
     for (const id of stageIds) this.stages.add(id)
   }
 
   add(other: AfterCommit): void {
-    this.wake(other.queues)
-    this.rollUp(other.stages)
+    this.addQueues(other.queues)
+    this.addStages(other.stages)
     for (const id of other.unfinishedJobs) this.unfinishedJobs.add(id)
     for (const id of other.postponedJobs) this.postponedJobs.add(id)
     if (other.hasFiles) this.hasFiles = true

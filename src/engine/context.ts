@@ -3,12 +3,11 @@ import type { PodRules } from '../kernel/pod-rules.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import type { Sql } from '../store/driver/sql.ts'
 import type { Activities } from './activities.ts'
-import type { Figures } from './admin/figures.ts'
+import type { ProcessMetrics } from './admin/process-metrics.ts'
 import type { WatchKey } from './admin/watch-keys.ts'
-import type { Turns } from './jobs/condition-budget.ts'
+import type { ConditionTurns } from './jobs/condition-budget.ts'
 import type { ClaimHints } from './tasks/claim-hints.ts'
-import type { Wake } from './wake.ts'
-import type { WakeSignal } from './wake-signal.ts'
+import type { Wake, WakeSignal } from './wake.ts'
 
 /** A logger receives an event name and its facts. */
 export type Log = (event: string, facts: Record<string, unknown>) => void
@@ -21,7 +20,7 @@ export interface Context {
   readonly wake: Wake
   readonly claimHints: ClaimHints
   readonly log: Log
-  readonly figures: Figures
+  readonly metrics: ProcessMetrics
   readonly activities: Activities
   /** Resolves if the store accepts writes. Otherwise throws the problem within a second. */
   ready(): Promise<void>
@@ -42,7 +41,7 @@ export interface Context {
   /** Wakes the babysitter when there are inputs to list or files to promote. */
   readonly fileSignal: WakeSignal
   /** Jobs waiting for a turn to evaluate costly conditions. */
-  readonly conditionTurns: Turns
+  readonly conditionTurns: ConditionTurns
   /** True on the embedded store, where a call outside an open transaction would wait for that transaction forever. */
   readonly oneConnection: boolean
   /** Kinds of tasks whose lanes this process has created or seen. No lane is removed while the process runs. */

@@ -12,15 +12,14 @@ import { readYaml } from '../spec/read-yaml.ts'
 import { usualBounds } from '../store/driver/postgres.ts'
 import { dueByQueue } from '../store/tasks/claim.ts'
 import { Activities } from './activities.ts'
-import { makeFigures } from './admin/figures.ts'
+import { makeProcessMetrics } from './admin/process-metrics.ts'
 import { makeKeyWatch } from './admin/watch-keys.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
-import { Turns } from './jobs/condition-budget.ts'
+import { ConditionTurns } from './jobs/condition-budget.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
 import { makeClaimHints } from './tasks/claim-hints.ts'
-import { makeWake } from './wake.ts'
-import { makeWakeSignal } from './wake-signal.ts'
+import { makeWake, makeWakeSignal } from './wake.ts'
 
 const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
 
@@ -34,7 +33,7 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     watchKey: makeKeyWatch(store.sql, wake, signal),
     claimHints: makeClaimHints(),
     log: options.log ?? (() => {}),
-    figures: makeFigures(store.connections, store.statements),
+    metrics: makeProcessMetrics(store.connections, store.statements),
     activities: new Activities(),
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
@@ -49,7 +48,7 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     podRules: options.podRules,
     pipelines: readPipelines(options.pipelines),
     fileSignal: makeWakeSignal(),
-    conditionTurns: new Turns(signal),
+    conditionTurns: new ConditionTurns(signal),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
     notifyOnCommit: (sql, queues) => store.notifyOnCommit(sql, queues),

@@ -42,7 +42,7 @@ test('a transaction that is repeated after a deadlock does only what follows fro
   let tries = 0
   const result = await transact(engine.context, {}, 'request', async (_, after) => {
     tries += 1
-    after.wake([`try-${tries}`])
+    after.addQueues([`try-${tries}`])
     if (tries === 1) throw Object.assign(new Error('deadlock detected'), { code: '40P01' })
     return tries
   })
@@ -54,7 +54,7 @@ test('a request that repeats its key gets the first answer, and nothing follows 
   const woken = recordWoken(engine.context)
   const ask = (answer: string) =>
     transact(engine.context, { idempotencyKey: 'k' }, 'request', async (_, after) => {
-      after.wake([answer])
+      after.addQueues([answer])
       return answer
     })
   assert.deepEqual([await ask('first'), await ask('second')], ['first', 'first'])

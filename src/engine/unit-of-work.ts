@@ -79,7 +79,7 @@ export async function inOwnTransaction<T>(context: Context, work: (tx: Sql) => P
     return work(tx)
   }, bounds)
   // The caller's code may have begun a savepoint or written rows itself, and the embedded store sends no notifications.
-  if (context.oneConnection) after.wake(['*'])
+  if (context.oneConnection) after.addQueues(['*'])
   await runAfterCommit(context, after)
   return result
 }

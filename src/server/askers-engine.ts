@@ -91,7 +91,7 @@ export function engineFor({ engine, sync }: Pick<Served, 'engine' | 'sync'>, ask
     hasPipeline: name => Object.hasOwn(engine.context.pipelines, name),
     figures() {
       needing('read')
-      return engine.context.figures
+      return engine.context.metrics
     },
     follow(ask, how) {
       needing(routes.events.needs)

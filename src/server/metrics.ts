@@ -15,7 +15,7 @@ export interface Metrics {
   onRequest(route: string, method: string, status: number, seconds: number): void
 }
 
-type Source = Pick<Pawl, 'totals'> & { readonly context: Pick<Pawl['context'], 'figures'> }
+type Source = Pick<Pawl, 'totals'> & { readonly context: Pick<Pawl['context'], 'metrics'> }
 type Totals = Awaited<ReturnType<Pawl['totals']>>
 
 const httpBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -149,7 +149,7 @@ function latencySeries(moves: Totals['moves']): Series[] {
 }
 
 /** What this process knows about itself. */
-function ownMetrics(registry: Registry, { figures }: Source['context']) {
+function ownMetrics(registry: Registry, { metrics }: Source['context']) {
   const registers = [registry]
   const conflicts = new Counter({
     name: 'pawl_claim_conflicts_total',
@@ -176,20 +176,20 @@ function ownMetrics(registry: Registry, { figures }: Source['context']) {
     registry,
     'pawl_statement_seconds',
     'From sending a statement until its answer. Of this process.',
-    () => [{ labels: {}, ...figures.statements }],
+    () => [{ labels: {}, ...metrics.statements }],
   )
   addHistogram(
     registry,
     'pawl_event_loop_blocked_seconds',
     'How long nobody was answered, each time the event loop was blocked beyond its bound. Of this process.',
-    () => [{ labels: {}, ...figures.blocked }],
+    () => [{ labels: {}, ...metrics.blocked }],
   )
   return () => {
-    const now = figures.connections()
+    const now = metrics.connections()
     conflicts.reset()
-    conflicts.inc(figures.claimConflicts)
+    conflicts.inc(metrics.claimConflicts)
     renewals.reset()
-    renewals.inc(figures.leaseRenewals)
+    renewals.inc(metrics.leaseRenewals)
     for (const state of ['inUse', 'idle', 'waiting'] as const) connections.set({ state }, now[state])
     most.set(now.most)
   }

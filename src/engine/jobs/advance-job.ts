@@ -119,7 +119,7 @@ export async function advanceOnce<T = void>(
   const locked = await LockedJob.lock(tx, jobId, actor)
   const result = (await change?.(locked, tx)) as T
   await new ActionRunner(tx, locked, actor, tasksPerTransaction, budget).runAll()
-  after.wake(await LockedJob.writeAll(tx, [locked]))
+  after.addQueues(await LockedJob.writeAll(tx, [locked]))
   if (locked.startsListing) after.hasFiles = true
   if (locked.postponed.size > 0) after.postponedJobs.add(jobId)
   if (await savePendingWork(tx, locked)) after.unfinishedJobs.add(jobId)
@@ -197,7 +197,7 @@ async function advanceUnlocked({ conditionTurns }: Context, tx: Sql, jobsToAdvan
     taskBudget = await new ActionRunner(tx, locked, 'engine', taskBudget, budget).runAll()
   }
   const after = new AfterCommit()
-  after.wake(await LockedJob.writeAll(tx, lockedJobs))
+  after.addQueues(await LockedJob.writeAll(tx, lockedJobs))
   after.hasFiles = lockedJobs.some(({ startsListing }) => startsListing)
   const unfinished = new Set(jobsToAdvance.map(({ jobId }) => jobId))
   for (const locked of lockedJobs) {

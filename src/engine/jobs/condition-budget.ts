@@ -72,7 +72,7 @@ export interface TurnResult {
 }
 
 /** Runs the turns of jobs in FIFO order. */
-export class Turns {
+export class ConditionTurns {
   readonly #waiting = new Map<string, () => Promise<TurnResult>>()
   readonly #signal: AbortSignal
   #isRunning = false

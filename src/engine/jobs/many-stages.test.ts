@@ -16,7 +16,7 @@ const fanIn = (needed: number): StageSpec[] => {
 }
 
 async function countStatements({ engine }: Fresh, work: () => Promise<unknown>): Promise<number> {
-  const { statements } = engine.context.figures
+  const { statements } = engine.context.metrics
   const count = () => statements.counts.reduce((sum, n) => sum + n, 0)
   const before = count()
   await work()

@@ -92,7 +92,7 @@ async function tryClaim(
   claim: Claim,
 ): Promise<Claimed[] | undefined> {
   const countConflict = () => {
-    context.figures.claimConflicts += 1
+    context.metrics.claimConflicts += 1
   }
   if (key.idempotencyKey !== undefined)
     return retryConflicts(() => tryClaimOnce(context, request, key, claim), countConflict)
@@ -151,7 +151,7 @@ async function claimOnce(
   }
   context.claimHints.learn(places, hints.length > 0, performance.now() - began)
   if (isRepeated) return wonBefore(sql, session!, syncId)
-  if (isBeaten) context.figures.claimConflicts += 1
+  if (isBeaten) context.metrics.claimConflicts += 1
   return tasks.length > 0 ? tasks : undefined
 }
 

@@ -18,7 +18,7 @@ import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import type { Idempotency } from '../once.ts'
 import { transact } from '../unit-of-work.ts'
-import { placeInStage, withLockedJob } from './task-of-job.ts'
+import { reviveInJob, withLockedJob } from './task-of-job.ts'
 import { toTaskView } from './task-view.ts'
 
 export interface ControlCall extends Idempotency {
@@ -97,10 +97,10 @@ async function changeTask(
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
       requireState(call, task.state, { id: taskId })
       const ruling = await toRuling(tx, task, decide(task))
-      await writeRulings(tx, [placeInStage(locked, ruling)], actor)
+      await writeRulings(tx, [reviveInJob(locked, ruling)], actor)
     })
     const view = toTaskView((await getTask(tx, taskId))!)
-    if (view.state === 'queued') after.wake([view.queue])
+    if (view.state === 'queued') after.addQueues([view.queue])
     return view
   }).catch(throwDedupeConflict(taskId))
 }
@@ -184,8 +184,8 @@ export async function loseWorker(
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
     await writeRulings(tx, rulings, actor)
-    after.wake(rulings.map(({ task }) => task.queue))
-    after.rollUp(stagesOf(rulings))
+    after.addQueues(rulings.map(({ task }) => task.queue))
+    after.addStages(stagesOf(rulings))
     return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
   })
 }

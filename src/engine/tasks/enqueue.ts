@@ -81,7 +81,7 @@ async function writeTasks(
       await ensureLanes(context, sql, tasks)
       return once(sql, call, ['enqueue', items], insert).catch(throwIdTaken)
     }
-    after.wake(tasks.map(task => task.queue))
+    after.addQueues(tasks.map(task => task.queue))
     return sql.isTransaction ? queue() : retryConflicts(queue)
   })
 }

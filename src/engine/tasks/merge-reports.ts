@@ -131,10 +131,10 @@ async function reportStarts(
 }
 
 /** Heartbeats renew leases and carry progress and checkpoints. They never wait for a locked task. */
-export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
+export async function reportBeats({ sql, metrics }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await beatTasks(sql, batch)
-    figures.leaseRenewals += batch.length - lost.size - passedOver.size
+    metrics.leaseRenewals += batch.length - lost.size - passedOver.size
     const again = await retryBeats(
       sql,
       batch.filter(item => passedOver.has(item.id)),

@@ -7,7 +7,7 @@ import type { SyncRequest } from '../../protocol/tasks/sync.ts'
 const times = 500
 
 async function countStatements({ engine, sync }: Fresh, request: Partial<SyncRequest>) {
-  const { statements } = engine.context.figures
+  const { statements } = engine.context.metrics
   const count = () => statements.counts.reduce((sum, n) => sum + n, 0)
   const before = count()
   const { refused } = await sync(request)

@@ -35,7 +35,7 @@ import { once, replaceAnswer } from '../once.ts'
 import { isConflict } from '../retry.ts'
 import { transact } from '../unit-of-work.ts'
 import { type ControlCall, toRuling } from './control.ts'
-import { placeInStage, withLockedJob } from './task-of-job.ts'
+import { reviveInJob, withLockedJob } from './task-of-job.ts'
 
 /** Maximum number of letters per transaction, and before the caller gets its answer. The rest is done afterwards. */
 const batchSize = 500
@@ -224,7 +224,7 @@ async function redriveBatch(tx: Sql, after: AfterCommit, id: string, size: numbe
   const { queues, ...result } = await withLockedJob(tx, after, jobId, actor, locked =>
     reviveLetters(tx, locked, redrive, ids),
   )
-  after.wake(queues)
+  after.addQueues(queues)
   const isDone = await noteRedriven(tx, redrive, { redriven: result.redriven.length, refused: result.refused })
   return { ...result, isDone }
 }
@@ -240,7 +240,7 @@ async function reviveLetters(tx: Sql, locked: LockedJob | undefined, redrive: Lo
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
       const revived = await toRuling(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
       const runInSeconds = delayOf(redrive, rulings.length)
-      const ruling = placeInStage(locked, { ...revived, patch: { ...revived.patch, runInSeconds } })
+      const ruling = reviveInJob(locked, { ...revived, patch: { ...revived.patch, runInSeconds } })
       rulings.push(ruling)
       // If the request lists the letter twice, it has been revived by the second time.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })

@@ -31,7 +31,7 @@ export async function withLockedJob<T>(
 }
 
 /** Revives a task's stage and job if they have ended. The task stays blocked until its stage opens. */
-export function placeInStage(locked: LockedJob | undefined, ruling: Ruling): Ruling {
+export function reviveInJob(locked: LockedJob | undefined, ruling: Ruling): Ruling {
   const { task, steps, patch } = ruling
   const stage = locked?.stages.find(({ id }) => id === task.stageId)
   if (locked === undefined || stage === undefined || patch.opensRound !== true) return ruling

@@ -15,7 +15,7 @@ export interface Connections {
   readonly most: number
 }
 
-export interface Figures {
+export interface ProcessMetrics {
   /**
    * Claims that lost the race for the first task of a lane, or that were rolled back and retried because of a
    * concurrent one.
@@ -29,7 +29,7 @@ export interface Figures {
   connections(): Connections
 }
 
-export function makeFigures(connections: () => Connections, statements: Durations): Figures {
+export function makeProcessMetrics(connections: () => Connections, statements: Durations): ProcessMetrics {
   return { claimConflicts: 0, leaseRenewals: 0, statements, blocked: makeDurations(), connections }
 }
 
