@@ -1,5 +1,5 @@
 import type { Context } from '../engine/context.ts'
-import { rollUp } from '../engine/jobs/advance-job.ts'
+import { advanceJobsOfStages } from '../engine/jobs/advance-job.ts'
 import { splitOnFailure } from '../engine/retry.ts'
 import type { Verdict } from '../kernel/decide.ts'
 import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/tasks/rulings.ts'
@@ -33,6 +33,6 @@ export async function judge(
   await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.notify([...new Set(written.map(({ task }) => task.queue))])
-  await rollUp(context, stagesOf(written))
+  await advanceJobsOfStages(context, stagesOf(written))
   return { moved: written.length, failed: unruly.length }
 }

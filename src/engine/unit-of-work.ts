@@ -10,7 +10,7 @@
 import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { AfterCommit } from './after-commit.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { rollUp, runFollowUps } from './jobs/advance-job.ts'
+import { advanceJobsOfStages, runFollowUps } from './jobs/advance-job.ts'
 import { type Idempotency, once } from './once.ts'
 import { retryWhileLocked } from './retry.ts'
 
@@ -38,7 +38,7 @@ export async function unitOfWork<T>(
 
 async function runAfterCommit(context: Context, after: AfterCommit): Promise<void> {
   await runFollowUps(context, after)
-  await rollUp(context, [...after.stages])
+  await advanceJobsOfStages(context, [...after.stages])
 }
 
 export interface UnitCall extends Idempotency {

@@ -14,7 +14,7 @@ import {
   type Unstored,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
-import { rollUp } from '../jobs/advance-job.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
 import { processAll } from '../process-all.ts'
 import { splitOnFailure } from '../retry.ts'
 
@@ -61,7 +61,7 @@ async function recordStored(context: Context, taken: readonly Unstored[], there:
     return undefined
   })
   const stages = new Set(taken.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
-  await Promise.all([rollUp(context, [...stages]), sweepFiles(context)])
+  await Promise.all([advanceJobsOfStages(context, [...stages]), sweepFiles(context)])
   return stored.filter(file => file !== undefined).length
 }
 

@@ -38,13 +38,13 @@ export async function advanceJob<T = void>(
   actor: string,
   change?: (locked: LockedJob, tx: Sql) => Promise<T> | T,
 ): Promise<T> {
-  const { result, after } = await advanceAlone(context, jobId, actor, change)
+  const { result, after } = await advanceInOwnTransaction(context, jobId, actor, change)
   await runFollowUps(context, after)
   return result
 }
 
 /** Advances a job in one transaction of its own. */
-function advanceAlone<T>(
+function advanceInOwnTransaction<T>(
   context: Context,
   jobId: string,
   actor: string,
@@ -52,7 +52,7 @@ function advanceAlone<T>(
 ): Promise<{ result: T; after: AfterCommit }> {
   return retryWhileLocked(context, async bounds => {
     const after = new AfterCommit()
-    const advance = (tx: Sql) => advanceOnce(tx, after, jobId, actor, change, budgetOf(context, jobId))
+    const advance = (tx: Sql) => advanceInTransaction(tx, after, jobId, actor, change, budgetOf(context, jobId))
     return { result: await context.sql.begin(advance, bounds), after }
   })
 }
@@ -75,7 +75,7 @@ async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
   const budget = ConditionBudget.forTurn()
   try {
     const after = new AfterCommit()
-    await context.sql.begin(tx => advanceOnce(tx, after, jobId, 'engine', undefined, budget), shortLockWait)
+    await context.sql.begin(tx => advanceInTransaction(tx, after, jobId, 'engine', undefined, budget), shortLockWait)
     await runFollowUps(context, after, 0)
     return { steps: budget.spent, needsAnother: after.postponedJobs.has(jobId) }
   } catch (error) {
@@ -90,7 +90,7 @@ const continuing = new Set<string>()
 /** Runs one batch after another until the job has no pending work. */
 async function continueJob(context: Context, jobId: string, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
-    const { after } = await advanceAlone(context, jobId, 'engine')
+    const { after } = await advanceInOwnTransaction(context, jobId, 'engine')
     const isUnfinished = after.unfinishedJobs.delete(jobId)
     await runFollowUps(context, after)
     if (!isUnfinished) return
@@ -108,7 +108,7 @@ function logFailure(context: Context, jobId: string, error: unknown): Promise<vo
 }
 
 /** Advances a job as far as one transaction allows, and adds the work that follows the commit to `after`. */
-export async function advanceOnce<T = void>(
+export async function advanceInTransaction<T = void>(
   tx: Sql,
   after: AfterCommit,
   jobId: string,
@@ -137,7 +137,7 @@ const concurrentTransactions = 4
  * two transactions settle the last two tasks concurrently, the later one sees both. If the process dies before this
  * call, the babysitter finds the tallies.
  */
-export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
+export async function advanceJobsOfStages(context: Context, stageIds: readonly string[]): Promise<void> {
   if (stageIds.length === 0) return
   const { sql, wake } = context
   const counts = await countsNow(sql, stageIds)

@@ -7,7 +7,7 @@ import { claim, stageOf, statesOf, workOff } from '../../../test/harness/jobs.ts
 import { driveOn } from '../../babysitter/job-chores.ts'
 import { AfterCommit } from '../after-commit.ts'
 import { pawl } from '../engine.ts'
-import { advanceOnce } from './advance-job.ts'
+import { advanceInTransaction } from './advance-job.ts'
 import { ConditionBudget } from './condition-budget.ts'
 
 const limits = { timeout: 120_000 }
@@ -118,7 +118,7 @@ test('a job with very many costly conditions is left alone until its turn comes'
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
   const after = new AfterCommit()
-  await f.sql.begin(tx => advanceOnce(tx, after, id, 'engine', undefined, ConditionBudget.none()))
+  await f.sql.begin(tx => advanceInTransaction(tx, after, id, 'engine', undefined, ConditionBudget.none()))
   const { postponedJobs, unfinishedJobs } = after
   assert.deepEqual([[...postponedJobs], [...unfinishedJobs]], [[id], []], 'nothing is to be done at once')
   await f.engine.cancelJob(id)

@@ -18,7 +18,7 @@ import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
 import { type ControlCall, requireState } from '../tasks/control.ts'
 import { transact } from '../unit-of-work.ts'
-import { advanceJob, advanceOnce } from './advance-job.ts'
+import { advanceInTransaction, advanceJob } from './advance-job.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 import { canRevive, reviveStages } from './revive.ts'
@@ -262,7 +262,7 @@ export async function changeJobWithResult<T>(
   }
   return transact(context, call, fingerprint, async (tx, after) => {
     const jobId = await find(tx)
-    const result = await advanceOnce(tx, after, jobId, actor, checked)
+    const result = await advanceInTransaction(tx, after, jobId, actor, checked)
     return { view: await readJob({ sql: tx }, jobId), result }
   })
 }

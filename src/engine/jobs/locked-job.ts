@@ -42,12 +42,12 @@ export class LockedJob {
   /** Set while a long job is loaded only in part. */
   #graph: DependencyGraph | undefined
 
-  private constructor(job: JobRow, actor: string, outline?: DependencyGraph) {
+  private constructor(job: JobRow, actor: string, graph?: DependencyGraph) {
     this.job = { ...job }
     this.#changes = new JobChanges(this.job)
     this.#lanes = new LaneChanges(this.job)
     this.#actor = actor
-    this.#graph = outline
+    this.#graph = graph
   }
 
   static async lock(tx: Sql, jobId: string, actor: string): Promise<LockedJob> {
@@ -82,10 +82,12 @@ export class LockedJob {
     const byJob = new Map(jobs.map(({ id }) => [id, [] as typeof rows]))
     for (const row of rows) byJob.get(row.jobId)!.push(row)
     for (const [id, locked] of lockedJobs) {
-      const mine = byJob.get(id)!
+      const rowsOfJob = byJob.get(id)!
       // Stages are only ever appended, so the graph is complete if it knows the last one.
-      const isKnown = locked.#graph === undefined || mine.at(-1)?.id === locked.#graph.lastId
-      locked.#addRows(mine.filter(row => locked.#graph === undefined || relatedIds.has(row.id) || row.tally !== null))
+      const isKnown = locked.#graph === undefined || rowsOfJob.at(-1)?.id === locked.#graph.lastId
+      locked.#addRows(
+        rowsOfJob.filter(row => locked.#graph === undefined || relatedIds.has(row.id) || row.tally !== null),
+      )
       if (locked.#graph === undefined) cacheGraph(id, locked.stages)
       else if (!isKnown) await locked.#readAll(tx)
     }

@@ -21,7 +21,7 @@ import type { Idempotency } from '../once.ts'
 import { throwIdTaken } from '../tasks/enqueue.ts'
 import { inProducerSpan } from '../trace.ts'
 import { transact } from '../unit-of-work.ts'
-import { advanceJob, advanceOnce } from './advance-job.ts'
+import { advanceInTransaction, advanceJob } from './advance-job.ts'
 import { type CarriedTask, copyDoneTasks } from './carry-over.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
@@ -104,7 +104,7 @@ export async function writeJob(
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
     return transact(context, call, request, async (tx, after) => {
       await fill(tx, await write(tx))
-      await advanceOnce(tx, after, id, actor, locked => makeVisible(locked, plan))
+      await advanceInTransaction(tx, after, id, actor, locked => makeVisible(locked, plan))
       return readJob({ ...context, sql: tx }, id)
     })
   }

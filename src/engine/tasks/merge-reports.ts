@@ -10,7 +10,7 @@ import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '..
 import type { Sql } from '../../store/driver/sql.ts'
 import { beatTasks, startTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
-import { rollUp } from '../jobs/advance-job.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
 import { splitOnFailure } from '../retry.ts'
 import {
   findLocked,
@@ -126,7 +126,7 @@ async function reportStarts(
     return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
   }
   const refused = await withUniqueTasks(items, turn => splitOnFailure(turn, run, refuseItem, findLocked(context.sql)))
-  await rollUp(context, [...touched])
+  await advanceJobsOfStages(context, [...touched])
   return refused
 }
 

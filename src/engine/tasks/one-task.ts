@@ -33,7 +33,7 @@ import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { findArtifacts } from '../files/read-artifacts.ts'
 import { registerAll } from '../files/report-artifacts.ts'
-import { rollUp } from '../jobs/advance-job.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
 import { retryConflicts } from '../retry.ts'
 import { claimOrWait } from './claim.ts'
 import { readTask } from './read-tasks.ts'
@@ -85,7 +85,7 @@ export async function take(
   const claimed = await claims(context, request, call, signal)
   if (claimed.length === 0) return []
   const { tasks, stageIds } = await retryConflicts(() => startAndShow(context.sql, claimed, request.worker))
-  await rollUp(context, stageIds)
+  await advanceJobsOfStages(context, stageIds)
   if (tasks.length === claimed.length) return tasks.map(toTaskView)
   // On a repeated request, a task is already running, or was lost meanwhile.
   const held = await Promise.all(claimed.map(({ id }) => readTask(context, id)))

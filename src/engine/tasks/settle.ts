@@ -14,7 +14,7 @@ import { jobOf } from '../../store/jobs/read-jobs.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
 import { endsOf, succeedTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
-import { advanceJob, advanceOnce, rollUp } from '../jobs/advance-job.ts'
+import { advanceInTransaction, advanceJob, advanceJobsOfStages } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
 import { addTasksToStage } from '../jobs/stage-control.ts'
 import { splitOnFailure } from '../retry.ts'
@@ -41,7 +41,7 @@ export async function reportSettled(
 ): Promise<Refused[]> {
   const stageIds = new Set<string>()
   const refused = await withUniqueTasks(items, turn => settleBatch(context, turn, reporterOf, stageIds))
-  await rollUp(context, [...stageIds])
+  await advanceJobsOfStages(context, [...stageIds])
   return refused
 }
 
@@ -52,24 +52,27 @@ async function settleBatch(
   stageIds: Set<string>,
 ): Promise<Refused[]> {
   const { sql } = context
-  const rest = items.filter(item => !isPlain(item))
-  const plain = rest.length === 0 ? items : items.filter(isPlain)
+  const others = items.filter(item => !isPlain(item))
+  const plain = others.length === 0 ? items : items.filter(isPlain)
   const locked = findLocked(sql)
-  const left = await splitOnFailure<SettledTask, Unsettled>(
+  const unsettled = await splitOnFailure<SettledTask, Unsettled>(
     plain,
     batch => succeed(sql, batch, stageIds),
     refuseUnsettled,
     locked,
   )
-  const slow = [...rest.filter(item => !spawns(item)), ...left.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))]
+  const toDecide = [
+    ...others.filter(item => !spawns(item)),
+    ...unsettled.flatMap(miss => ('refusal' in miss ? [] : [miss.item])),
+  ]
   const missed = await splitOnFailure<SettledTask, Unsettled>(
-    slow,
+    toDecide,
     batch => decideAndWrite(context, batch, reporterOf, stageIds),
     refuseUnsettled,
     locked,
   )
-  for (const item of rest.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, reporterOf(item))))
-  const refused = [...left, ...missed].filter(miss => 'refusal' in miss)
+  for (const item of others.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, reporterOf(item))))
+  const refused = [...unsettled, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
   return [...refused, ...(await refuseUnlessSettled(sql, unknown, stageIds))]
 }
@@ -234,7 +237,7 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
       const drive = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
-      const result = await advanceOnce(tx, after, jobId, `worker:${worker}`, drive)
+      const result = await advanceInTransaction(tx, after, jobId, `worker:${worker}`, drive)
       const refused = result.filter(miss => 'refusal' in miss)
       return result.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
     }

@@ -7,7 +7,7 @@ import { taskLifecycle } from '../../kernel/task.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import type { Ruling } from '../../store/tasks/rulings.ts'
 import type { AfterCommit } from '../after-commit.ts'
-import { advanceOnce } from '../jobs/advance-job.ts'
+import { advanceInTransaction } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
 import { canRevive, reviveStageOfTask } from '../jobs/revive.ts'
 
@@ -20,7 +20,7 @@ export async function withLockedJob<T>(
   work: (locked: LockedJob | undefined) => Promise<T>,
 ): Promise<T> {
   if (jobId === null) return work(undefined)
-  return advanceOnce(tx, after, jobId, actor, async locked => {
+  return advanceInTransaction(tx, after, jobId, actor, async locked => {
     const done = await work(locked)
     await locked.recount(tx)
     for (const stage of locked.stages) {
