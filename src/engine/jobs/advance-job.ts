@@ -21,7 +21,8 @@ import { logCorrelated } from '../log-correlated.ts'
 import { retryWhileLocked, shortLockWait, splitOnFailure } from '../retry.ts'
 import { ActionRunner } from './action-runner.ts'
 import { ConditionBudget, type TurnResult } from './condition-budget.ts'
-import { type JobToAdvance, LockedJob } from './locked-job.ts'
+import type { JobToAdvance } from './dependency-graph.ts'
+import { LockedJob } from './locked-job.ts'
 
 /** Maximum number of tasks that one transaction touches. */
 const tasksPerTransaction = 1000

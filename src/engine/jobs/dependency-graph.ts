@@ -5,7 +5,8 @@
 import type { NeedsOfJob } from '../../kernel/advance.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
-import type { StageRow } from '../../store/jobs/jobs.ts'
+import type { Sql } from '../../store/driver/sql.ts'
+import { type JobRow, type StageRow, takeTallies } from '../../store/jobs/jobs.ts'
 
 export interface DependencyGraph extends NeedsOfJob {
   /** The last stage in the graph. */
@@ -30,7 +31,7 @@ const graphs = new Map<
 >()
 let cachedStages = 0
 
-export function cachedGraph(jobId: string): DependencyGraph | undefined {
+function cachedGraph(jobId: string): DependencyGraph | undefined {
   return graphs.get(jobId)
 }
 
@@ -93,4 +94,42 @@ function buildGraph(stages: readonly StageRow[]) {
       }
     },
   }
+}
+
+/** A job to advance, and the stages whose tasks have moved. */
+export interface JobToAdvance {
+  readonly jobId: string
+  readonly stageIds: readonly string[]
+}
+
+interface LoadedStages {
+  readonly rows: Awaited<ReturnType<typeof takeTallies>>
+  /** Set if only some stages were read. */
+  readonly graph: DependencyGraph | undefined
+  /** The graph does not know all stages. */
+  readonly isStale: boolean
+}
+
+/** Reads stages of locked jobs, with one statement. Of a long job, only those that matter to the given stages. */
+export async function loadStages(
+  tx: Sql,
+  jobs: readonly JobRow[],
+  jobsToAdvance: readonly JobToAdvance[],
+): Promise<ReadonlyMap<string, LoadedStages>> {
+  const graphs = new Map(jobs.map(({ id, hasErrand }) => [id, hasErrand ? undefined : cachedGraph(id)]))
+  const stageIds = jobsToAdvance.flatMap(({ jobId, stageIds }) => graphs.get(jobId)?.relatedStages(stageIds) ?? [])
+  const whole = [...graphs].flatMap(([id, graph]) => (graph === undefined ? [id] : []))
+  const rows = await takeTallies(tx, { jobIds: [...graphs.keys()], whole, stageIds })
+  const related = new Set(stageIds)
+  const rowsByJob = new Map(jobs.map(({ id }) => [id, [] as typeof rows]))
+  for (const row of rows) rowsByJob.get(row.jobId)!.push(row)
+  return new Map(
+    [...graphs].map(([id, graph]): [string, LoadedStages] => {
+      const all = rowsByJob.get(id)!
+      if (graph === undefined) return [id, { rows: all, graph, isStale: false }]
+      // Stages are only ever appended, so the graph is complete if it knows the last one.
+      const isStale = all.at(-1)?.id !== graph.lastId
+      return [id, { rows: all.filter(row => related.has(row.id) || row.tally !== null), graph, isStale }]
+    }),
+  )
 }

@@ -10,14 +10,8 @@ import type { StageState } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { type JobRow, lockFreeJobs, lockJob, type StageRow, type Tally, takeTallies } from '../../store/jobs/jobs.ts'
 import { type Step, type Writing, type Written, writeJobs } from '../../store/jobs/write-jobs.ts'
-import { cachedGraph, cacheGraph, type DependencyGraph } from './dependency-graph.ts'
+import { cacheGraph, type DependencyGraph, type JobToAdvance, loadStages } from './dependency-graph.ts'
 import { JobChanges, type JobPatch, LaneChanges, type Mutable, type StagePatch } from './job-changes.ts'
-
-/** A job to advance, and the stages whose tasks have moved. */
-export interface JobToAdvance {
-  readonly jobId: string
-  readonly stageIds: readonly string[]
-}
 
 /**
  * Beyond this number of stages, checking before each action whether enough stages are loaded takes longer than loading
@@ -70,28 +64,15 @@ export class LockedJob {
       tx,
       jobsToAdvance.map(({ jobId }) => jobId),
     )
-    const withGraph = (job: JobRow) => new LockedJob(job, actor, job.hasErrand ? undefined : cachedGraph(job.id))
-    const lockedJobs = new Map(jobs.map(job => [job.id, withGraph(job)]))
-    const stageIds = jobsToAdvance.flatMap(({ jobId, stageIds }) => {
-      const locked = lockedJobs.get(jobId)
-      return locked === undefined ? [] : (locked.#graph?.relatedStages(stageIds) ?? [])
-    })
-    const whole = jobs.flatMap(({ id }) => (lockedJobs.get(id)!.#graph === undefined ? [id] : []))
-    const rows = await takeTallies(tx, { jobIds: [...lockedJobs.keys()], whole, stageIds })
-    const relatedIds = new Set(stageIds)
-    const byJob = new Map(jobs.map(({ id }) => [id, [] as typeof rows]))
-    for (const row of rows) byJob.get(row.jobId)!.push(row)
-    for (const [id, locked] of lockedJobs) {
-      const rowsOfJob = byJob.get(id)!
-      // Stages are only ever appended, so the graph is complete if it knows the last one.
-      const isKnown = locked.#graph === undefined || rowsOfJob.at(-1)?.id === locked.#graph.lastId
-      locked.#addRows(
-        rowsOfJob.filter(row => locked.#graph === undefined || relatedIds.has(row.id) || row.tally !== null),
-      )
-      if (locked.#graph === undefined) cacheGraph(id, locked.stages)
-      else if (!isKnown) await locked.#readAll(tx)
+    const loaded = await loadStages(tx, jobs, jobsToAdvance)
+    const lockedJobs = jobs.map(job => new LockedJob(job, actor, loaded.get(job.id)!.graph))
+    for (const locked of lockedJobs) {
+      const { rows, graph, isStale } = loaded.get(locked.job.id)!
+      locked.#addRows(rows)
+      if (graph === undefined) cacheGraph(locked.job.id, locked.stages)
+      else if (isStale) await locked.#readAll(tx)
     }
-    return [...lockedJobs.values()]
+    return lockedJobs
   }
 
   /** Loads the missing stages of a partly loaded job if the next action depends on them. */
