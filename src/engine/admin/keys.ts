@@ -18,12 +18,12 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
   const roles = rolesIn(key)
   const mayBeNarrow = !may(roles, 'operate') && (may(roles, 'produce') || may(roles, 'work'))
   if (key.queues !== undefined && !mayBeNarrow) {
-    const must = 'be left out: only keys of producers and workers are for some queues'
+    const must = 'be left out: only keys of producers and workers can be limited to queues'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
   }
   // An answer stored under an idempotency key would contain the secret.
   if (call.idempotencyKey !== undefined) {
-    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
+    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: secrets are not stored' })
   }
   const secret = `pawl_${randomBytes(32).toString('base64url')}`
   const row = await insertKey(sql, {
@@ -39,7 +39,7 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
 
 function rolesIn({ role, roles }: NewKey): readonly Role[] {
   if ((role === undefined) === (roles === undefined)) {
-    const must = role === undefined ? 'be given, or `roles`' : 'be left out where `roles` are given'
+    const must = role === undefined ? 'be given, or `roles`' : 'be left out if `roles` is given'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'role', must })
   }
   return [...new Set(roles ?? [role!])]

@@ -20,7 +20,7 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
   const { sinceSeconds = 3600, type = null, limit = defaultLimit } = query
   const bucketSeconds = query.bucketSeconds ?? Math.ceil(sinceSeconds / 60 / minute) * minute
   if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > maxPoints) {
-    const must = `be whole minutes, and make at most ${maxPoints} of ${sinceSeconds} seconds`
+    const must = `be a multiple of 60, and divide ${sinceSeconds} seconds into at most ${maxPoints} buckets`
     throw new Problem('OPTION_INVALID', { at: 'stats', option: 'bucketSeconds', must })
   }
   const most = Math.min(limit, Math.floor(maxTotalPoints / Math.ceil(sinceSeconds / bucketSeconds)))

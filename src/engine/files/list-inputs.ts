@@ -71,7 +71,7 @@ async function listOne(context: Context, listing: Listing, everySeconds: number)
   }
 }
 
-const crashedMessage = `Its inputs could not be found: ${maxCrashes} processes ended while they looked for them.`
+const crashedMessage = `Its inputs could not be listed: ${maxCrashes} processes died while listing them.`
 
 async function listStage(context: Context, { stageId, jobId }: Listing): Promise<void> {
   const stages = await readStages(context.sql, jobId)

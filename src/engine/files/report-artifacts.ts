@@ -94,7 +94,7 @@ async function writeReport(
   if (task.outputs !== null) checkRoot(context, held.id, task.outputs)
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
   await upload(tx, held, task, inState('uploaded'))
-  const failed = inState('error').map(({ uri, error = 'It could not be made.' }) => ({
+  const failed = inState('error').map(({ uri, error = 'The file could not be produced.' }) => ({
     uri: normalized(uri, task),
     error,
   }))

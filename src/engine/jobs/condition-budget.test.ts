@@ -110,7 +110,7 @@ test('a condition that looks at more than 16 MiB of outputs fails its stage', li
   const job = await f.engine.job(id)
   assert.deepEqual(
     [job.state, job.stages[1]!.state, job.stages[1]!.error],
-    ['failed', 'failed', { message: 'it looks at outputs of more than 16 MiB' }],
+    ['failed', 'failed', { message: 'the condition reads more than 16 MiB of outputs' }],
   )
 })
 

@@ -37,7 +37,7 @@ export async function evaluateConditions(
   const { scope, bytes } = await readScope(tx, locked, stage)
   budget.spend(bytes / bytesPerStep)
   if (scope === undefined)
-    return failStage(locked, stage, `it looks at outputs of more than ${maxOutputBytes / 2 ** 20} MiB`)
+    return failStage(locked, stage, `the condition reads more than ${maxOutputBytes / 2 ** 20} MiB of outputs`)
   const { conditionSteps } = locked.job
   const most = Math.min(mostSteps, Math.max(0, stepsPerJob - conditionSteps))
   const meter = new Meter(Math.min(stepsLeft, most))

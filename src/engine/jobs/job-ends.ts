@@ -22,7 +22,7 @@ export async function retryJob(context: Context, id: string, call: jobControl.Re
   const { clone = false, name, ...rest } = call
   if (clone) return cloneJob(context, id, name, rest)
   if (name !== undefined) {
-    throw new Problem('OPTION_INVALID', { at: 'retry', option: 'name', must: 'be said of a clone only' })
+    throw new Problem('OPTION_INVALID', { at: 'retry', option: 'name', must: 'be used only with `clone`' })
   }
   return jobControl.retry(context, id, rest)
 }

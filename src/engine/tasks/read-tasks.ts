@@ -220,7 +220,7 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
   const { cursor, latest, limit = 1000, types = [] } = ask
   const [since, until] = [parseDate(ask.since), parseDate(ask.until)]
   if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
-    const must = 'stand in place of a cursor and a limit, not beside them'
+    const must = 'be used without a cursor and a limit'
     throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
   }
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
