@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
-import type { Bell } from '../engine/wake-signal.ts'
+import type { WakeSignal } from '../engine/wake.ts'
 
 /** Something to look after, again and again. It may run in many processes at once, and may die at any point. */
 export interface Chore {
   readonly name: string
   readonly everySeconds: number
   /** Rung when there is something to do before that. */
-  bell?(context: Context): Bell
+  bell?(context: Context): WakeSignal
   /** One look. What it did goes to the log; `more: true` asks to look again at once. */
   run(context: Context): Promise<Record<string, unknown> & { more?: boolean }>
 }
@@ -16,7 +16,7 @@ export interface Chore {
 export async function keepDoing(chore: Chore, context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let waitSeconds = chore.everySeconds
-    const rung = chore.bell?.(context).rung() ?? new Promise(() => {})
+    const rung = chore.bell?.(context).next() ?? new Promise(() => {})
     const end = context.activities.begin(`chore ${chore.name}`)
     try {
       const did = await chore.run(context)

@@ -1,4 +1,4 @@
-import { splitting } from '../engine/split.ts'
+import { splitOnFailure } from '../engine/retry.ts'
 import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
 import { defaultSettings } from '../kernel/settings.ts'
@@ -68,7 +68,7 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const { ids, next } = await findTasksPastRetention(sql, after, 5000)
       after = next ?? first
       const unruly: Unruly[] = []
-      const gone = await splitting<string, string | undefined>(
+      const gone = await splitOnFailure<string, string | undefined>(
         ids,
         // In a transaction, for only its rollback says that the locks of a part that failed are given up.
         part => sql.begin(tx => deleteTasks(tx, part)),

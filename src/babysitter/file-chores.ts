@@ -7,14 +7,14 @@ import type { Chore } from './chore.ts'
 export const findInputs: Chore = {
   name: 'find-inputs',
   everySeconds: 1,
-  bell: ({ fileBell }) => fileBell,
+  bell: ({ fileSignal }) => fileSignal,
   run: context => listInputs(context),
 }
 
 export const putInPlace: Chore = {
   name: 'put-in-place',
   everySeconds: 1,
-  bell: ({ fileBell }) => fileBell,
+  bell: ({ fileSignal }) => fileSignal,
   run: context => promoteFiles(context),
 }
 

@@ -1,7 +1,7 @@
 /** Jobs that need somebody: whose driver died, whose time has come, or which nobody will ever finish. */
 import type { Context } from '../engine/context.ts'
-import { driveJob } from '../engine/jobs/drive.ts'
-import type { JobBook } from '../engine/jobs/locked-job.ts'
+import { advanceJob } from '../engine/jobs/advance-job.ts'
+import type { LockedJob } from '../engine/jobs/locked-job.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -44,7 +44,7 @@ export function driveOn(olderThanSeconds = 3): Chore {
 
 async function driveOrRemove(context: Context, id: string): Promise<void> {
   try {
-    await driveJob(context, id, 'babysitter')
+    await advanceJob(context, id, 'babysitter')
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'JOB_NOT_FOUND')) throw error
     await removeJob(context.sql, id)
@@ -68,17 +68,17 @@ export const jobDeadlines: Chore = {
     const closed = await eachGate(
       context,
       (limit, except) => findExpiredGates(sql, limit, except),
-      ({ id, jobId }) => driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
+      ({ id, jobId }) => advanceJob(context, jobId, 'babysitter', locked => closeGate(locked, id)),
     )
     const failed = (await tell(context, expired)) + (await tell(context, closed))
     return { expired: expired.done, gates: closed.done, failed }
   },
 }
 
-function closeGate(book: JobBook, stageId: string): void {
-  const stage = book.stages.find(({ id }) => id === stageId)
+function closeGate(locked: LockedJob, stageId: string): void {
+  const stage = locked.stages.find(({ id }) => id === stageId)
   if (stage?.state !== 'waiting' || stage.endsAs !== null) return
-  book.intendStage(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
+  locked.decideStageEnd(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
 }
 
 const eachStale = takingTurns(batch)
@@ -133,9 +133,9 @@ export const jobRetention: Chore = {
 
 /** Decides how a job ends, unless that is decided; the rest follows. */
 function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cancelled', cause: string): Promise<void> {
-  return driveJob(context, id, 'babysitter', book => {
-    if (book.job.endsAs !== null || isFinal(jobLifecycle, book.job.state)) return
-    book.setJob({ endsAs, endsCause: cause })
+  return advanceJob(context, id, 'babysitter', locked => {
+    if (locked.job.endsAs !== null || isFinal(jobLifecycle, locked.job.state)) return
+    locked.setJob({ endsAs, endsCause: cause })
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from '../engine/context.ts'
-import { rollUp } from '../engine/jobs/roll-up.ts'
-import { splitting } from '../engine/split.ts'
+import { advanceJobsOfStages } from '../engine/jobs/advance-job.ts'
+import { splitOnFailure } from '../engine/retry.ts'
 import type { Verdict } from '../kernel/decide.ts'
 import {
   type LockedTask,
@@ -32,13 +32,13 @@ export async function judge(
       await writeTaskUpdates(tx, rulings, 'babysitter')
       return rulings
     })
-  const rulings = await splitting<string, TaskUpdate | undefined>(ids, run, (id, error) => {
+  const rulings = await splitOnFailure<string, TaskUpdate | undefined>(ids, run, (id, error) => {
     unruly.push({ id, error })
     return undefined
   })
   await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
-  if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
-  await rollUp(context, stagesOfUpdates(written))
+  if (written.length > 0) wake.notify([...new Set(written.map(({ task }) => task.queue))])
+  await advanceJobsOfStages(context, stagesOfUpdates(written))
   return { moved: written.length, failed: unruly.length }
 }

@@ -1,4 +1,4 @@
-import { goOn, tellFailed } from '../engine/tasks/redrive.ts'
+import { continueRedrive, logRedriveFailure } from '../engine/tasks/redrive.ts'
 import { findAbandonedRedrives } from '../store/tasks/redrive.ts'
 import type { Chore } from './chore.ts'
 import { takingTurns } from './turns.ts'
@@ -19,11 +19,11 @@ export function redriveOn(olderThanSeconds = 3): Chore {
         context,
         (limit, except) => findAbandonedRedrives(sql, olderThanSeconds, limit, except),
         async id => {
-          const did = await goOn(context, sql, id, lettersPerLook)
+          const did = await continueRedrive(context, sql, id, lettersPerLook)
           redriven += did.redriven
         },
       )
-      for (const { item, error } of failures) await tellFailed(context, item, error)
+      for (const { item, error } of failures) await logRedriveFailure(context, item, error)
       return { redriven, failed: failures.length }
     },
   }

@@ -4,7 +4,7 @@
  * speeds leases up, and never stands for them.
  */
 import type { Context } from '../engine/context.ts'
-import { driveJob } from '../engine/jobs/drive.ts'
+import { advanceJob } from '../engine/jobs/advance-job.ts'
 import { loseLease } from '../kernel/decide.ts'
 import {
   compare,
@@ -175,11 +175,11 @@ async function heed(
 
 /** Only while it runs in that round. */
 async function failStage(context: Context, { stageId, jobId, round }: CommandStage, message: string): Promise<void> {
-  await driveJob(context, jobId, 'babysitter', book => {
-    const stage = book.stages.find(({ id }) => id === stageId)
+  await advanceJob(context, jobId, 'babysitter', locked => {
+    const stage = locked.stages.find(({ id }) => id === stageId)
     const isOpen = stage?.state === 'pending' || stage?.state === 'running'
     if (stage === undefined || !isOpen || stage.round !== round || stage.endsAs !== null) return
-    book.intendStage(stage, 'failed', 'runner_failed', { error: { message } })
+    locked.decideStageEnd(stage, 'failed', 'runner_failed', { error: { message } })
   })
 }
 
@@ -223,11 +223,11 @@ async function noteTrouble(
   { stageId, jobId, round }: { readonly stageId: string; readonly jobId: string; readonly round: number },
   message: string | null,
 ): Promise<void> {
-  await driveJob(context, jobId, 'babysitter', book => {
-    const stage = book.stages.find(({ id }) => id === stageId)
+  await advanceJob(context, jobId, 'babysitter', locked => {
+    const stage = locked.stages.find(({ id }) => id === stageId)
     const isOpen = stage?.state === 'pending' || stage?.state === 'running'
     if (stage === undefined || !isOpen || stage.round !== round || stage.endsAs !== null) return
-    book.setStage(stage, { error: message === null ? null : { message } })
+    locked.setStage(stage, { error: message === null ? null : { message } })
   })
 }
 

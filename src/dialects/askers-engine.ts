@@ -3,7 +3,7 @@
  * no dialect can do more than they allow.
  */
 
-import type { Figures } from '../engine/admin/figures.ts'
+import type { ProcessMetrics } from '../engine/admin/process-metrics.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Internals } from '../engine/internals.ts'
 import type { EngineMethods } from '../engine/operations.ts'
@@ -54,7 +54,7 @@ export interface AskersEngine
   /** Whether jobs can be submitted by this name. */
   hasPipeline(name: string): boolean
   /** The figures that this process counts about itself. */
-  figures(): Figures
+  figures(): ProcessMetrics
 }
 
 type Settle<Name extends 'succeed' | 'fail' | 'release'> = (

@@ -1,30 +1,30 @@
 /**
- * Collects what must happen once a transaction has committed. Nothing here is needed for correctness: if the process dies
- * before it is done, polling workers and the babysitter find the same work a few seconds later.
+ * Collects the work to do after a transaction commits. Correctness does not depend on it: if the process dies first,
+ * polling workers and the babysitter find the same work a few seconds later.
  */
 export class AfterCommit {
-  /** Queues with new work, whose waiting workers are woken. */
+  /** Queues with new work. Their waiting workers are woken. */
   readonly queues = new Set<string>()
-  /** Stages whose counts have changed, so that their jobs may have something to do. */
+  /** Stages whose counts have changed. Their jobs may have to advance. */
   readonly stages = new Set<string>()
-  /** Jobs that have more to do to their tasks than fits into one transaction. */
+  /** Jobs whose pending work on tasks does not fit into one transaction. */
   readonly unfinishedJobs = new Set<string>()
   /** Jobs that wait for a turn to evaluate their conditions. */
   readonly postponedJobs = new Set<string>()
-  /** There are inputs to list or files to move. */
+  /** There are inputs to list or files to promote. */
   hasFiles = false
 
-  wake(queues: Iterable<string>): void {
+  addQueues(queues: Iterable<string>): void {
     for (const queue of queues) this.queues.add(queue)
   }
 
-  rollUp(stageIds: Iterable<string>): void {
+  addStages(stageIds: Iterable<string>): void {
     for (const id of stageIds) this.stages.add(id)
   }
 
   add(other: AfterCommit): void {
-    this.wake(other.queues)
-    this.rollUp(other.stages)
+    this.addQueues(other.queues)
+    this.addStages(other.stages)
     for (const id of other.unfinishedJobs) this.unfinishedJobs.add(id)
     for (const id of other.postponedJobs) this.postponedJobs.add(id)
     if (other.hasFiles) this.hasFiles = true

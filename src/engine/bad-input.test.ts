@@ -7,10 +7,10 @@ import { taskIn } from '../../test/harness/task-in.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import type { TaskQuery } from '../protocol/tasks/tasks.ts'
 import { defineTask } from '../worker/define-task.ts'
-import { openEngine } from './engine.ts'
+import { pawl } from './engine.ts'
 
-/** How many rows there are, whatever they hold: what is refused must leave no trace. */
-async function rows({ sql }: Fresh): Promise<unknown> {
+/** Returns the number of rows in each table: a refused request must leave no trace. */
+async function rowCounts({ sql }: Fresh): Promise<unknown> {
   const [counts] = await sql`
     select (select count(*) from pawl.task) as tasks, (select count(*) from pawl.due) as due,
            (select count(*) from pawl.change) as changes, (select count(*) from pawl.expiry) as expiries,
@@ -19,9 +19,9 @@ async function rows({ sql }: Fresh): Promise<unknown> {
   return counts
 }
 
-/** The call is refused with a problem that has this code and says this, and nothing has changed. */
-async function refuses(run: Fresh, call: () => Promise<unknown>, code: ProblemCode, says: RegExp): Promise<void> {
-  const before = await rows(run)
+/** Expects the call to be refused with this code and message, and to change nothing. */
+async function rejects(run: Fresh, call: () => Promise<unknown>, code: ProblemCode, says: RegExp): Promise<void> {
+  const before = await rowCounts(run)
   const error = await call().then(
     () => assert.fail(`it was taken, but should be ${code}`),
     (thrown: unknown) => thrown,
@@ -30,15 +30,15 @@ async function refuses(run: Fresh, call: () => Promise<unknown>, code: ProblemCo
   assert.equal(error.code, code)
   assert.ok(error.status >= 400 && error.status < 500, `${error.status}`)
   assert.match(error.message.replaceAll('\\"', '"'), says)
-  assert.deepEqual(await rows(run), before)
+  assert.deepEqual(await rowCounts(run), before)
 }
 
 const nul = String.fromCharCode(0)
-const half = String.fromCharCode(0xd800)
+const loneSurrogate = String.fromCharCode(0xd800)
 const cycle: Record<string, unknown> = { name: 'me' }
 cycle.me = cycle
 const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
-const bottomless = () => {
+const endlesslyNested = () => {
   let value: unknown = null
   for (let level = 0; level < 100_000; level++) value = [value]
   return value
@@ -48,9 +48,9 @@ const badPayloads: [what: string, payload: unknown, code: ProblemCode, says: Reg
   ['a cycle', cycle, 'PAYLOAD_INVALID', /circular/i],
   ['a NUL', { text: `a${nul}b` }, 'PAYLOAD_INVALID', /NUL/],
   ['a NUL in a key', { [nul]: 1 }, 'PAYLOAD_INVALID', /NUL/],
-  ['half of a surrogate pair', [half], 'PAYLOAD_INVALID', /surrogate/],
+  ['half of a surrogate pair', [loneSurrogate], 'PAYLOAD_INVALID', /surrogate/],
   ['101 levels', nested(101), 'PAYLOAD_INVALID', /100 levels/],
-  ['no bottom', bottomless(), 'PAYLOAD_INVALID', /payload/],
+  ['no bottom', endlesslyNested(), 'PAYLOAD_INVALID', /payload/],
   ['a bigint', { n: 1n }, 'PAYLOAD_INVALID', /BigInt/],
   ['a function', () => 1, 'PAYLOAD_INVALID', /function is not JSON/],
   ['a symbol', Symbol('a'), 'PAYLOAD_INVALID', /symbol is not JSON/],
@@ -65,8 +65,8 @@ test('a payload that cannot be kept is refused, and its neighbours with it', asy
       { type: 'a', payload },
     ]
     await t.test(what, async () => {
-      await refuses(run, () => run.engine.enqueueMany(items), code, says)
-      await refuses(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
+      await rejects(run, () => run.engine.enqueueMany(items), code, says)
+      await rejects(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
     })
   }
 })
@@ -86,23 +86,23 @@ test('an option that does not exist is refused with the one that was meant', asy
   const { engine } = run
   const any = (value: object) => value as never
   const unknown: ProblemCode = 'OPTION_UNKNOWN'
-  await refuses(run, () => engine.enqueue('a', null, any({ priorty: 1 })), unknown, /didYouMean: "priority"/)
-  await refuses(run, () => engine.enqueueMany([any({ type: 'a', runat: 1 })]), unknown, /didYouMean: "runAt"/)
-  await refuses(run, () => engine.enqueueMany([], any({ idempotencykey: 'k' })), unknown, /"idempotencyKey"/)
-  await refuses(run, () => engine.putTaskType('a', any({ leaseSecond: 60 })), unknown, /didYouMean: "leaseSeconds"/)
-  await refuses(run, () => engine.tasks(any({ states: 'queued' })), unknown, /didYouMean: "state"/)
-  await refuses(run, () => engine.sync(any({ worker: 'w', queue: ['a'] })), unknown, /didYouMean: "queues"/)
-  await refuses(run, () => openEngine(any({ databse: 'x' })), unknown, /didYouMean: "database"/)
-  const bound = (bounds: object) => openEngine(any({ database: 'postgres://127.0.0.1:1/x', bounds }))
-  await refuses(run, () => bound({ lockSecond: 1 }), unknown, /didYouMean: "lockSeconds"/)
-  await refuses(run, () => bound({ lockSeconds: 'x' }), 'OPTION_INVALID', /lockSeconds/)
-  await refuses(run, () => engine.enqueue('a', null, any({ constructor: 1 })), unknown, /constructor/)
+  await rejects(run, () => engine.enqueue('a', null, any({ priorty: 1 })), unknown, /didYouMean: "priority"/)
+  await rejects(run, () => engine.enqueueMany([any({ type: 'a', runat: 1 })]), unknown, /didYouMean: "runAt"/)
+  await rejects(run, () => engine.enqueueMany([], any({ idempotencykey: 'k' })), unknown, /"idempotencyKey"/)
+  await rejects(run, () => engine.putTaskType('a', any({ leaseSecond: 60 })), unknown, /didYouMean: "leaseSeconds"/)
+  await rejects(run, () => engine.tasks(any({ states: 'queued' })), unknown, /didYouMean: "state"/)
+  await rejects(run, () => engine.sync(any({ worker: 'w', queue: ['a'] })), unknown, /didYouMean: "queues"/)
+  await rejects(run, () => pawl(any({ databse: 'x' })), unknown, /didYouMean: "database"/)
+  const bound = (bounds: object) => pawl(any({ database: 'postgres://127.0.0.1:1/x', bounds }))
+  await rejects(run, () => bound({ lockSecond: 1 }), unknown, /didYouMean: "lockSeconds"/)
+  await rejects(run, () => bound({ lockSeconds: 'x' }), 'OPTION_INVALID', /lockSeconds/)
+  await rejects(run, () => engine.enqueue('a', null, any({ constructor: 1 })), unknown, /constructor/)
   const retry = () => engine.enqueue('a', null, { retry: any({ attempt: 5 }) })
-  await refuses(run, retry, 'OPTION_INVALID', /did you mean "attempts"/)
+  await rejects(run, retry, 'OPTION_INVALID', /did you mean "attempts"/)
   const { id } = await taskIn(run, 'queued')
-  await refuses(run, () => engine.cancel(id, any({ mod: 'hard' })), unknown, /didYouMean: "mode"/)
-  await refuses(run, () => engine.retry(id, any({ reasons: 'x' })), unknown, /didYouMean: "reason"/)
-  await refuses(run, () => engine.redrive(any({ dryrun: true })), unknown, /didYouMean: "dryRun"/)
+  await rejects(run, () => engine.cancel(id, any({ mod: 'hard' })), unknown, /didYouMean: "mode"/)
+  await rejects(run, () => engine.retry(id, any({ reasons: 'x' })), unknown, /didYouMean: "reason"/)
+  await rejects(run, () => engine.redrive(any({ dryrun: true })), unknown, /didYouMean: "dryRun"/)
 })
 
 test('deadlines that cannot be kept are refused, of a task and of a type', async t => {
@@ -121,8 +121,8 @@ test('deadlines that cannot be kept are refused, of a task and of a type', async
     [{ hardDeadline: 60 }, 'OPTION_UNKNOWN', /hardDeadline/],
   ]
   for (const [options, code, says] of bad) {
-    await refuses(run, () => engine.enqueue('a', null, options as never), code, says)
-    await refuses(run, () => engine.putTaskType('a', options as never), code, says)
+    await rejects(run, () => engine.enqueue('a', null, options as never), code, says)
+    await rejects(run, () => engine.putTaskType('a', options as never), code, says)
   }
   await engine.enqueue('a', null, { softDeadlineSeconds: 60, hardDeadlineSeconds: 60 })
   await engine.enqueue('a', null, { softDeadlineSeconds: null, hardDeadlineSeconds: 0.001 })
@@ -149,7 +149,7 @@ test('an option whose value cannot be used is refused, and says what it must be'
     [{ retry: { attempts: 0 } }, /attempts.*from 1 to/],
     [{ retry: [] }, /be an object/],
     [{ dedupeKey: `a${nul}b` }, /hold no NUL/],
-    [{ dedupeKey: half }, /no broken characters/],
+    [{ dedupeKey: loneSurrogate }, /no broken characters/],
     [{ dedupeKey: '' }, /not empty/],
     [{ queue: 'q'.repeat(201) }, /at most 200/],
     [{ traceparent: '00-abc' }, /W3C traceparent/],
@@ -159,20 +159,20 @@ test('an option whose value cannot be used is refused, and says what it must be'
     [{ actor: nul }, /hold no NUL/],
   ]
   for (const [option, says] of bad) {
-    await refuses(run, () => engine.enqueue('a', null, option as never), 'OPTION_INVALID', says)
+    await rejects(run, () => engine.enqueue('a', null, option as never), 'OPTION_INVALID', says)
   }
-  await refuses(run, () => engine.enqueue('', null), 'OPTION_INVALID', /"type"/)
-  await refuses(run, () => engine.enqueueMany([{} as never]), 'OPTION_INVALID', /type.*be given/)
-  await refuses(run, () => engine.enqueueMany([null as never]), 'OPTION_INVALID', /tasks\[0\].*be an object/)
-  await refuses(run, () => engine.putTaskType('a', { leaseSeconds: -1 }), 'OPTION_INVALID', /task type a/)
+  await rejects(run, () => engine.enqueue('', null), 'OPTION_INVALID', /"type"/)
+  await rejects(run, () => engine.enqueueMany([{} as never]), 'OPTION_INVALID', /type.*be given/)
+  await rejects(run, () => engine.enqueueMany([null as never]), 'OPTION_INVALID', /tasks\[0\].*be an object/)
+  await rejects(run, () => engine.putTaskType('a', { leaseSeconds: -1 }), 'OPTION_INVALID', /task type a/)
   const metadata = () => engine.enqueue('a', null, { metadata: { text: nul } })
-  await refuses(run, metadata, 'PAYLOAD_INVALID', /metadata/)
+  await rejects(run, metadata, 'PAYLOAD_INVALID', /metadata/)
 })
 
 test('ten thousand and one tasks are too many for one call', async t => {
   const run = await fresh(t)
   const items = Array.from({ length: 10_001 }, () => ({ type: 'a' }))
-  await refuses(run, () => run.engine.enqueueMany(items), 'TOO_MANY_TASKS', /tasks: 10001.*at most 10,000/)
+  await rejects(run, () => run.engine.enqueueMany(items), 'TOO_MANY_TASKS', /tasks: 10001.*at most 10,000/)
 })
 
 test('a payload that its schema refuses is not queued, and the problem lists why', async t => {
@@ -184,11 +184,11 @@ test('a payload that its schema refuses is not queued, and the problem lists why
   await engine.register(zodly)
   await engine.register(valibotly)
   const bad = { to: 'nowhere', n: 'seven' as unknown as number }
-  await refuses(run, () => engine.enqueue(zodly, bad), 'PAYLOAD_REFUSED', /to: .*n: /)
-  await refuses(run, () => engine.enqueue(valibotly, bad), 'PAYLOAD_REFUSED', /"valibotly".*to: /)
-  await refuses(run, () => engine.enqueue('zodly', bad), 'PAYLOAD_REFUSED', /tasks\[0\]\.payload/)
+  await rejects(run, () => engine.enqueue(zodly, bad), 'PAYLOAD_REFUSED', /to: .*n: /)
+  await rejects(run, () => engine.enqueue(valibotly, bad), 'PAYLOAD_REFUSED', /"valibotly".*to: /)
+  await rejects(run, () => engine.enqueue('zodly', bad), 'PAYLOAD_REFUSED', /tasks\[0\]\.payload/)
   const many = () => engine.enqueueMany([{ type: 'other' }, { type: 'zodly', payload: bad }])
-  await refuses(run, many, 'PAYLOAD_REFUSED', /tasks\[1\]\.payload/)
+  await rejects(run, many, 'PAYLOAD_REFUSED', /tasks\[1\]\.payload/)
   const { id } = await engine.enqueue(zodly, { to: 'ada@example.org', n: 7 })
   assert.equal((await engine.task(id)).state, 'queued')
 })
@@ -198,13 +198,13 @@ test('a question that makes no sense is refused', async t => {
   const { engine } = run
   const { id } = await taskIn(run, 'queued')
   const ask = (query: object) => () => engine.tasks(query as TaskQuery)
-  await refuses(run, ask({ state: 'quued' }), 'OPTION_INVALID', /one of "blocked", "queued"/)
-  await refuses(run, ask({ state: ['queued', 'gone'] }), 'OPTION_INVALID', /one of/)
-  await refuses(run, ask({ limit: 0 }), 'OPTION_INVALID', /from 1 to 1000/)
-  await refuses(run, ask({ queue: nul }), 'OPTION_INVALID', /NUL/)
-  await refuses(run, () => engine.taskEvents(id, { limit: -1 }), 'OPTION_INVALID', /limit/)
+  await rejects(run, ask({ state: 'quued' }), 'OPTION_INVALID', /one of "blocked", "queued"/)
+  await rejects(run, ask({ state: ['queued', 'gone'] }), 'OPTION_INVALID', /one of/)
+  await rejects(run, ask({ limit: 0 }), 'OPTION_INVALID', /from 1 to 1000/)
+  await rejects(run, ask({ queue: nul }), 'OPTION_INVALID', /NUL/)
+  await rejects(run, () => engine.taskEvents(id, { limit: -1 }), 'OPTION_INVALID', /limit/)
   for (const limit of [0, 10_001]) {
-    await refuses(run, () => engine.events({ limit }), 'OPTION_INVALID', /from 1 to 10000/)
+    await rejects(run, () => engine.events({ limit }), 'OPTION_INVALID', /from 1 to 10000/)
   }
 })
 
@@ -233,11 +233,11 @@ test('a cursor that a list did not give out is refused, of every list', async t 
   ]
   for (const [read, odd] of lists) {
     for (const cursor of [...nonsense, ...odd]) {
-      await refuses(run, () => read(cursor), 'CURSOR_INVALID', /was not made by this API/)
+      await rejects(run, () => read(cursor), 'CURSOR_INVALID', /was not made by this API/)
     }
   }
   const elsewhere = made({ tx: 1, n: 1, k: 1, of: 'another' })
-  await refuses(
+  await rejects(
     run,
     () => engine.events({ cursor: elsewhere }),
     'CURSOR_GONE',
@@ -259,7 +259,7 @@ test('a request about a task that does not exist is refused', async t => {
       () => engine.retry(id),
       () => engine.deadLetter(id, letter),
     ]
-    for (const call of calls) await refuses(run, call, 'TASK_NOT_FOUND', /No task has this id/)
+    for (const call of calls) await rejects(run, call, 'TASK_NOT_FOUND', /No task has this id/)
   }
 })
 
@@ -269,9 +269,9 @@ test('events of what does not exist are refused, from the start and behind a cur
   const nobody = '01890000-0000-7000-8000-000000000000'
   const behind = { cursor: Buffer.from(JSON.stringify({ seq: 1 })).toString('base64url') }
   for (const ask of [{}, behind]) {
-    await refuses(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this id/)
-    await refuses(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this id/)
-    await refuses(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this id/)
+    await rejects(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this id/)
+    await rejects(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this id/)
+    await rejects(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this id/)
   }
   const { id } = await taskIn(run, 'queued')
   assert.deepEqual(await engine.taskEvents(id, behind), { items: [], next: null })
@@ -284,15 +284,15 @@ test("an operator's request that makes no sense is refused", async t => {
   const letter = await taskIn(run, 'dead_lettered')
   const any = (value: object) => value as never
   const invalid: ProblemCode = 'OPTION_INVALID'
-  await refuses(run, () => engine.cancel(id, any({ mode: 'gently' })), invalid, /one of "soft", "hard"/)
-  await refuses(run, () => engine.cancel(id, { reason: nul }), invalid, /NUL/)
-  await refuses(run, () => engine.cancel(id, { actor: nul }), invalid, /NUL/)
-  await refuses(run, () => engine.deadLetter(id, any({ reasonCode: 'bored' })), invalid, /one of "parse_error"/)
-  await refuses(run, () => engine.deadLetter(id, any({})), invalid, /reasonCode/)
-  await refuses(run, () => engine.deadLetter(id, any({ reasonCode: 'timeout', step: 'sleep' })), invalid, /step/)
-  await refuses(run, () => engine.redrive({ ids: [letter.id], ratePerSecond: 0 }), invalid, /ratePerSecond/)
-  await refuses(run, () => engine.redrive({ limit: -1 }), invalid, /limit/)
-  await refuses(run, () => engine.redrive({ ids: [letter.id], reason: nul }), invalid, /NUL/)
-  await refuses(run, () => engine.redrive({ ids: [letter.id], payload: nul }), 'PAYLOAD_INVALID', /NUL/)
-  await refuses(run, () => engine.redrive({ ids: [letter.id, 'x'] }), 'TASK_NOT_FOUND', /"x"/)
+  await rejects(run, () => engine.cancel(id, any({ mode: 'gently' })), invalid, /one of "soft", "hard"/)
+  await rejects(run, () => engine.cancel(id, { reason: nul }), invalid, /NUL/)
+  await rejects(run, () => engine.cancel(id, { actor: nul }), invalid, /NUL/)
+  await rejects(run, () => engine.deadLetter(id, any({ reasonCode: 'bored' })), invalid, /one of "parse_error"/)
+  await rejects(run, () => engine.deadLetter(id, any({})), invalid, /reasonCode/)
+  await rejects(run, () => engine.deadLetter(id, any({ reasonCode: 'timeout', step: 'sleep' })), invalid, /step/)
+  await rejects(run, () => engine.redrive({ ids: [letter.id], ratePerSecond: 0 }), invalid, /ratePerSecond/)
+  await rejects(run, () => engine.redrive({ limit: -1 }), invalid, /limit/)
+  await rejects(run, () => engine.redrive({ ids: [letter.id], reason: nul }), invalid, /NUL/)
+  await rejects(run, () => engine.redrive({ ids: [letter.id], payload: nul }), 'PAYLOAD_INVALID', /NUL/)
+  await rejects(run, () => engine.redrive({ ids: [letter.id, 'x'] }), 'TASK_NOT_FOUND', /"x"/)
 })

@@ -1,4 +1,7 @@
-/** What comes in is checked before anything is written: options by a table of fields, JSON by what PostgreSQL can keep. */
+/**
+ * Input is validated before anything is written: options against a table of fields, JSON against what PostgreSQL can
+ * store.
+ */
 
 import { unkeepable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
@@ -12,7 +15,7 @@ export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): s
   return id.toLowerCase()
 }
 
-/** JSON text that PostgreSQL can keep, or a problem that says why not. */
+/** Returns the value as JSON text. Throws a problem with the reason if PostgreSQL cannot store it. */
 export function checkedJson(value: unknown, maxBytes: number, where: string): string {
   const made = writeJson(value)
   if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: where, why: made.fault })

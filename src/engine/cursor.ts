@@ -1,4 +1,4 @@
-/** Cursors of pages: a position, opaque to whoever carries it. */
+/** Page cursors. A cursor encodes a position and is opaque to clients. */
 import { Problem } from '../kernel/problem.ts'
 
 export function encode(position: object): string {
@@ -10,7 +10,7 @@ export function decode<T>(cursor: string, field: keyof T): T {
     const position: T = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (position[field] !== undefined) return position
   } catch {
-    // Falls through to the same answer.
+    // Falls through to the same problem.
   }
   throw new Problem('CURSOR_INVALID', { cursor })
 }

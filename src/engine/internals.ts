@@ -9,9 +9,8 @@ import { deepestQueues, type QueuesToName } from '../store/flow/queue-depths.ts'
 import { reasonsOf } from '../store/tasks/read-tasks.ts'
 import * as keys from './admin/keys.ts'
 import type { Context } from './context.ts'
-import { inputsFound } from './files/inputs-found.ts'
 import { setPriority } from './jobs/job-control.ts'
-import { countTasksOf, countTasksOfStages } from './jobs/read-jobs.ts'
+import { countTasksOf, countTasksOfStages, waitForInputs } from './jobs/read-jobs.ts'
 import type { ControlCall } from './tasks/control.ts'
 import * as oneTask from './tasks/one-task.ts'
 import { readClaimedTask, readQueuesOf } from './tasks/read-tasks.ts'
@@ -46,7 +45,7 @@ export function internalsOf(context: Context) {
     taskCounts: (stageIds: readonly string[]) => countTasksOfStages(context, stageIds),
     /** Resolves when the inputs of a job's open stages have become tasks, or the time is over. */
     inputsFound: (jobId: string, waitSeconds: number, signal?: AbortSignal) =>
-      inputsFound(context, jobId, waitSeconds, signal),
+      waitForInputs(context, jobId, waitSeconds, signal),
     setJobPriority: (id: string, priority: number, call?: ControlCall) => setPriority(context, id, priority, call),
     /** Claims and starts tasks, and answers with the whole tasks. */
     take: (request: Omit<ClaimsRequest, 'start'>, call?: Call, signal?: AbortSignal) =>

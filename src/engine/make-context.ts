@@ -1,4 +1,4 @@
-/** Makes the context that the use cases share from the options of an engine and its open store. */
+/** Creates the context of the use cases from the engine's options and its open store. */
 
 import { pathToFileURL } from 'node:url'
 import { openFiles } from '../files/files.ts'
@@ -12,34 +12,33 @@ import { readYaml } from '../spec/read-yaml.ts'
 import { defaultBounds } from '../store/driver/postgres.ts'
 import { dueByQueue } from '../store/tasks/claim.ts'
 import { Activities } from './activities.ts'
-import { makeFigures } from './admin/figures.ts'
-import { keyWatch } from './admin/watch-keys.ts'
+import { makeProcessMetrics } from './admin/process-metrics.ts'
+import { makeKeyWatch } from './admin/watch-keys.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
 import { watchFeed } from './feed/feed-watch.ts'
-import { Turns } from './jobs/condition-budget.ts'
+import { ConditionTurns } from './jobs/condition-budget.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
-import { claimHints } from './tasks/claim-hints.ts'
+import { makeClaimHints } from './tasks/claim-hints.ts'
 import { readEvents } from './tasks/read-tasks.ts'
 import { noTypes } from './tasks/task-types.ts'
-import { wakeBoard } from './wake.ts'
-import { makeBell } from './wake-signal.ts'
+import { makeWake, makeWakeSignal } from './wake.ts'
 
 const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
 
 export function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): Context {
   const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
-  const wake = wakeBoard(store.messenger, queues => dueByQueue(store.sql, queues), signal)
+  const wake = makeWake(store.messenger, queues => dueByQueue(store.sql, queues), signal)
   return {
     sql: store.sql,
     aside: store.aside ?? store.sql,
     wake,
-    watchKey: keyWatch(store.sql, wake, signal),
-    hints: claimHints(),
+    watchKey: makeKeyWatch(store.sql, wake, signal),
+    claimHints: makeClaimHints(),
     feed: watchFeed(query => readEvents(store, query)),
     types: noTypes(),
     log: options.log ?? (() => {}),
-    figures: makeFigures(store.connections, store.statements),
+    metrics: makeProcessMetrics(store.connections, store.statements),
     activities: new Activities(),
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
@@ -53,16 +52,16 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     s3Buckets,
     podRules: options.podRules,
     pipelines: readPipelines(options.pipelines),
-    fileBell: makeBell(),
-    conditionTurns: new Turns(signal),
+    fileSignal: makeWakeSignal(),
+    conditionTurns: new ConditionTurns(signal),
     oneConnection: store.messenger === undefined,
     knownLanes: new Set(),
-    tellOnCommit: (sql, queues) => store.tellOnCommit(sql, queues),
-    within: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
+    notifyOnCommit: (sql, queues) => store.notifyOnCommit(sql, queues),
+    sqlFor: tx => (tx === undefined ? store.sql : asSql(tx, store.sql.schema)),
   }
 }
 
-/** Every pipeline is checked when the engine opens, not when the first job asks for it. */
+/** Validates every pipeline when the engine opens, not when it is first used. */
 function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
   return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
 }
@@ -70,7 +69,7 @@ function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): 
 function readPipeline(name: string, given: JobSpec | string): JobSpec {
   checkOptions({ name }, { name: nameField }, 'pipelines')
   try {
-    const spec = typeof given === 'string' ? written(given) : given
+    const spec = typeof given === 'string' ? parseText(given) : given
     parseJobSpec(spec)
     return spec
   } catch (error) {
@@ -79,7 +78,7 @@ function readPipeline(name: string, given: JobSpec | string): JobSpec {
   }
 }
 
-function written(text: string): JobSpec {
+function parseText(text: string): JobSpec {
   const read = readYaml(text)
   if ('faults' in read) throw specInvalid(read.faults)
   return read.value as JobSpec

@@ -6,15 +6,17 @@ import { findResponse, reserveKey, saveResponse } from '../store/tasks/idempoten
 
 export interface Idempotency {
   readonly idempotencyKey?: string
-  /** Whose key it is: two callers may use the same one. Default: everyone's. */
+  /** Owner of the key: two callers may use the same key. Default: a single owner for all callers. */
   readonly holder?: string
-  /** By what a request that is sent again is known, where what is done depends on more, as on the time. Default: that. */
+  /**
+   * Identifies a repeated request if the work depends on more than the request, such as the time. Default: the request.
+   */
   readonly asked?: unknown
 }
 
 /**
- * Does `work` once per key. The key's row is written first, in the transaction of the work: whoever comes second
- * waits for it, and then gets the first answer; if the first failed, the key is free again.
+ * Runs `work` once per key. The key's row is inserted first, in the same transaction: a concurrent request waits for it
+ * and then gets the first answer. If the first request fails, the key is free again.
  */
 export async function once<T>(
   sql: Sql,
@@ -37,8 +39,8 @@ export async function once<T>(
   }, bounds)
 }
 
-/** What was asked under a key has been answered more fully since it was taken: whoever asks again has this answer. */
-export async function keepFuller(
+/** Replaces the stored answer of a key with a more complete one. Repeated requests get that one. */
+export async function replaceAnswer(
   sql: Sql,
   { idempotencyKey: key, holder = '' }: Idempotency,
   answer: unknown,
@@ -46,7 +48,7 @@ export async function keepFuller(
   if (key !== undefined) await saveResponse(sql, holder, key, answer)
 }
 
-/** Of whatever was asked, before it was looked at: it may not even be JSON. */
+/** The request has not been validated yet and may not even be JSON. */
 function fingerprintOf(request: unknown): string {
   const made = writeJson(request)
   if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: 'request', why: made.fault })

@@ -10,57 +10,62 @@ import { defaultBounds, openPools, type Pools } from '../store/driver/postgres.t
 import { makeReadiness, type Readiness } from '../store/driver/readiness.ts'
 import { callerDriver } from '../store/driver/savepoints.ts'
 import { type Driver, makeSql, type Sql } from '../store/driver/sql.ts'
-import { type Connections, type Durations, makeDurations, observe } from './admin/figures.ts'
+import { type Connections, type Durations, makeDurations, observe } from './admin/process-metrics.ts'
 import { anything, callback, checkOptions, field, number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import type { Messenger } from './wake.ts'
 
-/** How long the store may take, in seconds. Reads of everything, and migrations, have longer bounds of their own. */
+/** Time limits of the store, in seconds. Migrations and reads of whole tables have longer limits of their own. */
 export interface StoreBounds {
-  /** A statement. Default 10. */
+  /** Limit for one statement. Default 10. */
   readonly statementSeconds?: number
-  /** Waiting for a row that another transaction holds. Default 3. */
+  /** Limit for waiting for a row that another transaction has locked. Default 3. */
   readonly lockSeconds?: number
-  /** A transaction in which nothing is asked. Default 10. */
+  /** Limit for a transaction that sends no statement. Default 10. */
   readonly idleSeconds?: number
-  /** Waiting for a connection (default 10) or, on the embedded store, for the transactions before (default 60). */
+  /**
+   * Limit for waiting for a connection (default 10) or, on the embedded store, for earlier transactions (default 60).
+   */
   readonly connectionSeconds?: number
 }
 
 export interface PawlOptions {
-  /** A PostgreSQL server. Default: the embedded store. */
+  /** Connection string of a PostgreSQL server. Default: the embedded store. */
   readonly database?: string
   /** Where the embedded store keeps its data. Default: in memory. */
   readonly folder?: string
   /** The schema that holds the tables. Default: pawl. */
   readonly schema?: string
-  /** Connections to the server. Default 4. */
+  /** Number of connections to the server. Default 4. */
   readonly connections?: number
-  /** Named statements; off for poolers that cannot keep them. Default true. */
+  /** Uses prepared statements. Turn it off for poolers that do not support them. Default true. */
   readonly prepare?: boolean
   /**
-   * Whether `database` is a pooler such as PgBouncer that hands out connections by transaction. Default: it is found out.
-   * `none` is right for one that hands out whole sessions.
+   * Whether `database` is a pooler such as PgBouncer that assigns connections per transaction. Default: detected. Use
+   * `none` for a pooler that assigns whole sessions.
    */
   readonly pooler?: PoolerMode
-  /** Where to LISTEN, if `database` is a pooler: the server itself. Without it, news from other processes is polled for. */
+  /**
+   * If `database` is a pooler: connection string of the server itself, for LISTEN. Without it, changes by other
+   * processes are found by polling.
+   */
   readonly listenDatabase?: string
   readonly bounds?: StoreBounds
-  /** The largest payload or output. Default 1 MiB. */
+  /** Maximum size of a payload or output. Default 1 MiB. */
   readonly maxPayloadBytes?: number
-  /** Bring the schema up to date when opening. Default true. */
+  /** Update the schema when opening. Default true. */
   readonly migrate?: boolean
-  /** A store that is open already, in place of `database` and `folder`. Without a messenger, it has one connection. */
+  /** An open store to use in place of `database` and `folder`. Without a messenger, it has one connection. */
   readonly store?: Pick<Store, 'sql' | 'close'> & Partial<Store>
-  /** Where files lie that are not on this machine. */
+  /** Settings for files that are not on this machine. */
   readonly files?: FilesOptions
-  /** Folders of this machine that jobs may name, and that their files must lie in, links included. Default: any. */
+  /** Local folders that jobs may name. Files must be inside them after links are resolved. Default: any. */
   readonly fileRoots?: readonly string[]
-  /** Buckets of S3 that jobs may name; `*`: all. Default: all, and none where `fileRoots` is given. */
+  /** S3 buckets that jobs may name; `*`: all. Default: all, or none if `fileRoots` is given. */
   readonly s3Buckets?: readonly string[]
-  /** Limits the pods that stages may ask for in Kubernetes. It is checked when a job is submitted. Default: no limits. */
+  /** Limits for the Kubernetes pods of stages, checked when a job is submitted. Default: no limits. */
   readonly podRules?: PodRules
-  /** Specs by name, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
+  /** Named job specs, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
   readonly pipelines?: Readonly<Record<string, JobSpec | string>>
   readonly log?: Log
 }
@@ -102,7 +107,7 @@ export interface Store {
   readonly statements: Durations
   readonly readiness: Readiness
   connections(): Connections
-  tellOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
+  notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -129,14 +134,14 @@ export async function openStore(options: PawlOptions): Promise<Store> {
   return serverStore(listening, pools, schema)
 }
 
-/** The embedded store: nobody else can write to it, so nobody needs to be notified. */
+/** Nothing else can write to the embedded store, so nobody needs to be notified. */
 const oneConnection = {
   messenger: undefined,
-  tellOnCommit: async () => {},
+  notifyOnCommit: async () => {},
   connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }),
 }
 
-/** A schema on a server that `pools` are connected to. */
+/** Opens a schema on the server that `pools` is connected to. */
 export function serverStore(listening: Listening, pools: Pools, schema: string): Store {
   const observing = makeObserving()
   const { pool } = pools
@@ -150,7 +155,7 @@ export function serverStore(listening: Listening, pools: Pools, schema: string):
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool
       return { inUse: totalCount - idle, idle, waiting, most: pool.options.max }
     },
-    tellOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
+    notifyOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
     close: pools.close,
   }
 }
@@ -164,7 +169,7 @@ function observedSql(driver: Driver, { statements, readiness }: Observing, schem
   return makeSql(observeDriver(driver, { recordSeconds: seconds => observe(statements, seconds), recordFault }), schema)
 }
 
-/** A caller's transaction as ours. */
+/** Returns a caller's transaction as ours. */
 export function asSql(tx: CallerTransaction, schema: string): Sql {
   return typeof tx === 'function' ? tx : makeSql(callerDriver(tx), schema)
 }

@@ -19,10 +19,8 @@ import type { SubmitCall } from './jobs/submit.ts'
 import { submitOrAdd } from './jobs/submit-or-add.ts'
 import { findTroubles, readTimeline } from './jobs/timeline.ts'
 import * as control from './tasks/control.ts'
-import { deleteTask } from './tasks/delete-task.ts'
 import { type EnqueueCall, enqueueTasks } from './tasks/enqueue.ts'
 import { readLogs } from './tasks/logs.ts'
-import { loseWorker } from './tasks/lose-worker.ts'
 import type { Reports } from './tasks/merge-reports.ts'
 import * as oneTask from './tasks/one-task.ts'
 import { patchJob, patchStage, patchTask } from './tasks/patch.ts'
@@ -121,7 +119,7 @@ export const run = {
   resume: use(control.resumeTask),
   retry: use(control.retryTask),
   deadLetter: use(control.deadLetterTask),
-  deleteTask: use(deleteTask),
+  deleteTask: use(control.deleteTask),
   deadLetters: use(tasks.findDeadLetters),
   redriveProgress: use(readRedrive),
   redrive: use(redrive),
@@ -138,7 +136,7 @@ export const run = {
   cancelled: settle('cancelled'),
   reportArtifacts: use(oneTask.artifacts),
   workers: use(tasks.findWorkers),
-  loseWorker: use(loseWorker),
+  loseWorker: use(control.loseWorker),
 
   putTaskType: use(writeTaskType),
   taskTypes: use(tasks.findTaskTypes),

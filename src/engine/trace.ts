@@ -1,8 +1,8 @@
 import { type Attributes, type Span, SpanKind, type Tracer } from '@opentelemetry/api'
 import { inSpan, traceparentOf } from '../protocol/tracing.ts'
 
-/** Runs what queues something in a span of its own, and hands it the traceparent that is to be stored. */
-export function produced<T>(
+/** Runs an enqueue or submit in a span of its own, and passes the traceparent to store. */
+export function inProducerSpan<T>(
   tracing: Tracer,
   { name, to }: { name: 'enqueue' | 'submit'; to: string },
   attributes: Attributes,

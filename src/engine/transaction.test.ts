@@ -7,9 +7,9 @@ import { fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
 import { defineTask } from '../worker/define-task.ts'
 
-const oops = new Error('the caller thinks better of it')
+const rollbackError = new Error('the caller thinks better of it')
 const failing = async () => {
-  throw oops
+  throw rollbackError
 }
 
 test('what is queued in a transaction is there when it commits, and never was if it does not', async t => {
@@ -19,7 +19,7 @@ test('what is queued in a transaction is there when it commits, and never was if
     await engine.enqueueMany([{ type: 'a', payload: 2, dedupeKey: 'k' }], { tx })
     return failing()
   })
-  await assert.rejects(failed, oops)
+  await assert.rejects(failed, rollbackError)
   assert.deepEqual((await engine.tasks()).items, [])
   const kept = await engine.transaction(async tx => {
     await engine.enqueue('a', 3, { tx, dedupeKey: 'k' })
@@ -75,7 +75,7 @@ test("operators' calls take part in the caller's transaction", async t => {
       await andThen()
     })
   const states = () => Promise.all([queued, cancelled, letter].map(async ({ id }) => (await engine.task(id)).state))
-  await assert.rejects(all(failing), oops)
+  await assert.rejects(all(failing), rollbackError)
   assert.deepEqual(await states(), ['queued', 'cancelled', 'dead_lettered'])
   await all(async () => {})
   assert.deepEqual(await states(), ['cancelled', 'queued', 'queued'])

@@ -4,10 +4,10 @@ import { fresh } from '../../test/harness/fresh.ts'
 import type { Context } from './context.ts'
 import { transact } from './unit-of-work.ts'
 
-/** The queues whose waiting workers are woken from now on. */
-function wokenIn({ wake }: Context): Set<string> {
+/** Records the queues whose waiting workers are woken from now on. */
+function recordWoken({ wake }: Context): Set<string> {
   const woken = new Set<string>()
-  wake.overhear(queues => {
+  wake.subscribe(queues => {
     for (const queue of queues) woken.add(queue)
   })
   return woken
@@ -15,7 +15,7 @@ function wokenIn({ wake }: Context): Set<string> {
 
 test('calls in a transaction of the engine wake workers once it commits', async t => {
   const { engine } = await fresh(t)
-  const woken = wokenIn(engine.context)
+  const woken = recordWoken(engine.context)
   await engine.transaction(async tx => {
     await engine.enqueue('mail', null, { tx })
     await engine.submit({ name: 'j', stages: [{ name: 's', task: 'print' }] }, { tx })
@@ -26,7 +26,7 @@ test('calls in a transaction of the engine wake workers once it commits', async 
 
 test('calls in a transaction that is rolled back wake nobody', async t => {
   const { engine } = await fresh(t)
-  const woken = wokenIn(engine.context)
+  const woken = recordWoken(engine.context)
   const rolledBack = engine.transaction(async tx => {
     await engine.enqueue('mail', null, { tx })
     throw new Error('no')
@@ -38,11 +38,11 @@ test('calls in a transaction that is rolled back wake nobody', async t => {
 
 test('a transaction that is repeated after a deadlock does only what follows from the last try', async t => {
   const { engine } = await fresh(t)
-  const woken = wokenIn(engine.context)
+  const woken = recordWoken(engine.context)
   let tries = 0
   const result = await transact(engine.context, {}, 'request', async (_, after) => {
     tries += 1
-    after.wake([`try-${tries}`])
+    after.addQueues([`try-${tries}`])
     if (tries === 1) throw Object.assign(new Error('deadlock detected'), { code: '40P01' })
     return tries
   })
@@ -51,10 +51,10 @@ test('a transaction that is repeated after a deadlock does only what follows fro
 
 test('a request that repeats its key gets the first answer, and nothing follows a second time', async t => {
   const { engine } = await fresh(t)
-  const woken = wokenIn(engine.context)
+  const woken = recordWoken(engine.context)
   const ask = (answer: string) =>
     transact(engine.context, { idempotencyKey: 'k' }, 'request', async (_, after) => {
-      after.wake([answer])
+      after.addQueues([answer])
       return answer
     })
   assert.deepEqual([await ask('first'), await ask('second')], ['first', 'first'])

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { wakeBoard } from './wake.ts'
+import { makeWake } from './wake.ts'
 
 const never = () => new AbortController().signal
 
-function board(found: () => { queue: string; seconds: number }[]) {
+function testWake(found: () => { queue: string; seconds: number }[]) {
   const looks: (readonly string[])[] = []
   const look = async (queues: readonly string[]) => {
     looks.push(queues)
     return found()
   }
-  return { looks, wake: wakeBoard(undefined, look, never()) }
+  return { looks, wake: makeWake(undefined, look, never()) }
 }
 
 test('a thousand who wait look for work together', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { looks, wake } = board(() => [])
-  for (let index = 0; index < 1000; index++) void wake.wait([`q${index % 3}`], wake.heard(), 60)
-  assert.equal(wake.waiting(), 1000)
+  const { looks, wake } = testWake(() => [])
+  for (let index = 0; index < 1000; index++) void wake.wait([`q${index % 3}`], wake.notificationCount(), 60)
+  assert.equal(wake.waiterCount(), 1000)
   for (let second = 0; second < 10; second++) {
-    // Whoever joins them does not put the look off.
-    void wake.wait(['q0'], wake.heard(), 60)
+    // A new waiter does not postpone the poll.
+    void wake.wait(['q0'], wake.notificationCount(), 60)
     t.mock.timers.tick(1000)
     await new Promise(setImmediate)
   }
@@ -29,30 +29,30 @@ test('a thousand who wait look for work together', async t => {
 })
 
 test('new work wakes a few of those who wait for it, and each that wins wakes the next', async () => {
-  const { wake } = board(() => [])
+  const { wake } = testWake(() => [])
   let awake = 0
-  for (let index = 0; index < 20; index++) void wake.wait(['a'], wake.heard(), 60).then(() => awake++)
-  void wake.wait(['b'], wake.heard(), 60)
-  wake.tell(['a'])
+  for (let index = 0; index < 20; index++) void wake.wait(['a'], wake.notificationCount(), 60).then(() => awake++)
+  void wake.wait(['b'], wake.notificationCount(), 60)
+  wake.notify(['a'])
   await new Promise(setImmediate)
   assert.equal(awake, 4)
-  wake.rouse(['a'])
+  wake.wakeSome(['a'])
   await new Promise(setImmediate)
   assert.equal(awake, 8)
-  wake.tell(['*'])
+  wake.notify(['*'])
   await new Promise(setImmediate)
-  assert.deepEqual([awake, wake.waiting()], [20, 0])
+  assert.deepEqual([awake, wake.waiterCount()], [20, 0])
 })
 
 test('whoever waits is woken when a task comes due, and when a look finds work that no word came of', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let seconds = 0.5
-  const { looks, wake } = board(() => [{ queue: 'a', seconds }])
-  const waiting = wake.wait(['a'], wake.heard(), 60)
-  wake.expect(0.2)
+  const { looks, wake } = testWake(() => [{ queue: 'a', seconds }])
+  const waiting = wake.wait(['a'], wake.notificationCount(), 60)
+  wake.expectDueIn(0.2)
   t.mock.timers.tick(200)
   await new Promise(setImmediate)
-  assert.deepEqual([looks.length, wake.waiting()], [1, 1])
+  assert.deepEqual([looks.length, wake.waiterCount()], [1, 1])
   seconds = -0.001
   t.mock.timers.tick(500)
   await waiting

@@ -1,39 +1,41 @@
 /**
- * Tells waiting syncs that work has come: at once within the process, by NOTIFY between processes, and by one look for
- * all of them, every two seconds and when the next task comes due. A word wakes a few; those that win as much as they
- * asked for wake the next, so that a thousand who wait do not all run for one task.
+ * Wakes waiting syncs when there is new work: at once within the process, by NOTIFY between processes, and by one
+ * shared poll every two seconds and when the next task comes due. A notification wakes only a few waiters. Those that
+ * get as many tasks as they asked for wake the next, so a thousand waiters do not all race for one task.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Passes the word on to other processes. Looking stays the truth: a word that is lost costs only time. */
+/** Notifies other processes. Polling remains authoritative: a lost notification only costs time. */
 export interface Messenger {
   send(queues: readonly string[]): Promise<void>
-  /** Calls `hear` with queues that others queued to, until the signal aborts. */
-  listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void
+  /** Calls `onNotified` with queues that other processes added work to, until the signal aborts. */
+  listen(onNotified: (queues: readonly string[]) => void, signal: AbortSignal): void
 }
 
 export interface Wake {
-  /** Work has come to these queues. */
-  tell(queues: readonly string[]): void
-  /** There may be more in these queues than was claimed. */
-  rouse(queues: readonly string[]): void
-  /** A task comes due in so many seconds. */
-  expect(seconds: number): void
-  /** How many words have come so far: taken before a look, it makes sure that none is missed between look and wait. */
-  heard(): number
-  /** Resolves when work has come to one of the queues `since`, when the time is over, or when the signal aborts. */
+  /** Reports new work in these queues. */
+  notify(queues: readonly string[]): void
+  /** Wakes a few more waiters, because these queues may hold more than was claimed. */
+  wakeSome(queues: readonly string[]): void
+  /** Announces that a task comes due in this many seconds. */
+  expectDueIn(seconds: number): void
+  /** Number of notifications so far. Read it before looking for work: `wait` then misses no notification in between. */
+  notificationCount(): number
+  /**
+   * Resolves on a notification for one of the queues `since` that count, after `seconds`, or when the signal aborts.
+   */
   wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
-  /** Calls `hear` with every word that comes, from this process or another. */
-  overhear(hear: (words: readonly string[]) => void): void
-  /** How many wait. */
-  waiting(): number
+  /** Calls `listener` on every notification, from this process or another. */
+  subscribe(listener: (words: readonly string[]) => void): void
+  /** Number of waiters. */
+  waiterCount(): number
 }
 
-/** In how many seconds each of these queues has something to claim; 0 or less: now. */
-export type Look = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
+/** Returns in how many seconds each of these queues has something to claim; 0 or less: now. */
+export type FindDue = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
 
 const spacingMs = 20
-const lookMs = 2000
+const pollMs = 2000
 const wokenAtOnce = 4
 
 interface Waiter {
@@ -41,18 +43,18 @@ interface Waiter {
   wake(): void
 }
 
-const mostRemembered = 10_000
+const maxRememberedQueues = 10_000
 
-export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: AbortSignal): Wake {
+export function makeWake(messenger: Messenger | undefined, findDue: FindDue, signal: AbortSignal): Wake {
   const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
-  const listeners = new Set<(words: readonly string[]) => void>()
-  const lastWord = new Map<string, number>()
+  const listeners = new Set<(count: readonly string[]) => void>()
+  const lastNotified = new Map<string, number>()
   let sending = false
   let listening = false
   let words = 0
 
-  const rouse = (queues: readonly string[]) => {
+  const wakeSome = (queues: readonly string[]) => {
     if (queues.includes('*')) {
       for (const waiter of [...waiting]) waiter.wake()
       return
@@ -62,16 +64,16 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
       for (const waiter of few) waiter.wake()
     }
   }
-  const here = (queues: readonly string[]) => {
+  const notifyHere = (queues: readonly string[]) => {
     words += 1
-    // What is forgotten is found by the next look.
-    if (lastWord.size > mostRemembered) lastWord.clear()
-    for (const queue of queues) lastWord.set(queue, words)
-    for (const hear of listeners) hear(queues)
-    rouse(queues)
+    // Forgotten queues are found by the next poll.
+    if (lastNotified.size > maxRememberedQueues) lastNotified.clear()
+    for (const queue of queues) lastNotified.set(queue, words)
+    for (const listener of listeners) listener(queues)
+    wakeSome(queues)
   }
-  // NOTIFY takes a lock that all committers share, so one is sent at once and those that follow are gathered.
-  const pass = async (to: Messenger) => {
+  // NOTIFY takes a lock that all committers share, so the first one is sent at once and later ones are combined.
+  const sendUnsent = async (to: Messenger) => {
     sending = true
     while (unsent.size > 0 && !signal.aborted) {
       const queues = [...unsent]
@@ -84,22 +86,22 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
   const listen = () => {
     if (messenger === undefined || listening) return
     listening = true
-    messenger.listen(here, signal)
+    messenger.listen(notifyHere, signal)
   }
-  const lookout = keepLooking(waiting, look, rouse)
+  const poll = startPolling(waiting, findDue, wakeSome)
   return {
-    tell(queues) {
-      here(queues)
+    notify(queues) {
+      notifyHere(queues)
       if (messenger === undefined) return
       for (const queue of queues) unsent.add(queue)
-      if (!sending) void pass(messenger)
+      if (!sending) void sendUnsent(messenger)
     },
-    rouse,
-    expect: seconds => lookout.within(seconds * 1000),
-    heard: () => words,
-    waiting: () => waiting.size,
-    overhear(hear) {
-      listeners.add(hear)
+    wakeSome: wakeSome,
+    expectDueIn: seconds => poll.within(seconds * 1000),
+    notificationCount: () => words,
+    waiterCount: () => waiting.size,
+    subscribe(listener) {
+      listeners.add(listener)
       listen()
     },
     wait(queues, since, seconds, stop) {
@@ -114,37 +116,62 @@ export function wakeBoard(messenger: Messenger | undefined, look: Look, signal: 
           resolve()
         }
         waiting.add(waiter)
-        lookout.within(lookMs)
+        poll.within(pollMs)
         stop?.addEventListener('abort', end)
-        const isLate = [...queues, '*'].some(queue => (lastWord.get(queue) ?? 0) > since)
+        const isLate = [...queues, '*'].some(queue => (lastNotified.get(queue) ?? 0) > since)
         if (isLate || stop?.aborted) end()
       })
     },
   }
 }
 
-/** One look for all who wait: again when the next task comes due, and at the latest when a word may have been lost. */
-function keepLooking(waiting: ReadonlySet<Waiter>, look: Look, rouse: (queues: readonly string[]) => void) {
+/** One poll for all waiters: again when the next task comes due, and regularly in case a notification was lost. */
+function startPolling(waiting: ReadonlySet<Waiter>, findDue: FindDue, wakeSome: (queues: readonly string[]) => void) {
   let timer: NodeJS.Timeout | undefined
-  let at = Number.POSITIVE_INFINITY
+  let nextPollAt = Number.POSITIVE_INFINITY
 
   const within = (ms: number) => {
-    const wanted = performance.now() + ms
-    if (wanted >= at) return
-    at = wanted
+    const pollAt = performance.now() + ms
+    if (pollAt >= nextPollAt) return
+    nextPollAt = pollAt
     clearTimeout(timer)
-    timer = setTimeout(lookOnce, ms)
+    timer = setTimeout(pollOnce, ms)
     timer.unref()
   }
-  async function lookOnce(): Promise<void> {
-    at = Number.POSITIVE_INFINITY
+  async function pollOnce(): Promise<void> {
+    nextPollAt = Number.POSITIVE_INFINITY
     const queues = new Set([...waiting].flatMap(waiter => [...waiter.queues]))
     if (queues.size === 0) return
-    // A store that is away is heard of by those who claim.
-    const found = await look([...queues]).catch(() => [])
-    for (const { queue, seconds } of found) if (seconds <= 0) rouse([queue])
+    // Claims report an unavailable store.
+    const found = await findDue([...queues]).catch(() => [])
+    for (const { queue, seconds } of found) if (seconds <= 0) wakeSome([queue])
     const next = found.map(({ seconds }) => seconds * 1000).filter(ms => ms > 0)
-    within(Math.max(1, Math.min(lookMs, ...next)))
+    within(Math.max(1, Math.min(pollMs, ...next)))
   }
   return { within }
+}
+
+/** Wakes waiting loops when there is work to do. */
+export interface WakeSignal {
+  notify(): void
+  /** Resolves at the next `notify`. Call it before checking for work, so that no notification is missed. */
+  next(): Promise<void>
+}
+
+export function makeWakeSignal(): WakeSignal {
+  let resolveNext: () => void
+  let next: Promise<void>
+  const prepareNext = () => {
+    next = new Promise(resolve => {
+      resolveNext = resolve
+    })
+  }
+  prepareNext()
+  return {
+    notify() {
+      resolveNext()
+      prepareNext()
+    },
+    next: () => next,
+  }
 }

@@ -53,7 +53,7 @@ export function engineFor(served: Pick<Served, 'engine' | 'reports'>, asker: Ask
     hasPipeline: name => Object.hasOwn(engine.context.pipelines, name),
     figures() {
       needs('read')
-      return engine.context.figures
+      return engine.context.metrics
     },
     follow(query, options) {
       needs(operations.events.permission)

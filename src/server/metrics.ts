@@ -17,7 +17,7 @@ export interface Metrics {
 
 interface Source {
   readonly internals: Pick<Engine['internals'], 'totals'>
-  readonly context: Pick<Engine['context'], 'figures'>
+  readonly context: Pick<Engine['context'], 'metrics'>
 }
 
 type Totals = Awaited<ReturnType<Engine['internals']['totals']>>
@@ -153,7 +153,7 @@ function latencySeries(moves: Totals['moves']): Series[] {
 }
 
 /** What this process knows about itself. */
-function ownMetrics(registry: Registry, { figures }: Source['context']) {
+function ownMetrics(registry: Registry, { metrics }: Source['context']) {
   const registers = [registry]
   const conflicts = new Counter({
     name: 'pawl_claim_conflicts_total',
@@ -180,20 +180,20 @@ function ownMetrics(registry: Registry, { figures }: Source['context']) {
     registry,
     'pawl_statement_seconds',
     'From sending a statement until its answer. Of this process.',
-    () => [{ labels: {}, ...figures.statements }],
+    () => [{ labels: {}, ...metrics.statements }],
   )
   addHistogram(
     registry,
     'pawl_event_loop_blocked_seconds',
     'How long nobody was answered, each time the event loop was blocked beyond its bound. Of this process.',
-    () => [{ labels: {}, ...figures.blocked }],
+    () => [{ labels: {}, ...metrics.blocked }],
   )
   return () => {
-    const now = figures.connections()
+    const now = metrics.connections()
     conflicts.reset()
-    conflicts.inc(figures.claimConflicts)
+    conflicts.inc(metrics.claimConflicts)
     renewals.reset()
-    renewals.inc(figures.leaseRenewals)
+    renewals.inc(metrics.leaseRenewals)
     for (const state of ['inUse', 'idle', 'waiting'] as const) connections.set({ state }, now[state])
     most.set(now.most)
   }

@@ -5,7 +5,7 @@
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { observe } from '../engine/admin/figures.ts'
+import { observe } from '../engine/admin/process-metrics.ts'
 import type { Context } from '../engine/context.ts'
 import { Problem } from '../kernel/problem.ts'
 
@@ -30,7 +30,7 @@ export interface Watchdog {
 
 export const noWatchdog: Watchdog = { check() {}, async stop() {} }
 
-export function startWatchdog({ figures, activities, log }: Context, boundSeconds: number): Watchdog {
+export function startWatchdog({ metrics, activities, log }: Context, boundSeconds: number): Watchdog {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const beatMs = (boundSeconds * 1000) / beatsPerBound
   let latestBeat = performance.now()
@@ -50,7 +50,7 @@ export function startWatchdog({ figures, activities, log }: Context, boundSecond
   thread.unref()
   let latest: { readonly seconds: number; readonly until: number } | undefined
   thread.on('message', ({ seconds, stack }: Block) => {
-    observe(figures.blocked, seconds)
+    observe(metrics.blocked, seconds)
     latest = { seconds, until: performance.now() + unreadySeconds * 1000 }
     log('loop.blocked', { level: 'error', seconds, during: suspects.slice(0, mostNamed), stack })
   })

@@ -50,7 +50,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     await move(seconds)
     await doAll(chores, engine.context)
     // What waits for work looks again: by its own clock nothing has come due.
-    engine.context.wake.tell(['*'])
+    engine.context.wake.notify(['*'])
   }
   return {
     ...engine,

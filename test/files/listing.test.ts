@@ -226,7 +226,7 @@ test('inputs over which three processes have died fail their stage and are left 
   await findInputs.run(f.engine.context)
   const job = await f.engine.job(id)
   assert.deepEqual([job.state, job.stages[0]!.cause], ['failed', 'inputs_error'])
-  assert.match(job.stages[0]!.error!.message, /3 processes ended while they looked for them/)
+  assert.match(job.stages[0]!.error!.message, /3 processes died while listing them/)
   assert.equal(await takeListing(f.sql), undefined)
   assert.equal((await f.engine.job(other)).progress.total, 1)
 })

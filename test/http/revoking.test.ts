@@ -56,7 +56,7 @@ async function everythingOpen({ otherUrl, otherEngine, engine }: Fleet, secret: 
     sync: post('/v1/workers/w/sync', { queues: ['q'], claim: 1, waitSeconds: 60, session: randomUUID() }),
     jsm: post('/dialects/jsm/jobs/claim', { worker: 'w', types: ['q'], wait_sec: 60 }),
   }
-  await eventually('three wait for work', () => otherEngine.context.wake.waiting() === 3)
+  await eventually('three wait for work', () => otherEngine.context.wake.waiterCount() === 3)
   return open
 }
 

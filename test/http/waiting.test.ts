@@ -21,7 +21,7 @@ test('a worker that waits over HTTP has work at once that came through another s
   const other = await startServer(engine, { port: 0 })
   t.after(() => other.close())
   const answer = run.client.sync(wish())
-  await eventually('it waits', () => run.engine.context.wake.waiting() === 1)
+  await eventually('it waits', () => run.engine.context.wake.waiterCount() === 1)
   const { id } = await connect({ server: other.url }).enqueue('a', 1)
   const { claimed } = await answer
   assert.deepEqual(
@@ -38,10 +38,10 @@ test('a worker that hangs up while it waits claims nothing more', limits, async 
     json: { queues: ['a'], claim: 1, waitSeconds: 60 },
     signal: over.signal,
   })
-  await eventually('it waits', () => run.engine.context.wake.waiting() === 1)
+  await eventually('it waits', () => run.engine.context.wake.waiterCount() === 1)
   over.abort()
   await assert.rejects(asked)
-  await eventually('it waits no more', () => run.engine.context.wake.waiting() === 0)
+  await eventually('it waits no more', () => run.engine.context.wake.waiterCount() === 0)
   const { id } = await run.engine.enqueue('a', 1)
   const task = await run.engine.task(id)
   assert.deepEqual([task.state, task.owner], ['queued', null])
@@ -51,7 +51,7 @@ test('a worker that is called off gets what it had won just then', limits, async
   const run = await served(t)
   const over = new AbortController()
   const answer = run.client.sync(wish(), over.signal)
-  await eventually('it waits', () => run.engine.context.wake.waiting() === 1)
+  await eventually('it waits', () => run.engine.context.wake.waiterCount() === 1)
   await run.engine.enqueue('a', 1)
   over.abort()
   const { claimed } = await answer

@@ -79,13 +79,13 @@ test('tasks that end do not make the cluster be looked at more often', async t =
   const witness: Chore = {
     name: 'witness',
     everySeconds: 3600,
-    bell: ({ fileBell }) => fileBell,
+    bell: ({ fileSignal }) => fileSignal,
     run: async () => ({ heard: heard++ }),
   }
   const both = [{ ...chore, everySeconds: 3600 }, witness].map(each => keepDoing(each, context, ending.signal))
   await eventually('it has looked', () => looks().length === 1)
   await eventually('the bell has rung often', () => {
-    context.fileBell.ring()
+    context.fileSignal.notify()
     return heard > 20
   })
   ending.abort()

@@ -3,7 +3,7 @@
  * finds what is written down.
  */
 
-import { JobBook } from '../../src/engine/jobs/locked-job.ts'
+import { LockedJob } from '../../src/engine/jobs/locked-job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import { withTableScans } from '../../src/store/driver/plans.ts'
@@ -44,7 +44,7 @@ class Undo extends Error {}
 async function openActs(sql: Sql, id: string): Promise<string[]> {
   const faults: string[] = []
   const look = async (tx: Sql) => {
-    const { job, stages } = await JobBook.open(tx, id, 'test')
+    const { job, stages } = await LockedJob.lock(tx, id, 'test')
     const act = nextAct(
       job,
       stages.map(stage => ({ ...stage, busy: false })),

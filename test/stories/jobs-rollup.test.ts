@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { expireTasks } from '../../src/babysitter/chores.ts'
-import { driveJob } from '../../src/engine/jobs/drive.ts'
+import { advanceJob } from '../../src/engine/jobs/advance-job.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { claim, saidBy, say, statesOf, type Word, workOff } from '../harness/jobs.ts'
@@ -122,7 +122,7 @@ test('looking again finds nothing to change, whatever state a job is in', async 
   const seen: string[] = []
   const look = async () => {
     const before = await f.engine.job(id)
-    await driveJob(f.engine.context, id, 'test')
+    await advanceJob(f.engine.context, id, 'test')
     const { changedAt: _, ...after } = await f.engine.job(id)
     assert.deepEqual({ ...after, changedAt: before.changedAt }, before)
     seen.push((await statesOf(f, id)).split(':')[0]!)

@@ -1,4 +1,4 @@
-/** Looks at a store as a doctor would: what is wrong, and what to do about it. It changes nothing. */
+/** Examines a store without changing it, and reports problems with their remedies. */
 
 import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import {
@@ -15,22 +15,22 @@ import { feedLag } from '../../store/feed/feed.ts'
 import { findUnservedQueues } from '../../store/flow/unserved-queues.ts'
 import type { Context } from '../context.ts'
 
-/** Findings below these are not reported. */
+/** Values below these thresholds are not reported. */
 export interface Thresholds {
   readonly longSeconds: number
-  /** The slot of a standby that follows closely stays far below this. */
+  /** The slot of a standby that keeps up stays far below this. */
   readonly slotTransactions: number
   readonly slotBytes: number
 }
 
-const usual: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
+const defaults: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
 const skewSeconds = 2
 
 export async function examine(
   { sql, oneConnection }: Context,
   thresholds: Partial<Thresholds> = {},
 ): Promise<Examination> {
-  const { longSeconds, slotTransactions, slotBytes } = { ...usual, ...thresholds }
+  const { longSeconds, slotTransactions, slotBytes } = { ...defaults, ...thresholds }
   const found = await Promise.all([
     schemaDrift(sql).then(drift => drift.map(drifted)),
     brokenRules(sql).then(broken => broken.map(brokenRule)),
@@ -59,13 +59,13 @@ const drifted = ({ what }: Found<typeof schemaDrift>): Finding => ({
 const brokenRule = ({ rule, entityId, found }: Found<typeof brokenRules>): Finding => ({
   grade: 'bad',
   what: `Rule broken: ${rule}: ${entityId} (${found}).`,
-  todo: 'Keep the row and its history as evidence and report it; no request of Pawl’s can have caused this.',
+  todo: 'Keep the row and its history, and report it: no request to Pawl can cause this.',
 })
 
 const feedBehind = (seconds: number): Finding => ({
   grade: 'warning',
   what: `The event feed is held back: its next event is ${Math.round(seconds)} s old.`,
-  todo: 'An older transaction still runs, in any database of the server. If none is named here, this user may not see it: grant it pg_read_all_stats.',
+  todo: 'An older transaction is still open in some database of the server. If none is listed here, this user cannot see it: grant it pg_read_all_stats.',
 })
 
 const longTransaction = ({ pid, who, database, state, seconds, query }: Found<typeof longTransactions>): Finding => ({
@@ -87,19 +87,19 @@ const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof 
     `keeps ${Math.round(walBytes / 1_048_576)} MiB of write-ahead log`,
     `and the dead rows of ${heldTransactions ?? 'no'} transactions.`,
   ].join(' '),
-  todo: `It can fill the disk. If nobody needs it any more: select pg_drop_replication_slot('${name}').`,
+  todo: `It can fill the disk. If it is no longer needed: select pg_drop_replication_slot('${name}').`,
 })
 
 const wornTable = ({ name, live, dead, bytes }: Found<typeof bloatedTables>): Finding => ({
   grade: 'warning',
-  what: `Bloat: ${name} has ${dead} dead rows beside ${live} living ones, ${Math.round(bytes / 1_048_576)} MiB.`,
-  todo: `Is autovacuum on, and no snapshot pinned? Then: vacuum analyze ${name}; in a quiet hour: vacuum full.`,
+  what: `Bloat: ${name} has ${dead} dead and ${live} live rows, ${Math.round(bytes / 1_048_576)} MiB.`,
+  todo: `Check that autovacuum is on and that no old snapshot is open. Then run: vacuum analyze ${name}; or, when traffic is low, vacuum full.`,
 })
 
 const skewed = (seconds: number): Finding => ({
   grade: 'warning',
   what: `This clock is ${Math.abs(seconds).toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} the database's.`,
-  todo: 'Nothing breaks, for only the database’s clock counts; but logs will not line up. Synchronise the clocks.',
+  todo: 'Pawl uses only the database’s clock, so nothing breaks, but timestamps in logs will differ. Synchronise the clocks.',
 })
 
 const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof findUnservedQueues>): Finding => ({

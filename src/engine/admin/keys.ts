@@ -9,21 +9,25 @@ import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../.
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { once } from '../once.ts'
-import { revocationOf } from './watch-keys.ts'
+import { revocationChannel } from './watch-keys.ts'
 
-/** The secret is in this answer and nowhere else: only its hash is kept. */
+/** Creates a key. The secret is shown only once: the store keeps only its hash. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
   checkOptions({ ...key, name: key.name ?? null }, keyFields, 'key')
   checkOptions(call, callFields, 'call')
   const roles = rolesIn(key)
   const mayBeNarrow = !may(roles, 'operate') && (may(roles, 'produce') || may(roles, 'work'))
   if (key.queues !== undefined && !mayBeNarrow) {
-    const must = 'be left out: only keys of producers and workers are for some queues'
+    const must = 'be left out: only keys of producers and workers can be limited to queues'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'queues', must })
   }
-  // An answer that is kept for its idempotency key would keep the secret with it.
+  // An answer stored under an idempotency key would contain the secret.
   if (call.idempotencyKey !== undefined) {
-    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: keys are not kept' })
+    throw new Problem('OPTION_INVALID', {
+      at: 'key',
+      option: 'idempotencyKey',
+      must: 'be left out: secrets are not stored',
+    })
   }
   const secret = `pawl_${randomBytes(32).toString('base64url')}`
   const row = await insertKey(sql, {
@@ -39,7 +43,7 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
 
 function rolesIn({ role, roles }: NewKey): readonly Role[] {
   if ((role === undefined) === (roles === undefined)) {
-    const must = role === undefined ? 'be given, or `roles`' : 'be left out where `roles` are given'
+    const must = role === undefined ? 'be given, or `roles`' : 'be left out if `roles` is given'
     throw new Problem('OPTION_INVALID', { at: 'key', option: 'role', must })
   }
   return [...new Set(roles ?? [role!])]
@@ -49,19 +53,19 @@ export async function findKeys({ sql }: Context): Promise<KeyView[]> {
   return (await listKeys(sql)).map(toView)
 }
 
-/** Every server on this store refuses the key from now on, and ends the requests that it has open. */
+/** Revokes a key. Every server on this store refuses it from now on and ends its open requests. */
 export async function revokeKey(context: Context, id: string, call: Call = {}): Promise<KeyView> {
   checkOptions(call, controlFields, 'call')
   const keyId = checkId(id, 'KEY_NOT_FOUND')
-  const word = [revocationOf(keyId)]
+  const channels = [revocationChannel(keyId)]
   const revoked = await once(context.sql, call, ['revoke', keyId], async tx => {
     const row = await endKey(tx, keyId, call.actor ?? 'operator')
     if (row === undefined) throw new Problem('KEY_NOT_FOUND', { id })
-    await context.tellOnCommit(tx, word)
+    await context.notifyOnCommit(tx, channels)
     return toView(row)
   })
   // The embedded store has no notifications.
-  context.wake.tell(word)
+  context.wake.notify(channels)
   return revoked
 }
 

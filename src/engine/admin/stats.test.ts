@@ -10,12 +10,12 @@ import { bucketOf } from '../../kernel/histogram.ts'
 import type { SettledTask } from '../../protocol/tasks/sync.ts'
 import { bucketSql, countMoves } from '../../store/admin/stats.ts'
 
-const look = ({ engine }: Fresh) => countEvents.run(engine.context)
+const countOnce = ({ engine }: Fresh) => countEvents.run(engine.context)
 
-/** Transactions of other tests on the same server may hold the counting up for a moment. */
+/** Transactions of other tests on the same server may briefly delay the counting. */
 const count = (run: Fresh) =>
   eventually('all is counted', async () => {
-    await look(run)
+    await countOnce(run)
     const [row] = await run.sql<{ left: number }>`
       select count(*) as left from pawl.change c join pawl.counted d on (c.tx, c.n) > (d.tx, d.n)`
     return row!.left === 0
@@ -35,7 +35,7 @@ test('statistics say how long tasks waited and ran, by type', async t => {
   await sync({ started: claimed.map(({ id, epoch }) => ({ id, epoch })) })
   await run.advance(300)
   for (const held of claimed) await settle(run, held, { outcome: 'succeeded' })
-  // Its time came long after it was queued: it has waited for a moment only.
+  // The task became due long after it was enqueued, so it waited only for a moment.
   await run.advance(10)
   const [late] = (await sync({ queues: ['slow'], claim: 1 })).claimed
   await settle(run, late!, { outcome: 'succeeded', ranMs: 2000 })
@@ -150,7 +150,7 @@ test('one who has not finished holds up what is counted, and none of it is misse
   await run.engine.transaction(async tx => {
     await run.engine.enqueue('early', null, { tx })
     await run.engine.enqueue('late', null)
-    await look(run)
+    await countOnce(run)
     assert.deepEqual((await run.engine.stats()).types, [])
   })
   await count(run)
@@ -167,7 +167,7 @@ test('after a move to another server, counting goes on with what happens there',
   const run = await fresh(t)
   await run.engine.enqueue('before', null)
   await run.sql`update pawl.counted set generation = gen_random_uuid(), tx = 1e15`
-  await look(run)
+  await countOnce(run)
   await run.engine.enqueue('after', null)
   await count(run)
   assert.ok((await run.engine.stats()).types.some(({ type }) => type === 'after'))

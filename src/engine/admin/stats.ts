@@ -1,4 +1,4 @@
-/** Statistics: what the babysitter has counted, by type and stretch of time. */
+/** Statistics that the babysitter has counted, by type and time bucket. */
 import { quantile } from '../../kernel/histogram.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../../protocol/admin/stats.ts'
@@ -8,22 +8,22 @@ import { deepestQueues } from '../../store/flow/queue-depths.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 
-const mostPoints = 500
+const maxPoints = 500
 const minute = 60
-/** Types, and queues, that are told of without asking for more. */
-const usualLimit = 100
-/** Most points of all types together, and of all queues. */
-const mostPointsInAll = 20_000
+/** Default number of types, and of queues. */
+const defaultLimit = 100
+/** Maximum number of points for all types together, and for all queues. */
+const maxTotalPoints = 20_000
 
 export async function readStatistics({ sql }: Context, query: StatsQuery = {}): Promise<StatsView> {
   checkOptions(query, statsQueryFields, 'stats')
-  const { sinceSeconds = 3600, type = null, limit = usualLimit } = query
+  const { sinceSeconds = 3600, type = null, limit = defaultLimit } = query
   const bucketSeconds = query.bucketSeconds ?? Math.ceil(sinceSeconds / 60 / minute) * minute
-  if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > mostPoints) {
-    const must = `be whole minutes, and make at most ${mostPoints} of ${sinceSeconds} seconds`
+  if (bucketSeconds % minute !== 0 || sinceSeconds / bucketSeconds > maxPoints) {
+    const must = `be a multiple of 60, and divide ${sinceSeconds} seconds into at most ${maxPoints} buckets`
     throw new Problem('OPTION_INVALID', { at: 'stats', option: 'bucketSeconds', must })
   }
-  const most = Math.min(limit, Math.floor(mostPointsInAll / Math.ceil(sinceSeconds / bucketSeconds)))
+  const most = Math.min(limit, Math.floor(maxTotalPoints / Math.ceil(sinceSeconds / bucketSeconds)))
   const ask = { sinceSeconds, bucketSeconds, type, most }
   const { from, to, lastCountedAt, rows, typesLeftOut } = await readStats(sql, ask)
   const { queues, rest } = await deepestQueues(sql, { named: [], most, others: null })
@@ -34,8 +34,8 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
     to: to.toISOString(),
     bucketSeconds,
     lastCountedAt: lastCountedAt?.toISOString() ?? null,
-    types: grouped(rows, row => row.type).map(some => typeStats(some, spanSeconds)),
-    series: grouped(rows, row => `${row.at.getTime()} ${row.type}`).map(some => ({
+    types: groupBy(rows, row => row.type).map(some => typeStats(some, spanSeconds)),
+    series: groupBy(rows, row => `${row.at.getTime()} ${row.type}`).map(some => ({
       at: some[0]!.at.toISOString(),
       ...typeStats(some, bucketSeconds),
     })),
@@ -48,7 +48,7 @@ export async function readStatistics({ sql }: Context, query: StatsQuery = {}): 
   }
 }
 
-function grouped(rows: readonly StatRow[], keyOf: (row: StatRow) => string): StatRow[][] {
+function groupBy(rows: readonly StatRow[], keyOf: (row: StatRow) => string): StatRow[][] {
   const groups = new Map<string, StatRow[]>()
   for (const row of rows) {
     const group = groups.get(keyOf(row))

@@ -1,6 +1,6 @@
 /**
- * Tells those who answer requests of a key that it was revoked, so that no stream and no long poll outlives it. Other
- * processes are notified; looking every two seconds finds what no notification told.
+ * Notifies open requests when their key is revoked, so that no stream or long poll outlives it. Other processes are
+ * notified; a poll every two seconds finds revocations whose notification was lost.
  */
 import { findRevokedKeys } from '../../store/admin/keys.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -9,42 +9,45 @@ import type { Wake } from '../wake.ts'
 /** Calls `onRevoked` once the key is revoked. Returns a function that ends the watch. */
 export type WatchKey = (keyId: string, onRevoked: () => void) => () => void
 
-const lookMs = 2000
+const pollMs = 2000
 const prefix = 'key:'
 
-/** The word that is passed on when a key is revoked. It only makes others look, so a queue of this name does no harm. */
-export const revocationOf = (keyId: string) => `${prefix}${keyId}`
+/**
+ * Sent as a notification when a key is revoked. It only makes others check their keys, so a queue with this name does
+ * no harm.
+ */
+export const revocationChannel = (keyId: string) => `${prefix}${keyId}`
 
-export function keyWatch(sql: Sql, wake: Pick<Wake, 'overhear'>, ending: AbortSignal): WatchKey {
+export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: AbortSignal): WatchKey {
   const watched = new Map<string, Set<() => void>>()
   let timer: NodeJS.Timeout | undefined
   let isListening = false
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     if (watched.size === 0 || ending.aborted) return
-    // A store that is away is heard of by those who ask it for something.
+    // Other callers report an unavailable store.
     const revoked = await findRevokedKeys(sql, [...watched.keys()]).catch(() => [])
     for (const id of revoked) {
-      const told = watched.get(id) ?? []
+      const callbacks = watched.get(id) ?? []
       watched.delete(id)
-      for (const onRevoked of told) onRevoked()
+      for (const onRevoked of callbacks) onRevoked()
     }
   }
-  const keepLooking = () => {
+  const keepPolling = () => {
     if (timer !== undefined || watched.size === 0 || ending.aborted) return
     timer = setTimeout(async () => {
-      await look()
+      await poll()
       timer = undefined
-      keepLooking()
-    }, lookMs)
+      keepPolling()
+    }, pollMs)
     timer.unref()
   }
   const listen = () => {
     if (isListening) return
     isListening = true
-    wake.overhear(words => {
-      const isMeant = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
-      if (words.some(isMeant)) void look()
+    wake.subscribe(words => {
+      const isWatched = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
+      if (words.some(isWatched)) void poll()
     })
   }
   return (keyId, onRevoked) => {
@@ -52,7 +55,7 @@ export function keyWatch(sql: Sql, wake: Pick<Wake, 'overhear'>, ending: AbortSi
     const others = watched.get(keyId)
     if (others === undefined) watched.set(keyId, new Set([onRevoked]))
     else others.add(onRevoked)
-    keepLooking()
+    keepPolling()
     return () => {
       const all = watched.get(keyId)
       all?.delete(onRevoked)

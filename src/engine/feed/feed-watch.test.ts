@@ -5,9 +5,9 @@ import { watchFeed } from './feed-watch.ts'
 
 const never = () => new AbortController().signal
 const nothing: FeedPage = { items: [], next: 'end', more: false }
-const something = { items: [{}], next: 'end' } as FeedPage
+const pageWithEvent = { items: [{}], next: 'end' } as FeedPage
 
-function watched(answer: (ask: FeedQuery) => FeedPage) {
+function watchWithReads(answer: (ask: FeedQuery) => FeedPage) {
   const asked: FeedQuery[] = []
   const events = async (ask: FeedQuery = {}) => {
     asked.push(ask)
@@ -18,7 +18,7 @@ function watched(answer: (ask: FeedQuery) => FeedPage) {
 
 test('a thousand streams that wait look at the feed together, and all hear of what comes', async () => {
   let looks = 0
-  const { asked, feed } = watched(() => (++looks < 3 ? nothing : something))
+  const { asked, feed } = watchWithReads(() => (++looks < 3 ? nothing : pageWithEvent))
   await Promise.all(Array.from({ length: 1000 }, () => feed.more('end', 60_000, never())))
   assert.equal(asked.length, 3)
 })
@@ -26,7 +26,7 @@ test('a thousand streams that wait look at the feed together, and all hear of wh
 test('a stream that stands elsewhere than the one that is looked for goes and looks itself', {
   timeout: 20_000,
 }, async () => {
-  const { feed } = watched(() => nothing)
+  const { feed } = watchWithReads(() => nothing)
   const over = new AbortController()
   const first = feed.more('there', 60_000, over.signal)
   await feed.more('here', 60_000, never())
@@ -35,13 +35,13 @@ test('a stream that stands elsewhere than the one that is looked for goes and lo
 })
 
 test('streams look themselves when the feed cannot be read', async () => {
-  const { feed } = watched(() => {
+  const { feed } = watchWithReads(() => {
     throw new Error('away')
   })
   await feed.more('end', 60_000, never())
 })
 
 test('a stream waits no longer than it said', async () => {
-  const { feed } = watched(() => nothing)
+  const { feed } = watchWithReads(() => nothing)
   await feed.more('end', 1, never())
 })

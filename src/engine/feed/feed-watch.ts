@@ -1,4 +1,7 @@
-/** One look at the feed for all streams that have read everything: those that wait cost nothing more, however many. */
+/**
+ * One shared poll of the feed for all streams that have read everything, so the number of waiting streams costs
+ * nothing.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 
@@ -6,11 +9,11 @@ export type ReadFeed = (query: FeedQuery) => Promise<FeedPage>
 
 export interface Feed {
   readonly read: ReadFeed
-  /** Resolves when there may be more behind the cursor, when the time is over, or when the signal aborts. */
+  /** Resolves when there may be more behind the cursor, after `ms`, or when the signal aborts. */
   more(cursor: string, ms: number, signal: AbortSignal): Promise<void>
 }
 
-const lookMs = 250
+const pollMs = 250
 
 interface Waiter {
   readonly cursor: string
@@ -19,27 +22,27 @@ interface Waiter {
 
 export function watchFeed(read: ReadFeed): Feed {
   const waiting = new Set<Waiter>()
-  let isLooking = false
+  let isPolling = false
 
-  /** Those who stand elsewhere than where it looks go and look themselves: then they stand at the end, too. */
-  async function look(): Promise<void> {
+  /** Streams at another cursor than the polled one are woken to read for themselves. They are then at the end, too. */
+  async function poll(): Promise<void> {
     const [first] = waiting
     if (first === undefined) return
     const isMore = await read({ cursor: first.cursor, limit: 1 }).then(
       ({ items }) => items.length > 0,
-      // What is wrong, each of them hears when it reads.
+      // Each stream gets the error when it reads.
       () => true,
     )
     for (const waiter of waiting) if (isMore || waiter.cursor !== first.cursor) waiter.wake()
   }
 
-  async function keepLooking(): Promise<void> {
-    isLooking = true
+  async function keepPolling(): Promise<void> {
+    isPolling = true
     while (waiting.size > 0) {
-      await sleep(lookMs)
-      await look()
+      await sleep(pollMs)
+      await poll()
     }
-    isLooking = false
+    isPolling = false
   }
 
   return {
@@ -57,7 +60,7 @@ export function watchFeed(read: ReadFeed): Feed {
         signal.addEventListener('abort', wake)
         waiting.add(waiter)
         if (signal.aborted) wake()
-        else if (!isLooking) void keepLooking()
+        else if (!isPolling) void keepPolling()
       })
     },
   }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 
-const bounded = { timeout: 60_000 }
+const limits = { timeout: 60_000 }
 
-test('whoever follows a job hears what has happened, then what happens, until it stops listening', bounded, async t => {
+test('whoever follows a job hears what has happened, then what happens, until it stops listening', limits, async t => {
   const { engine, sync } = await fresh(t)
   const job = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   await engine.submit({ name: 'other', stages: [{ name: 'b', task: 'b' }] })
@@ -25,7 +25,7 @@ test('whoever follows a job hears what has happened, then what happens, until it
   await following
 })
 
-test('whoever follows a feed in which nothing happens is given an empty page now and then', bounded, async t => {
+test('whoever follows a feed in which nothing happens is given an empty page now and then', limits, async t => {
   const { engine } = await fresh(t)
   const over = new AbortController()
   const pages = engine.follow({ latest: 0 }, { signal: over.signal, silenceSeconds: 0.05 })
@@ -34,13 +34,13 @@ test('whoever follows a feed in which nothing happens is given an empty page now
   assert.equal((await pages.next()).done, true)
 })
 
-test('a cursor that nobody made is refused when the first page is asked for', bounded, async t => {
+test('a cursor that nobody made is refused when the first page is asked for', limits, async t => {
   const { engine } = await fresh(t)
   const pages = engine.follow({ cursor: 'x' }, { signal: new AbortController().signal })
   await assert.rejects(pages.next(), { code: 'CURSOR_INVALID' })
 })
 
-test('the first page comes at once, though there is nothing in it', bounded, async t => {
+test('the first page comes at once, though there is nothing in it', limits, async t => {
   const { engine } = await fresh(t)
   const over = new AbortController()
   const pages = engine.follow({ latest: 0 }, { signal: over.signal, silenceSeconds: 3600 })

@@ -1,4 +1,4 @@
-/** Which files jobs may name, and what their pods may have, looked at before anything of a job is written. */
+/** Checks which files a job may name and which pods it may start, before anything of the job is written. */
 import { checkInputs } from '../../files/check-inputs.ts'
 import { checkBucket } from '../../files/files.ts'
 import { checkFolder, parseUri, pathIn, uriOf } from '../../files/uri.ts'
@@ -10,8 +10,8 @@ import { isObject } from '../../schema/check.ts'
 import type { Context } from '../context.ts'
 
 /**
- * Folders of this machine are anybody's where only its own programs can ask. Where others can, with a key, a job may
- * name only those below the roots: what lies elsewhere, not even the names of it, is none of their business.
+ * On a server without `fileRoots`, jobs may name any local folder. Otherwise a job may name only folders below the
+ * roots: even the file names elsewhere are private.
  */
 export function checkFiles(context: Context, { name, files }: StagePlan): void {
   if (files === undefined) return
@@ -25,20 +25,20 @@ export function checkFiles(context: Context, { name, files }: StagePlan): void {
   for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
 }
 
-/** Checks the files that the payload of a command task names, if it is queued by itself or added to a stage. */
+/** Checks the files named in the payload of a command task that is enqueued by itself or added to a stage. */
 export function checkCommandFiles(context: Context, type: string, payload: unknown, at: string): void {
   if (type !== commandType || !isObject(payload)) return
   const { inputs, outputs } = payload
   const named = [...(Array.isArray(inputs) ? inputs : []).map(input => input?.uri), outputs]
   // The worker refuses a payload with values of another type.
-  for (const uri of named) if (typeof uri === 'string') checkPlace(context, at, uri)
+  for (const uri of named) if (typeof uri === 'string') checkLocation(context, at, uri)
 }
 
 export function checkRoot(context: Context, at: string, folder: string): void {
-  checkPlace(context, at, checkFolder(folder))
+  checkLocation(context, at, checkFolder(folder))
 }
 
-function checkPlace({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
+function checkLocation({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
   if (fileRoots === undefined && s3Buckets === undefined) return
   const place = parseUri(given)
   const uri = uriOf(place)

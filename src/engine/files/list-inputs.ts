@@ -1,19 +1,13 @@
 /**
- * Makes tasks of a stage's inputs, when it opens: datum by datum as they are found, in batches that are each a
- * transaction. How far it has come is written with each batch, so whoever goes on, after a crash or instead of somebody
- * who is slow, begins behind the last one; and of two who do it at once, the second finds the place taken.
+ * Turns a stage's inputs into tasks when the stage opens: in batches of datums as they are found, each in a transaction
+ * of its own. The position is written with each batch. After a crash, or if a listing is taken over from a slow
+ * process, it continues after the last batch. If two processes list concurrently, the second finds that the position
+ * has moved.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { checkInputs } from '../../files/check-inputs.ts'
-import { type Datum, datumsOf, type Lister } from '../../files/inputs.ts'
-import {
-  type DatumInput,
-  type FilesInput,
-  type FilesPlan,
-  leavesOf,
-  type Position,
-  payloadOf,
-} from '../../kernel/datum.ts'
+import type { Datum } from '../../files/inputs.ts'
+import { type FilesPlan, type Position, payloadOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
@@ -23,7 +17,6 @@ import {
   endListing,
   extendListing,
   type Listing,
-  readInputsOfTasks,
   recordInputs,
   recordListingProgress,
   retryListingLater,
@@ -34,27 +27,26 @@ import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
 import { insertStageTasks } from '../../store/jobs/stage-tasks.ts'
 import { checkedJson } from '../check.ts'
 import type { Context } from '../context.ts'
-import { driveJob } from '../jobs/drive.ts'
-import type { JobBook } from '../jobs/locked-job.ts'
-import { workOff } from '../work-off.ts'
-import { ledgerLister } from './ledger-lister.ts'
-import { type Reused, reusable, skipReused } from './reuse.ts'
+import { advanceJob } from '../jobs/advance-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
+import { processAll } from '../process-all.ts'
+import { findDatums, withoutTasks } from './find-datums.ts'
+import { findReusable, type Reused, skipReused } from './reuse.ts'
 
-const datumsPerBatch = 1000
-/** A place that cannot be reached is asked so often before the stage fails. */
-const mostTries = 6
-/** After this many processes have died while they listed the inputs of a stage, it fails. */
-const mostDeaths = 3
+/** Number of attempts to reach a location before the stage fails. */
+const maxTries = 6
+/** The stage fails after this many processes have died while listing its inputs. */
+const maxCrashes = 3
 const stillListingSeconds = 15
 
-/** So many stages at once: a long listing must not hold up a short one. */
-const stagesAtOnce = 4
+/** Several stages at once, so that a long listing does not hold up a short one. */
+const concurrentStages = 4
 
-/** Finds inputs until there are none left to find. */
+/** Lists the inputs of stages until there are none left to list. */
 export async function listInputs(context: Context, everySeconds = stillListingSeconds): Promise<{ listed: number }> {
   let listed = 0
   const take = () => takeListing(context.sql)
-  await workOff(stagesAtOnce, take, async taken => {
+  await processAll(concurrentStages, take, async taken => {
     await listOne(context, taken, everySeconds)
     listed += 1
   })
@@ -63,8 +55,8 @@ export async function listInputs(context: Context, everySeconds = stillListingSe
 
 async function listOne(context: Context, listing: Listing, everySeconds: number): Promise<void> {
   const { stageId, tries } = listing
-  if (listing.error === null && tries > mostDeaths) return failListing(context, listing, diedOverIt)
-  // A listing may go on for long without finding anything.
+  if (listing.error === null && tries > maxCrashes) return failListing(context, listing, crashedMessage)
+  // A listing may take long without finding anything.
   const beat = setInterval(() => void extendListing(context.sql, stageId).catch(() => {}), everySeconds * 1000)
   try {
     await listStage(context, listing)
@@ -72,14 +64,14 @@ async function listOne(context: Context, listing: Listing, everySeconds: number)
     const message = error instanceof Error ? error.message : String(error)
     context.log('inputs.failed', { stageId, jobId: listing.jobId, tries, error: message })
     const isHopeless = error instanceof Problem && !isWorthRetry(error)
-    if (isHopeless || tries >= mostTries) await failListing(context, listing, message)
+    if (isHopeless || tries >= maxTries) await failListing(context, listing, message)
     else await retryListingLater(context.sql, stageId, message, 2 ** tries)
   } finally {
     clearInterval(beat)
   }
 }
 
-const diedOverIt = `Its inputs could not be found: ${mostDeaths} processes ended while they looked for them.`
+const crashedMessage = `Its inputs could not be listed: ${maxCrashes} processes died while listing them.`
 
 async function listStage(context: Context, { stageId, jobId }: Listing): Promise<void> {
   const stages = await readStages(context.sql, jobId)
@@ -87,62 +79,26 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
   const plan = stage?.plan.files
   if (stage === undefined || !plan?.inputs) return endListing(context.sql, stageId)
   checkInputs(plan.inputs)
-  const listerOf = (leaf: FilesInput) => listerFor(context, leaf, stages)
-  const isAgain = await wasListed(context.sql, stageId)
+  const wasListedBefore = await wasListed(context.sql, stageId)
   let at = (stage.listAt ?? null) as Position | null
-  for await (const datums of batches(datumsOf(plan.inputs, listerOf, at ?? undefined))) {
-    const named = datums.map(({ inputs, position }) => ({
-      inputs: inputs.map(input => byStage(plan, stages, input)),
-      position,
-    }))
-    // Nobody else makes tasks of this batch: he who would has gone on from the same place, and only one of us can.
-    const fresh = isAgain ? await unlisted(context.sql, stageId, named) : named
+  for await (const datums of findDatums(context, plan, stages, at)) {
+    // No other process adds tasks for this batch: it would have continued from the same position, and only one can.
+    const fresh = wasListedBefore ? await withoutTasks(context.sql, stageId, datums) : datums
     const next = datums.at(-1)!.position
     if (!(await addDatums(context, stage, plan, fresh, { at, next }))) return
     at = next
     await recordListingProgress(context.sql, stageId)
   }
-  await driveJob(context, jobId, 'engine', async (book, tx) => {
-    const open = openAt(book, stage, at)
-    if (open !== undefined) book.setStage(open, { listing: 'done' })
-    if (open !== undefined || isOver(book, stageId)) await endListing(tx, stageId)
+  await advanceJob(context, jobId, 'engine', async (locked, tx) => {
+    const open = stageStillAt(locked, stage, at)
+    if (open !== undefined) locked.setStage(open, { listing: 'done' })
+    if (open !== undefined || hasEndedListing(locked, stageId)) await endListing(tx, stageId)
   })
 }
 
-function listerFor({ sql, files }: Context, { from }: FilesInput, stages: readonly StageRow[]): Lister {
-  if ('uri' in from) return { base: from.uri, list: (folder, ask) => files.list(folder, ask) }
-  return ledgerLister(sql, stageNamed(stages, from.stage))
-}
+const heartbeatSeconds = 10
 
-const stageNamed = (stages: readonly StageRow[], name: string) =>
-  stages.find(stage => stage.kind === 'work' && stage.name === name)!
-
-/** A folder of an earlier stage's files is told by the stage: what else lies in that folder is not meant. */
-function byStage(plan: FilesPlan, stages: readonly StageRow[], input: DatumInput): DatumInput {
-  if (!input.uri.endsWith('/')) return input
-  const from = leavesOf(plan.inputs!).flatMap(({ name, from }) =>
-    name === input.name && 'stage' in from ? [from.stage] : [],
-  )
-  const stage = from
-    .map(name => stageNamed(stages, name))
-    .find(({ plan: { files } }) => input.uri.startsWith(files!.outputs!))
-  return stage === undefined ? input : { ...input, stageId: stage.id }
-}
-
-async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {
-  let batch: Datum[] = []
-  for await (const datum of datums) {
-    batch.push(datum)
-    if (batch.length < datumsPerBatch) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
-}
-
-const keepOnSeconds = 10
-
-/** Does it when it was last done so long ago. */
+/** Runs `work` if the last run was longer ago than this. */
 function every(seconds: number, work: () => Promise<void>): () => Promise<void> {
   let doneAt = performance.now()
   return async () => {
@@ -152,7 +108,7 @@ function every(seconds: number, work: () => Promise<void>): () => Promise<void> 
   }
 }
 
-/** False: somebody else has gone on from here, or the stage is not to have more. */
+/** Returns false if another process has continued from here, or if the stage takes no more tasks. */
 async function addDatums(
   context: Context,
   listed: StageRow,
@@ -166,90 +122,69 @@ async function addDatums(
     const where = `stages.${name}.inputs[${index}]`
     return { id: newId(), inputs, payload: checkedJson(payload, context.maxPayloadBytes, where) }
   })
-  const goOn = every(keepOnSeconds, () => recordListingProgress(context.sql, stageId))
+  const keepListing = every(heartbeatSeconds, () => recordListingProgress(context.sql, stageId))
   const isToReuse = plan.reuse && made.length > 0
-  const reuse = isToReuse ? await reusable(context, jobId, plan, made, goOn) : { digests: [], reused: [] }
-  return driveJob(context, jobId, 'engine', async (book, tx) => {
-    const stage = openAt(book, listed, at)
+  const reuse = isToReuse ? await findReusable(context, jobId, plan, made, keepListing) : { digests: [], reused: [] }
+  return advanceJob(context, jobId, 'engine', async (locked, tx) => {
+    const stage = stageStillAt(locked, listed, at)
     if (stage === undefined) {
-      if (isOver(book, stageId)) await endListing(tx, stageId)
+      if (hasEndedListing(locked, stageId)) await endListing(tx, stageId)
       return false
     }
-    await write(tx, book, stage, made, reuse.reused)
+    await insertDatumTasks(tx, locked, stage, made, reuse.reused)
     await recordInputs(
       tx,
       made.flatMap(({ id, inputs }) => inputs.map(({ uri }) => ({ taskId: id, uri }))),
       reuse.digests,
     )
-    book.setStage(stage, { listAt: next })
+    locked.setStage(stage, { listAt: next })
     return true
   })
 }
 
-async function write(
+async function insertDatumTasks(
   tx: Sql,
-  book: JobBook,
+  locked: LockedJob,
   stage: StageRow,
   made: readonly { id: string; payload: string }[],
   reused: readonly Reused[],
 ): Promise<void> {
-  const again = new Set(reused.map(({ taskId }) => taskId))
+  const reusedIds = new Set(reused.map(({ taskId }) => taskId))
   const type = stage.plan.task!
   const tasks = (passedOver: boolean) =>
-    made.flatMap(({ id, payload }) => (again.has(id) === passedOver ? [{ id, type, payload }] : []))
+    made.flatMap(({ id, payload }) => (reusedIds.has(id) === passedOver ? [{ id, type, payload }] : []))
   const isOpen = stage.state === 'pending' || stage.state === 'running'
   const of = { stageId: stage.id, settings: stage.plan.settings }
   const fresh = tasks(false)
-  await insertStageTasks(tx, book.job, [{ ...of, state: isOpen ? 'queued' : 'blocked', tasks: fresh }], 'engine')
-  await insertStageTasks(tx, book.job, [{ ...of, state: 'blocked', tasks: tasks(true) }], 'engine')
+  await insertStageTasks(tx, locked.job, [{ ...of, state: isOpen ? 'queued' : 'blocked', tasks: fresh }], 'engine')
+  await insertStageTasks(tx, locked.job, [{ ...of, state: 'blocked', tasks: tasks(true) }], 'engine')
   const blocked = stage.blocked + reused.length + (isOpen ? 0 : fresh.length)
-  book.setStage(stage, { total: stage.total + made.length, blocked })
-  book.told.add(stage.plan.queue ?? type)
+  locked.setStage(stage, { total: stage.total + made.length, blocked })
+  locked.queuesToWake.add(stage.plan.queue ?? type)
   if (reused.length === 0) return
-  await book.write(tx)
+  await locked.write(tx)
   await skipReused(tx, stage, reused)
-  await book.recount(tx)
+  await locked.recount(tx)
 }
 
-/** The stage, if it still takes tasks and nobody has gone on from here, nor begun anew in a later round. */
-function openAt(book: JobBook, { id: stageId, round }: StageRow, at: unknown): StageRow | undefined {
-  const stage = book.stages.find(({ id }) => id === stageId)
-  if (stage === undefined || stage.round !== round || isOver(book, stageId)) return undefined
+/** Returns the stage if it still takes tasks, is in the same round, and no other process has continued from here. */
+function stageStillAt(locked: LockedJob, { id: stageId, round }: StageRow, at: unknown): StageRow | undefined {
+  const stage = locked.stages.find(({ id }) => id === stageId)
+  if (stage === undefined || stage.round !== round || hasEndedListing(locked, stageId)) return undefined
   return isDeepStrictEqual(stage.listAt ?? null, at) ? stage : undefined
 }
 
-function isOver(book: JobBook, stageId: string): boolean {
-  const stage = book.stages.find(({ id }) => id === stageId)
+function hasEndedListing(locked: LockedJob, stageId: string): boolean {
+  const stage = locked.stages.find(({ id }) => id === stageId)
   return stage?.listing !== 'under way' || stage.endsAs !== null || isFinal(stageLifecycle, stage.state)
 }
 
 async function failListing(context: Context, { stageId, jobId }: Listing, message: string): Promise<void> {
-  await driveJob(context, jobId, 'engine', async (book, tx) => {
-    if (!isOver(book, stageId)) {
-      const stage = book.stages.find(({ id }) => id === stageId)!
-      book.intendStage(stage, 'failed', 'inputs_error', { error: { message } })
+  await advanceJob(context, jobId, 'engine', async (locked, tx) => {
+    if (!hasEndedListing(locked, stageId)) {
+      const stage = locked.stages.find(({ id }) => id === stageId)!
+      locked.decideStageEnd(stage, 'failed', 'inputs_error', { error: { message } })
     }
     await endListing(tx, stageId)
   })
-}
-
-/** Datums that no task of the stage has. Two are the same if all their inputs are, by name and place. */
-async function unlisted(sql: Sql, stageId: string, datums: readonly Datum[]): Promise<Datum[]> {
-  const known = await readInputsOfTasks(sql, stageId, telling(datums))
-  const tasks = new Set(known.map(keyOf))
-  return datums.filter(({ inputs }) => !tasks.has(keyOf(inputs)))
-}
-
-const keyOf = (inputs: readonly DatumInput[]) => JSON.stringify(inputs.map(({ name, uri }) => [name, uri]))
-
-/** One input of each datum to look it up by: the one that fewest share, for all tasks may have been given some file. */
-function telling(datums: readonly Datum[]): string[] {
-  const shared = new Map<string, number>()
-  for (const { uri } of datums.flatMap(({ inputs }) => inputs)) shared.set(uri, (shared.get(uri) ?? 0) + 1)
-  const told = datums.flatMap(({ inputs }) => {
-    const [first, ...rest] = inputs.map(({ uri }) => uri)
-    if (first === undefined) return []
-    return [rest.reduce((best, uri) => (shared.get(uri)! < shared.get(best)! ? uri : best), first)]
-  })
-  return [...new Set(told)]
 }

@@ -1,7 +1,7 @@
 /**
- * Brings the files of attempts that won to their places, from the ledger, until each is there. Any number of processes do
- * this at once: a file that two of them bring gets the same bytes twice. What fails is tried again later; only what is
- * gone for good, or can never lie there, is given up, and its stage fails.
+ * Moves the output files of successful attempts to their final locations, as recorded in the artifacts. Any number of
+ * processes do this concurrently: a file promoted twice gets the same bytes twice. Failures are retried. If a file is
+ * lost for good or its location is impossible, it is given up and its stage fails.
  */
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
@@ -14,43 +14,43 @@ import {
   takeUploadsToDelete,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
-import { rollUp } from '../jobs/roll-up.ts'
-import { splitting } from '../split.ts'
-import { workOff } from '../work-off.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
+import { processAll } from '../process-all.ts'
+import { splitOnFailure } from '../retry.ts'
 
-/** Each batch takes a few statements, whatever its size. */
-const together = 100
-/** Places (a bucket, this machine) that files are brought to at once: a slow one holds up itself and no other. */
-const placesAtOnce = 4
-/** Short: when a bucket is back, so is the job that waited for it. */
+/** A batch takes a few statements, whatever its size. */
+const filesPerBatch = 100
+/** Number of locations (a bucket, this machine) served concurrently. A slow one delays only itself. */
+const concurrentPlaces = 4
+/** Short, so that jobs continue soon after a bucket has become available again. */
 const longestWaitSeconds = 30
 
-/** Answers with how many are in their places now, and how many could not be brought there. */
+/** Returns the numbers of stored and failed files. */
 export async function promoteFiles(context: Context): Promise<{ stored: number; failed: number }> {
   const busy = new Set<string>()
-  const did = { stored: 0, failed: 0 }
+  const counts = { stored: 0, failed: 0 }
   const take = async () => {
-    const taken = await takeFilesToPromote(context.sql, together, [...busy])
+    const taken = await takeFilesToPromote(context.sql, filesPerBatch, [...busy])
     if (taken.length === 0) return undefined
     busy.add(taken[0]!.place)
     return taken
   }
-  await workOff(placesAtOnce, take, async taken => {
+  await processAll(concurrentPlaces, take, async taken => {
     try {
       const isThere = await Promise.all(taken.map(file => promote(context, file)))
       const there = taken.filter((_, index) => isThere[index])
-      const stored = await finish(context, taken, there)
-      did.stored += stored
-      did.failed += taken.length - stored
+      const stored = await recordStored(context, taken, there)
+      counts.stored += stored
+      counts.failed += taken.length - stored
     } finally {
       busy.delete(taken[0]!.place)
     }
   })
-  return did
+  return counts
 }
 
-/** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
-async function finish(
+/** Records the stored files, advances the jobs that waited for them, and removes the staged uploads. */
+async function recordStored(
   context: Context,
   taken: readonly FileToPromote[],
   there: readonly FileToPromote[],
@@ -60,12 +60,12 @@ async function finish(
       context.sql,
       some.map(({ id }) => id),
     )
-  const stored = await splitting<FileToPromote, { id: string } | undefined>(there, store, (file, error) => {
+  const stored = await splitOnFailure<FileToPromote, { id: string } | undefined>(there, store, (file, error) => {
     context.log('file.unstored', { artifactId: file.id, uri: file.uri, tries: file.tries, error: String(error) })
     return undefined
   })
   const stages = new Set(taken.flatMap(({ stageId }) => (stageId === null ? [] : [stageId])))
-  await Promise.all([rollUp(context, [...stages]), sweepFiles(context)])
+  await Promise.all([advanceJobsOfStages(context, [...stages]), sweepFiles(context)])
   return stored.filter(file => file !== undefined).length
 }
 
@@ -83,16 +83,19 @@ async function promote(context: Context, file: FileToPromote): Promise<boolean> 
   }
 }
 
-/** Removes uploads that nobody needs any more. */
+/** Removes uploads that are no longer needed. */
 export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
-    const taken = await takeUploadsToDelete(context.sql, together)
+    const taken = await takeUploadsToDelete(context.sql, filesPerBatch)
     if (taken.length === 0) return { swept }
     swept += await removeStaged(context, taken)
   }
 }
 
-/** Together, or, if one of them cannot be removed, one by one: that one is taken up by a later sweep. */
+/**
+ * Removes the files in one batch. If one of them cannot be removed, the batch is split and a later sweep takes that
+ * file.
+ */
 async function removeStaged(context: Context, files: readonly Staged[]): Promise<number> {
   const remove = async (some: readonly Staged[]) => {
     await context.files.remove(some.map(({ stagedUri }) => stagedUri))
@@ -102,7 +105,7 @@ async function removeStaged(context: Context, files: readonly Staged[]): Promise
     )
     return [some.length]
   }
-  const removed = await splitting<Staged, number>(files, remove, ({ stagedUri }, error) => {
+  const removed = await splitOnFailure<Staged, number>(files, remove, ({ stagedUri }, error) => {
     context.log('file.unswept', { uri: stagedUri, error: String(error) })
     return 0
   })

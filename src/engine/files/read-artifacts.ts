@@ -23,7 +23,7 @@ import { readJob, readStage } from '../jobs/read-jobs.ts'
 import { readTask } from '../tasks/read-tasks.ts'
 import { iso } from '../tasks/task-view.ts'
 
-/** Files of a job, a stage or a task, which must be there; in the order in which they were registered. */
+/** Returns the files of a job, stage or task in the order of their registration. */
 export async function findArtifacts(
   context: Context,
   of: 'job' | 'stage' | 'task',
@@ -47,7 +47,7 @@ export async function findArtifacts(
   return { items, next: rows.length > limit ? encode({ after: items.at(-1)!.id }) : null }
 }
 
-/** The files of a stage that are in their places, by name. */
+/** Returns a stage's files that are in their final locations, by name. */
 export async function findStageFiles(
   { sql }: Context,
   id: string,
@@ -65,7 +65,7 @@ export async function findStageFiles(
 
 const mostMakings = 100
 
-/** Which inputs made this file, and what was made of it. Of very many, the newest. */
+/** Returns the inputs that a file was made from, and the outputs made from it. If there are very many, the newest. */
 export async function readLineage({ sql }: Context, query: { readonly uri: string }): Promise<Lineage> {
   checkOptions({ ...query, uri: query.uri ?? null }, lineageFields, 'query')
   const { uri } = query
@@ -76,7 +76,7 @@ export async function readLineage({ sql }: Context, query: { readonly uri: strin
   return { uri, madeBy: madeBy.map(made), usedBy: usedBy.map(made) }
 }
 
-/** The folders that a file lies in: each of them may be what a task was given. */
+/** Returns all folders that contain the file. Each may have been the input of a task. */
 function foldersOf(uri: string): string[] {
   const start = uri.indexOf('://') + 3
   const ends = [...uri.slice(0, -1).matchAll(/\//g)].map(({ index }) => index + 1).filter(end => end > start)

@@ -1,4 +1,4 @@
-/** What workers say of files, and what can be asked about them. */
+/** Handles reports of workers about output files. */
 import { checkFolder, placeOfFile, uriOf } from '../../files/uri.ts'
 import { stagingFolder, stagingOf } from '../../kernel/datum.ts'
 import { Problem, willPass } from '../../kernel/problem.ts'
@@ -17,11 +17,11 @@ import {
 } from '../../store/files/artifacts.ts'
 import { recordStagingFolder } from '../../store/files/staging.ts'
 import type { Context } from '../context.ts'
-import { again } from '../split.ts'
-import type { Refused } from '../tasks/write-reports.ts'
+import { retryConflicts } from '../retry.ts'
+import type { Refused } from '../tasks/report-batch.ts'
 import { checkRoot } from './file-rules.ts'
 
-/** Each attempt's files are taken all or none. Said again, they are as they were. */
+/** The files of each attempt are accepted all or none. Repeated reports change nothing. */
 export async function reportArtifacts(context: Context, items: readonly ArtifactReport[]): Promise<Refused[]> {
   const byLease = new Map<string, ArtifactReport[]>()
   for (const item of items) {
@@ -33,7 +33,7 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
   for (const files of byLease.values()) {
     const { id, epoch } = files[0]!
     try {
-      await again(() => reportFiles(context, { id, epoch }, files))
+      await retryConflicts(() => reportFiles(context, { id, epoch }, files))
     } catch (error) {
       if (!(error instanceof Problem) || willPass(error)) throw error
       const { code, message } = error
@@ -44,33 +44,33 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
 }
 
 /**
- * Registers files as all that the attempt puts out: not if it has registered others, whatever has become of those. Said
- * again, it is as it was.
+ * Registers the complete set of the attempt's output files. Refused if the attempt has registered other files, whatever
+ * their state. Repeating the same set is accepted.
  */
-export function registerWhole(context: Context, lease: HeldTask, files: readonly SaidArtifact[]): Promise<void> {
-  return again(() =>
+export function registerAll(context: Context, lease: HeldTask, files: readonly SaidArtifact[]): Promise<void> {
+  return retryConflicts(() =>
     context.sql.begin(async tx => {
-      const task = await hold(tx, lease)
+      const task = await requireLease(tx, lease)
       const before = await registeredUris(tx, lease)
-      if (before.size === 0) return reportOf(context, tx, lease, files, task)
-      const places = new Set(files.map(file => placed(file, lease, task).uri))
-      const isSame = places.size === before.size && [...places].every(uri => before.has(uri))
+      if (before.size === 0) return writeReport(context, tx, lease, files, task)
+      const uris = new Set(files.map(file => checkPlacement(file, lease, task).uri))
+      const isSame = uris.size === before.size && [...uris].every(uri => before.has(uri))
       if (!isSame) throw new Problem('ARTIFACTS_DIFFER', { ...lease, registered: [...before].slice(0, 10) })
     }),
   )
 }
 
-/** One upload, written as it was registered, is noted by one statement; all else in a transaction. */
+/** A single upload, under the URI it was registered with, takes one statement. Everything else takes a transaction. */
 async function reportFiles(context: Context, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const [only] = files
   if (files.length === 1 && only!.state === 'uploaded') {
     const { missed } = await recordUploads(context.sql, lease, [uploadOf(only!, only!.uri)])
     if (missed.length === 0) return
   }
-  await context.sql.begin(async tx => reportOf(context, tx, lease, files, await hold(tx, lease)))
+  await context.sql.begin(async tx => writeReport(context, tx, lease, files, await requireLease(tx, lease)))
 }
 
-async function hold(tx: Sql, lease: HeldTask): Promise<HeldFiles> {
+async function requireLease(tx: Sql, lease: HeldTask): Promise<HeldFiles> {
   const task = await lockForFiles(tx, lease)
   if (task === undefined) throw new Problem('LEASE_LOST', { ...lease })
   return task
@@ -82,26 +82,29 @@ const uploadOf = ({ size, sha256 }: SaidArtifact, uri: string) => ({
   sha256: sha256 ?? null,
 })
 
-async function reportOf(
+async function writeReport(
   context: Context,
   tx: Sql,
   held: HeldTask,
   files: readonly SaidArtifact[],
   task: HeldFiles,
 ): Promise<void> {
-  const said = (state: SaidArtifact['state']) => files.filter(file => file.state === state)
-  const registered = said('registered').map(file => placed(file, held, task))
+  const inState = (state: SaidArtifact['state']) => files.filter(file => file.state === state)
+  const registered = inState('registered').map(file => checkPlacement(file, held, task))
   if (task.outputs !== null) checkRoot(context, held.id, task.outputs)
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
-  await upload(tx, held, task, said('uploaded'))
-  const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))
+  await upload(tx, held, task, inState('uploaded'))
+  const failed = inState('error').map(({ uri, error = 'The file could not be produced.' }) => ({
+    uri: normalized(uri, task),
+    error,
+  }))
   if (failed.length > 0) await recordFileErrors(tx, { ...held, ...task }, failed)
 }
 
-/** One that was said before is as good. */
+/** Reporting an upload again is accepted. */
 async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly SaidArtifact[]): Promise<void> {
   if (files.length === 0) return
-  const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
+  const uploads = files.map(file => uploadOf(file, normalized(file.uri, task)))
   const { missed } = await recordUploads(tx, lease, uploads)
   if (missed.length === 0) return
   const known = await findRegistered(
@@ -123,10 +126,10 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
 }
 
 /**
- * A file's place is below the outputs of its task, and what is staged below its attempt's own folder: whoever promotes
- * it does so with rights of its own, and must not be led elsewhere.
+ * A file must be below the outputs of its task, and a staged file below the folder of its attempt. Files are promoted
+ * with Pawl's own permissions, so a task must not be able to name other locations.
  */
-function placed({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
+function checkPlacement({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
   const { outputs } = task
   const isInside = (folder: string, inner: string) =>
     inner.startsWith(folder) &&
@@ -138,16 +141,18 @@ function placed({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask,
     if (stagedUri !== undefined) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs })
     return { name, uri, stagedUri: null }
   }
-  const place = isInside(outputs, uri) ? spelled(uri, task) : undefined
+  const place = isInside(outputs, uri) ? normalized(uri, task) : undefined
   if (place === undefined || place.startsWith(`${checkFolder(outputs)}${stagingFolder}`))
     throw new Problem('ARTIFACT_OUTSIDE', { id, uri, outputs })
   if (stagedUri === undefined) return { name, uri: place, stagedUri: null }
   const folder = stagingOf(outputs, id, epoch)
   if (!isInside(folder, stagedUri)) throw new Problem('ARTIFACT_OUTSIDE', { id, uri: stagedUri, outputs: folder })
-  return { name, uri: place, stagedUri: spelled(stagedUri, task) }
+  return { name, uri: place, stagedUri: normalized(stagedUri, task) }
 }
 
-/** A place can be written in many ways (`(` and `%28`), and is one place. Where Pawl does not put files, it is as said. */
-function spelled(uri: string, { outputs }: HeldFiles): string {
+/**
+ * A location can be spelled in several ways (`(` and `%28`). URIs of files that Pawl does not promote stay as reported.
+ */
+function normalized(uri: string, { outputs }: HeldFiles): string {
   return outputs === null ? uri : uriOf(placeOfFile(uri))
 }

@@ -1,4 +1,7 @@
-/** Datums that were done before: the same command with the same inputs, which are told by their bytes, not their names. */
+/**
+ * Finds datums that an earlier task has already processed: the same command and the same inputs, compared by content
+ * and not by name.
+ */
 import { createHash } from 'node:crypto'
 import { joinUri } from '../../files/uri.ts'
 import type { DatumInput, FilesPlan } from '../../kernel/datum.ts'
@@ -11,7 +14,7 @@ import type { Context } from '../context.ts'
 
 export interface Reused {
   readonly taskId: string
-  /** The task that did it. */
+  /** The task that processed the same datum. */
   readonly doneBy: string
 }
 
@@ -21,27 +24,27 @@ interface Made {
 }
 
 /**
- * What makes each datum the same as another, and which of them need not be done. `goOn` is called now and then: to read
- * what inputs hold takes a while.
+ * Computes the digest of each datum and finds those that need not run. `keepListing` is called between chunks, because
+ * reading the inputs takes a while.
  */
-export async function reusable(
+export async function findReusable(
   context: Context,
   jobId: string,
   plan: FilesPlan,
   made: readonly Made[],
-  goOn: () => Promise<void>,
+  keepListing: () => Promise<void>,
 ): Promise<{ digests: { taskId: string; digest: string }[]; reused: Reused[] }> {
-  const digests = await inTurns(
+  const digests = await inChunks(
     made,
     async ({ id, inputs }) => ({ taskId: id, digest: await digestOf(context, plan, inputs) }),
-    goOn,
+    keepListing,
   )
   const done = await doneBefore(
     context.sql,
     jobId,
     digests.map(({ digest }) => digest),
   )
-  // Of datums of one job that are the same, only the first may be passed over: they would put out the same files.
+  // Of equal datums in one job, only the first may be skipped: all of them would produce the same files.
   const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
   const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
   const outputs = await outputsOfTasks(
@@ -55,20 +58,20 @@ export async function reusable(
     for (const uri of uris) taken.add(uri)
     return isClear
   })
-  const isThere = await inTurns(
+  const isThere = await inChunks(
     clear,
     ({ doneBy }) =>
-      areThere(
+      allExist(
         context,
         outputs.filter(({ taskId }) => taskId === doneBy),
       ),
-    goOn,
+    keepListing,
   )
   return { digests, reused: clear.filter((_, index) => isThere[index]) }
 }
 
-/** A file that was removed or replaced since is made again. */
-async function areThere(context: Context, outputs: readonly ArtifactRow[]): Promise<boolean> {
+/** A file that was removed or replaced since is produced again. */
+async function allExist(context: Context, outputs: readonly ArtifactRow[]): Promise<boolean> {
   for (const { uri, size, sha256 } of outputs) {
     const stat = await context.files.stat(uri)
     if (stat === undefined || stat.size !== size) return false
@@ -78,25 +81,25 @@ async function areThere(context: Context, outputs: readonly ArtifactRow[]): Prom
 }
 
 async function digestOf(context: Context, plan: FilesPlan, inputs: readonly DatumInput[]): Promise<string> {
-  const sums = await Promise.all(inputs.map(async input => [input.name, input.path, await sumOf(context, input)]))
+  const sums = await Promise.all(inputs.map(async input => [input.name, input.path, await contentOf(context, input)]))
   const { command, env, secrets, mount } = plan.run!
   const sorted = [env, secrets].map(map => Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1)))
   const image = plan.runner?.kind === 'kubernetes' ? plan.runner.image : null
   return sha256(JSON.stringify([command, sorted, mount, plan.outputs, image, sums]))
 }
 
-/** What its bytes are: of a folder, those of all that is in it. */
-async function sumOf(context: Context, { uri, path, version, stageId }: DatumInput): Promise<unknown> {
-  if (!uri.endsWith('/')) return fileSum(context, uri, version)
-  if (stageId !== undefined) return ledgerSums(context, stageId, path)
+/** Identifies the content of a file, or of everything in a folder. */
+async function contentOf(context: Context, { uri, path, version, stageId }: DatumInput): Promise<unknown> {
+  if (!uri.endsWith('/')) return fileVersion(context, uri, version)
+  if (stageId !== undefined) return stageFileSums(context, stageId, path)
   const sums: unknown[] = []
   for await (const page of context.files.list(uri, { deep: true })) {
-    for (const { path, version } of page) sums.push([path, await fileSum(context, joinUri(uri, path), version)])
+    for (const { path, version } of page) sums.push([path, await fileVersion(context, joinUri(uri, path), version)])
   }
   return sums
 }
 
-async function ledgerSums({ sql }: Context, stageId: string, prefix: string): Promise<unknown[]> {
+async function stageFileSums({ sql }: Context, stageId: string, prefix: string): Promise<unknown[]> {
   const sums: unknown[] = []
   for (let after = ''; ; ) {
     const files = await storedFiles(sql, stageId, { prefix, after, limit: 1000 })
@@ -106,8 +109,8 @@ async function ledgerSums({ sql }: Context, stageId: string, prefix: string): Pr
   }
 }
 
-/** A local file is read, for its time and size say little; a bucket keeps a checksum. */
-async function fileSum(context: Context, uri: string, version: string | undefined): Promise<string | undefined> {
+/** A local file is hashed, because its time and size prove little. A bucket keeps a checksum. */
+async function fileVersion(context: Context, uri: string, version: string | undefined): Promise<string | undefined> {
   return uri.startsWith('file:') ? hashOf(context, uri) : version
 }
 
@@ -119,22 +122,22 @@ async function hashOf({ files }: Context, uri: string): Promise<string> {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-const atOnce = 16
+const concurrency = 16
 
-async function inTurns<In, Out>(
+async function inChunks<In, Out>(
   items: readonly In[],
   work: (item: In) => Promise<Out>,
-  goOn: () => Promise<void>,
+  afterChunk: () => Promise<void>,
 ): Promise<Out[]> {
   const out: Out[] = []
-  for (let from = 0; from < items.length; from += atOnce) {
-    out.push(...(await Promise.all(items.slice(from, from + atOnce).map(work))))
-    await goOn()
+  for (let from = 0; from < items.length; from += concurrency) {
+    out.push(...(await Promise.all(items.slice(from, from + concurrency).map(work))))
+    await afterChunk()
   }
   return out
 }
 
-/** Passes them over, with the output and the files of the task that did the same. */
+/** Marks the tasks as skipped, with the output and the files of the tasks that processed the same datums. */
 export async function skipReused(tx: Sql, stage: StageRow, reused: readonly Reused[]): Promise<void> {
   await skipTasks(tx, stage, reused)
   await linkArtifacts(tx, stage, reused)

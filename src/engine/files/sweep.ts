@@ -6,8 +6,8 @@ import { findDeadAttempts, rescheduleStaging, takeStagingFolders } from '../../s
 import type { Context } from '../context.ts'
 
 /**
- * Looks through the folders that attempts upload to for what the ledger does not know any more: a zombie may go on
- * uploading after its attempt was over and swept. Such folders are looked into ever more rarely, and then no more.
+ * Searches staging folders for files that are not recorded: a zombie may still upload after its attempt has ended and
+ * been swept. Each folder is searched at growing intervals, and finally not at all.
  */
 export async function sweepStagings(context: Context): Promise<{ strays: number }> {
   let strays = 0
@@ -23,7 +23,7 @@ export async function sweepStagings(context: Context): Promise<{ strays: number 
   return { strays }
 }
 
-/** Removes what attempts that can never win have uploaded below these outputs. */
+/** Removes uploads of attempts below these outputs that can no longer succeed. */
 export async function sweepStaging(context: Context, outputs: string): Promise<{ strays: number; isAlive: boolean }> {
   const folder = `${outputs}${stagingFolder}`
   let strays = 0
@@ -42,7 +42,7 @@ export async function sweepStaging(context: Context, outputs: string): Promise<{
   return { strays, isAlive }
 }
 
-/** No attempt has uploaded anything: there is no such folder. */
+/** Yields nothing if the folder does not exist, because no attempt has uploaded anything. */
 async function* pages(context: Context, folder: string) {
   try {
     yield* context.files.list(folder, { deep: true })

@@ -1,4 +1,7 @@
-/** What a clone need not do again: it has those tasks too, passed over, with the files of the tasks that did them. */
+/**
+ * Copies tasks that a clone need not repeat. They are marked as skipped and linked to the files of the tasks that
+ * succeeded.
+ */
 import { newId } from '../../kernel/id.ts'
 import type { StagePlan } from '../../kernel/plan.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -7,27 +10,27 @@ import { linkArtifacts, skipTasks } from '../../store/files/reuse.ts'
 import { lockJobAgainstDeletion } from '../../store/jobs/job-ends.ts'
 import { countBlocked, insertStageTasks, type JobOfTasks } from '../../store/jobs/stage-tasks.ts'
 
-export interface Carried {
+export interface CarriedTask {
   /** JSON text. */
   readonly payload: string
-  /** The task of the job that is cloned. */
+  /** The task of the original job. */
   readonly doneBy: string
 }
 
-export interface CarryingStage {
+export interface StageWithCarried {
   readonly id: string
   readonly plan: StagePlan
-  readonly carried?: readonly Carried[]
+  readonly carried?: readonly CarriedTask[]
 }
 
 const tasksPerBatch = 1000
 
-/** Fills a clone that nobody sees yet, behind the tasks that it has to do. */
-export async function carryOver(
+/** Adds these tasks to a clone that is not visible yet, after the tasks that it has to run. */
+export async function copyDoneTasks(
   sql: Sql,
   clonedFrom: string,
   job: JobOfTasks,
-  stages: readonly CarryingStage[],
+  stages: readonly StageWithCarried[],
   actor: string,
 ): Promise<void> {
   for (const { id, plan, carried = [] } of stages) {
@@ -36,7 +39,8 @@ export async function carryOver(
       const tasks = carried.slice(from, from + tasksPerBatch).map(each => ({ ...each, id: newId(), type: plan.task! }))
       const reused = tasks.map(({ id: taskId, doneBy }) => ({ taskId, doneBy }))
       await sql.begin(async tx => {
-        // Should that job have been deleted meanwhile, with its ledger, they stay blocked, and are done with the rest.
+        // If the original job has been deleted meanwhile, with its artifacts, the tasks stay blocked and run with the
+        // others.
         await lockJobAgainstDeletion(tx, clonedFrom)
         await insertStageTasks(tx, job, [{ stageId: id, state: 'blocked', settings: plan.settings, tasks }], actor)
         await countBlocked(tx, stage, tasks.length)

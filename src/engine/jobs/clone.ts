@@ -1,7 +1,7 @@
 /**
- * A job that has ended is done again as a new one: just what did not succeed. Where other stages take the files of a
- * stage, or it takes those of others, the clone has the rest of its tasks too, passed over with their files: whoever
- * looks for files finds those of the whole stage, and what is found once more is told from what was not there before.
+ * Repeats a finished job as a new job that contains only the tasks that did not succeed. If a stage exchanges files
+ * with other stages, the clone also contains the stage's remaining tasks, marked as skipped and linked to their files.
+ * Later stages then find the files of the whole stage, and a repeated listing can tell new inputs from known ones.
  */
 import { ownQueueOf, takenBy } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
@@ -15,8 +15,8 @@ import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
 import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkId } from '../check.ts'
 import type { Context } from '../context.ts'
-import { type ControlCall, demandState } from '../tasks/control.ts'
-import { type StageToWrite, type SubmitCall, submitUnderKey, type TaskToWrite, writeJob } from './submit.ts'
+import { type ControlCall, requireState } from '../tasks/control.ts'
+import { makeJobOnce, type StageToWrite, type SubmitCall, type TaskToWrite, writeJob } from './submit.ts'
 
 export async function cloneJob(
   context: Context,
@@ -27,7 +27,7 @@ export async function cloneJob(
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const { reason: _, ...submit } = call
   const request = ['clone', jobId, ...(name === undefined ? [] : [name])]
-  return submitUnderKey(context, submit, request, rest => makeClone(context, jobId, name, rest))
+  return makeJobOnce(context, submit, request, rest => makeClone(context, jobId, name, rest))
 }
 
 async function makeClone(
@@ -36,19 +36,21 @@ async function makeClone(
   name: string | undefined,
   call: SubmitCall & Pick<ControlCall, 'ifState'>,
 ): Promise<JobView> {
-  const sql = context.within(call.tx)
+  const sql = context.sqlFor(call.tx)
   const job = await getJob(sql, jobId)
   if (job === undefined) throw new Problem('JOB_NOT_FOUND', { id: jobId })
-  demandState(call, job.state, { job: jobId })
+  requireState(call, job.state, { job: jobId })
   if (!isFinal(jobLifecycle, job.state)) {
     const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
     throw new Problem('MOVE_REFUSED', { job: jobId, state: job.state, move: 'clone', possible })
   }
   const stages = (await readStages(sql, jobId)).filter(({ kind }) => kind === 'work')
-  const taken = new Set(stages.flatMap(sourcesOf))
-  const whole = stages.filter(stage => taken.has(stage.name) || isFoundAnew(stage)).map(({ id }) => id)
-  const made = clonesOf(stages, await findTasksToClone(sql, jobId, job.compensated, whole))
-  if (stages.every(isDone) && made.every(({ tasks }) => tasks.length === 0)) {
+  const sourceNames = new Set(stages.flatMap(sourcesOf))
+  const copiedStages = stages
+    .filter(stage => sourceNames.has(stage.name) || listsInputsAgain(stage))
+    .map(({ id }) => id)
+  const cloned = cloneStages(stages, await findTasksToClone(sql, jobId, job.compensated, copiedStages))
+  if (stages.every(isComplete) && cloned.every(({ tasks }) => tasks.length === 0)) {
     throw new Problem('NOTHING_TO_REDO', { job: jobId, state: job.state })
   }
   const plan: JobPlan = {
@@ -56,54 +58,61 @@ async function makeClone(
     ...(name !== undefined && { name }),
     priority: job.priority,
     input: job.input,
-    stages: made.map(stage => stage.plan),
+    stages: cloned.map(stage => stage.plan),
   }
-  return writeJob(context, plan, made, call, ['clone', jobId], jobId)
+  return writeJob(context, plan, cloned, call, ['clone', jobId], jobId)
 }
 
 const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))
 
-/** It has done all that it had to do; a stage without tasks may come to have some in the clone. */
-const isDone = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !isFoundAnew(stage)
+/** Everything the stage had to do has succeeded. A stage without tasks may get some in the clone. */
+const isComplete = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !listsInputsAgain(stage)
 
-/** Inputs that had not all been found, and what other stages put out: they may put out more in the clone. */
-function isFoundAnew(stage: StageRow): boolean {
+/** True if not all inputs were found, or if they come from another stage, which may produce more files in the clone. */
+function listsInputsAgain(stage: StageRow): boolean {
   return Boolean(stage.plan.files?.inputs) && (stage.listing !== 'done' || sourcesOf(stage).length > 0)
 }
 
-function clonesOf(stages: readonly StageRow[], tasks: readonly TaskToClone[]): StageToWrite[] {
+function cloneStages(stages: readonly StageRow[], tasks: readonly TaskToClone[]): StageToWrite[] {
   const ids = new Map(stages.map(({ id }) => [id, newId()]))
   const byStage = new Map(stages.map(({ id }): [string, TaskToClone[]] => [id, []]))
   for (const task of tasks) byStage.get(task.stageId)!.push(task)
-  const growing = growingOf(stages, byStage)
-  // A folder that another stage fills is not the same any more when more comes into it.
-  const isKept = ({ doneBy, payload }: TaskToClone) =>
-    doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
+  const growing = growingStages(stages, byStage)
+  // A folder that another stage fills changes when that stage adds files.
+  const isCarried = ({ doneBy, payload }: TaskToClone) =>
+    doneBy !== null && !growing.some(id => payload.includes(sourceReference(id)))
   return stages.map(stage => {
     const mine = byStage.get(stage.id)!
     const sources = sourcesOf(stage).map(name => stages.find(each => each.name === name)!.id)
-    const moved = (payload: string) =>
-      sources.reduce((text, source) => text.replaceAll(folderOf(source), folderOf(ids.get(source)!)), payload)
+    const withClonedSources = (payload: string) =>
+      sources.reduce(
+        (text, source) => text.replaceAll(sourceReference(source), sourceReference(ids.get(source)!)),
+        payload,
+      )
     return {
       id: ids.get(stage.id)!,
       plan: planOf(stage),
-      tasks: mine.flatMap(task => (isKept(task) ? [] : [{ ...again(task), payload: moved(task.payload) }])),
-      carried: mine.flatMap(task => (isKept(task) ? [{ payload: moved(task.payload), doneBy: task.doneBy! }] : [])),
+      tasks: mine.flatMap(task =>
+        isCarried(task) ? [] : [{ ...ownFieldsOf(task), payload: withClonedSources(task.payload) }],
+      ),
+      carried: mine.flatMap(task =>
+        isCarried(task) ? [{ payload: withClonedSources(task.payload), doneBy: task.doneBy! }] : [],
+      ),
     }
   })
 }
 
-/** What it had of its own, beside its payload. */
-function again({ type, settings, metadata }: TaskToClone): Pick<TaskToWrite, 'type' | 'own'> {
+/** The task's own settings and metadata, besides its payload. */
+function ownFieldsOf({ type, settings, metadata }: TaskToClone): Pick<TaskToWrite, 'type' | 'own'> {
   const own = { ...(settings !== null && { settings }), ...(metadata !== null && { metadata }) }
   return { ...(type !== null && { type }), ...(Object.keys(own).length > 0 && { own }) }
 }
 
-/** How a payload's text says that a folder holds what a stage has put out. */
-const folderOf = (stageId: string) => `"stageId":"${stageId}"`
+/** Marks a folder of another stage's output files in the text of a payload. */
+const sourceReference = (stageId: string) => `"stageId":"${stageId}"`
 
-/** Stages that may put out files in the clone, and those that take files of one. */
-function growingOf(stages: readonly StageRow[], tasks: ReadonlyMap<string, readonly TaskToClone[]>): string[] {
+/** Stages that may produce files in the clone, and all stages that take files from them. */
+function growingStages(stages: readonly StageRow[], tasks: ReadonlyMap<string, readonly TaskToClone[]>): string[] {
   const grows = (stage: StageRow): boolean =>
     tasks.get(stage.id)?.some(({ doneBy }) => doneBy === null) ||
     (Boolean(stage.listing) && stage.listing !== 'done') ||
@@ -111,13 +120,16 @@ function growingOf(stages: readonly StageRow[], tasks: ReadonlyMap<string, reado
   return stages.filter(grows).map(({ id }) => id)
 }
 
-/** What was looked at has become tasks. A queue that only this stage had is not the clone's. */
+/**
+ * Conditions and lists that were evaluated are already tasks. A queue that belonged only to the original stage is not
+ * kept.
+ */
 function planOf(stage: StageRow): StagePlan {
   const { id, plan, opening } = stage
   return {
     ...plan,
     ...(opening === 'yes' && { when: null, forEach: null }),
-    ...(plan.files !== undefined && !isFoundAnew(stage) && { files: { ...plan.files, inputs: null } }),
+    ...(plan.files !== undefined && !listsInputsAgain(stage) && { files: { ...plan.files, inputs: null } }),
     ...(plan.queue === ownQueueOf(id) && { queue: null }),
     payloads: [],
   } as StagePlan

@@ -3,17 +3,18 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { readSucceededTasks } from '../../store/jobs/errands.ts'
 import { readStages } from '../../store/jobs/jobs.ts'
 import { insertStages } from '../../store/jobs/new-job.ts'
-import type { JobBook } from './locked-job.ts'
+import type { LockedJob } from './locked-job.ts'
 
 /**
- * Makes the stages that undo what had succeeded: the last stage first, one task for each task that succeeded, its
- * latest first. They are tasks like any other, but nothing stops them: each begins when the one before it has ended.
+ * Creates the stages that compensate for tasks that succeeded: the last stage first, with one task per succeeded task,
+ * the latest first. They run like any other tasks, but no failure stops them: each stage begins when the previous one
+ * has ended.
  */
-export async function planUndoing(tx: Sql, book: JobBook): Promise<void> {
-  await book.write(tx)
-  const { job } = book
-  let ordinal = Math.max(...book.stages.map(stage => stage.ordinal))
-  const done = book.stages.filter(({ kind, undoable, plan }) => kind === 'work' && undoable > 0 && plan.compensate)
+export async function planCompensation(tx: Sql, locked: LockedJob): Promise<void> {
+  await locked.write(tx)
+  const { job } = locked
+  let ordinal = Math.max(...locked.stages.map(stage => stage.ordinal))
+  const done = locked.stages.filter(({ kind, undoable, plan }) => kind === 'work' && undoable > 0 && plan.compensate)
   for (const stage of done.toReversed()) {
     const { task, queue } = stage.plan.compensate!
     const elements = (await readSucceededTasks(tx, stage.id)).map(({ id, payload, output }) => ({
@@ -52,7 +53,7 @@ export async function planUndoing(tx: Sql, book: JobBook): Promise<void> {
       },
     ])
   }
-  const known = new Set(book.stages.map(({ id }) => id))
+  const knownIds = new Set(locked.stages.map(({ id }) => id))
   const all = await readStages(tx, job.id)
-  book.stages.push(...all.filter(({ id }) => !known.has(id)))
+  locked.stages.push(...all.filter(({ id }) => !knownIds.has(id)))
 }

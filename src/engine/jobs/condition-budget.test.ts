@@ -7,21 +7,26 @@ import { claim, stageOf, statesOf, workOff } from '../../../test/harness/jobs.ts
 import { driveOn } from '../../babysitter/job-chores.ts'
 import { AfterCommit } from '../after-commit.ts'
 import { pawl } from '../engine.ts'
-import { Allowance } from './condition-budget.ts'
-import { driveOnce } from './drive.ts'
+import { advanceInTransaction } from './advance-job.ts'
+import { ConditionBudget } from './condition-budget.ts'
 
-const bounded = { timeout: 120_000 }
-/** It takes some 600,000 steps, more than half of what a condition may take. */
-const costly = 'input.all(x, input.all(y, x + y >= 0))'
+const limits = { timeout: 120_000 }
+/** Takes about 600,000 steps, more than half of the limit for one condition. */
+const costlyCondition = 'input.all(x, input.all(y, x + y >= 0))'
 const input = Array.from({ length: 250 }, (_, index) => index)
 
 const costlyStages = (count: number, name = 'stage') =>
-  Array.from({ length: count }, (_, index) => ({ name: `${name}-${index}`, task: name, needs: [], when: costly }))
+  Array.from({ length: count }, (_, index) => ({
+    name: `${name}-${index}`,
+    task: name,
+    needs: [],
+    when: costlyCondition,
+  }))
 
-const opened = async ({ engine }: Fresh, id: string) =>
+const openedStages = async ({ engine }: Fresh, id: string) =>
   (await engine.job(id)).stages.filter(({ state }) => state !== 'created').length
 
-test('while the costly conditions of a job are evaluated, other jobs are served', bounded, async t => {
+test('while the costly conditions of a job are evaluated, other jobs are served', limits, async t => {
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'costly', input, stages: costlyStages(60) })
   const cheap = { name: 'a', task: 'a', when: 'input.size() == 1' }
@@ -29,18 +34,18 @@ test('while the costly conditions of a job are evaluated, other jobs are served'
     const other = await f.engine.submit({ name: 'cheap', input: [1], stages: [cheap] })
     assert.equal(await statesOf(f, other.id), 'pending: a pending', 'it opens at once')
   }
-  const done = await opened(f, id)
+  const done = await openedStages(f, id)
   assert.ok(done < 60, `${done} of 60 were evaluated meanwhile`)
-  await eventually('the first of them open', async () => (await opened(f, id)) >= 2)
+  await eventually('the first of them open', async () => (await openedStages(f, id)) >= 2)
   await f.engine.cancelJob(id)
 })
 
-test('jobs with costly conditions take turns', bounded, async t => {
+test('jobs with costly conditions take turns', limits, async t => {
   const f = await fresh(t)
   const first = await f.engine.submit({ name: 'first', input, stages: costlyStages(12) })
   const second = await f.engine.submit({ name: 'second', input, stages: costlyStages(2) })
-  await eventually('the second has opened', async () => (await opened(f, second.id)) === 2)
-  await eventually('the first has opened', async () => (await opened(f, first.id)) === 12)
+  await eventually('the second has opened', async () => (await openedStages(f, second.id)) === 2)
+  await eventually('the first has opened', async () => (await openedStages(f, first.id)) === 12)
   const at = async (id: string) => (await f.engine.job(id)).stages.map(({ changedAt }) => changedAt).sort()
   const [ofFirst, ofSecond] = [await at(first.id), await at(second.id)]
   assert.ok(ofSecond[1]! < ofFirst[11]!, 'the second did not wait for all of the first')
@@ -48,18 +53,18 @@ test('jobs with costly conditions take turns', bounded, async t => {
 
 test(
   'the conditions of a job fail when together they have taken all steps of its budget, until it is retried',
-  bounded,
+  limits,
   async t => {
     const f = await fresh(t)
     const counted = await f.engine.submit({ name: 'counted', input, stages: costlyStages(1) })
-    await eventually('its condition is evaluated', async () => (await opened(f, counted.id)) === 1)
+    await eventually('its condition is evaluated', async () => (await openedStages(f, counted.id)) === 1)
     const [{ spent } = { spent: 0 }] = await f.sql<{ spent: number }>`
       select condition_steps as spent from pawl.job where id = ${counted.id}::uuid`
     assert.ok(spent > 500_000, `${spent} steps are counted`)
 
     const [a, b] = [
       { name: 'a', task: 'a' },
-      { name: 'b', task: 'b', when: costly },
+      { name: 'b', task: 'b', when: costlyCondition },
     ]
     const { id } = await f.engine.submit({ name: 'spent', input, stages: [a!, b!] })
     await f.sql`update pawl.job set condition_steps = 29700000 where id = ${id}::uuid`
@@ -74,23 +79,23 @@ test(
 )
 
 test('a costly condition is evaluated though the process that postponed it ended', {
-  ...bounded,
+  ...limits,
   ...needsServer(),
 }, async t => {
   const f = await fresh(t)
   const other = await pawl({ database: f.url!, schema: f.schema, migrate: false })
   const { id } = await other.submit({ name: 'j', input, stages: costlyStages(3) })
   await other.close()
-  assert.ok((await opened(f, id)) < 3)
+  assert.ok((await openedStages(f, id)) < 3)
   await f.advance(10)
   for (let round = 0; round < 3; round++) {
     await driveOn().run(f.engine.context)
     await f.advance(10)
   }
-  await eventually('its stages open', async () => (await opened(f, id)) === 3)
+  await eventually('its stages open', async () => (await openedStages(f, id)) === 3)
 })
 
-test('a condition that looks at more than 16 MiB of outputs fails its stage', bounded, async t => {
+test('a condition that looks at more than 16 MiB of outputs fails its stage', limits, async t => {
   const f = await fresh(t)
   const { id } = await f.engine.submit({
     name: 'j',
@@ -105,15 +110,15 @@ test('a condition that looks at more than 16 MiB of outputs fails its stage', bo
   const job = await f.engine.job(id)
   assert.deepEqual(
     [job.state, job.stages[1]!.state, job.stages[1]!.error],
-    ['failed', 'failed', { message: 'it looks at outputs of more than 16 MiB' }],
+    ['failed', 'failed', { message: 'the condition reads more than 16 MiB of outputs' }],
   )
 })
 
-test('a job with very many costly conditions is left alone until its turn comes', bounded, async t => {
+test('a job with very many costly conditions is left alone until its turn comes', limits, async t => {
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
   const after = new AfterCommit()
-  await f.sql.begin(tx => driveOnce(tx, after, id, 'engine', undefined, Allowance.none()))
+  await f.sql.begin(tx => advanceInTransaction(tx, after, id, 'engine', undefined, ConditionBudget.none()))
   const { postponedJobs, unfinishedJobs } = after
   assert.deepEqual([[...postponedJobs], [...unfinishedJobs]], [[id], []], 'nothing is to be done at once')
   await f.engine.cancelJob(id)

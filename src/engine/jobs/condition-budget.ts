@@ -1,28 +1,28 @@
 /**
- * How much the conditions of jobs may compute. Cheap ones are evaluated in the transaction that opens their stage. One
- * that needs more steps than that transaction has left is postponed to a turn of its job: a transaction of its own, one
- * turn after the other, with pauses in between. So costly conditions take only a part of each second, and every job with
- * costly conditions gets its share.
+ * Limits the computation of job conditions. Cheap conditions are evaluated in the transaction that opens their stage. A
+ * condition that needs more steps than are left there is postponed to a turn of its job. Each turn is a transaction of
+ * its own. Turns run one after another with pauses in between, so costly conditions take only a part of each second,
+ * and every job gets its share.
  *
- * A postponed condition is kept as an errand of its job. If this process ends before the turn comes, the babysitter of
- * another one goes on.
+ * A postponed condition is stored as pending work of its job. If this process ends before the turn comes, the
+ * babysitter of another process continues.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { mostSteps } from '../../spec/conditions.ts'
 
-/** Steps that all conditions of a job may take in one round. */
+/** Maximum number of steps for all conditions of a job in one round. */
 export const stepsPerJob = 30_000_000
-/** Steps that conditions may take in a transaction that is not a turn: about 10 milliseconds. */
-const stepsAtOnce = 100_000
-/** The same while no more jobs can wait for a turn: enough for most conditions. */
+/** Maximum number of steps for conditions in a transaction that is not a turn: about 10 milliseconds. */
+const stepsPerTransaction = 100_000
+/** The same limit while the queue for turns is full. Enough for most conditions. */
 const stepsWhileFull = 5000
-/** Steps that turns may take: roughly a fifth of the time of one processor. */
+/** Maximum number of steps per second in turns: roughly a fifth of one processor. */
 export const stepsPerSecond = 2_000_000
-/** Most jobs that wait for a turn in this process. More are left to the babysitter. */
-const mostWaiting = 1000
+/** Maximum number of jobs that wait for a turn in this process. Further jobs are left to the babysitter. */
+const maxWaitingJobs = 1000
 
-/** The steps that the conditions of one transaction may take together. */
-export class Allowance {
+/** Steps that the conditions of one transaction may take together. */
+export class ConditionBudget {
   #spent = 0
   readonly #total: number
   readonly #isTurn: boolean
@@ -32,30 +32,30 @@ export class Allowance {
     this.#isTurn = isTurn
   }
 
-  static usual(): Allowance {
-    return new Allowance(stepsAtOnce, false)
+  static normal(): ConditionBudget {
+    return new ConditionBudget(stepsPerTransaction, false)
   }
 
-  /** In a turn the first condition has as many steps as any condition may take, so each turn gets on with its job. */
-  static turn(): Allowance {
-    return new Allowance(mostSteps, true)
+  /** The first condition of a turn may take the maximum for any condition, so each turn makes progress. */
+  static forTurn(): ConditionBudget {
+    return new ConditionBudget(mostSteps, true)
   }
 
-  static whileFull(): Allowance {
-    return new Allowance(stepsWhileFull, false)
+  static whileFull(): ConditionBudget {
+    return new ConditionBudget(stepsWhileFull, false)
   }
 
   /** No condition is evaluated. */
-  static none(): Allowance {
-    return new Allowance(0, false)
+  static none(): ConditionBudget {
+    return new ConditionBudget(0, false)
   }
 
   get spent(): number {
     return this.#spent
   }
 
-  /** Steps that the next condition may take. */
-  get room(): number {
+  /** Steps left for the next condition. */
+  get remaining(): number {
     return this.#isTurn && this.#spent === 0 ? mostSteps : Math.max(0, this.#total - this.#spent)
   }
 
@@ -64,16 +64,16 @@ export class Allowance {
   }
 }
 
-export interface Turn {
+export interface TurnResult {
   /** Steps that the turn took. */
   readonly steps: number
   /** Whether its job needs another turn. */
-  readonly again: boolean
+  readonly needsAnother: boolean
 }
 
-/** Gives jobs their turns, first come, first served. */
-export class Turns {
-  readonly #waiting = new Map<string, () => Promise<Turn>>()
+/** Runs the turns of jobs in FIFO order. */
+export class ConditionTurns {
+  readonly #waiting = new Map<string, () => Promise<TurnResult>>()
   readonly #signal: AbortSignal
   #isRunning = false
 
@@ -81,17 +81,17 @@ export class Turns {
     this.#signal = signal
   }
 
-  /** Further jobs are left to the babysitter, which tries each of them again and again: that must cost little. */
+  /** When full, further jobs are left to the babysitter. It retries them often, so each attempt must be cheap. */
   get isFull(): boolean {
-    return this.#waiting.size >= mostWaiting
+    return this.#waiting.size >= maxWaitingJobs
   }
 
   isWaiting(jobId: string): boolean {
     return this.#waiting.has(jobId)
   }
 
-  /** `take` is called when the job's turn comes. It must not throw. */
-  wait(jobId: string, take: () => Promise<Turn>): void {
+  /** Calls `takeTurn`, which must not throw, when the job's turn comes. */
+  enqueue(jobId: string, take: () => Promise<TurnResult>): void {
     if (this.#waiting.has(jobId) || this.isFull) return
     this.#waiting.set(jobId, take)
     if (!this.#isRunning) void this.#run()
@@ -101,10 +101,10 @@ export class Turns {
     this.#isRunning = true
     for (const [jobId, take] of this.#waiting) {
       if (this.#signal.aborted) break
-      const { steps, again } = await take()
+      const { steps, needsAnother } = await take()
       this.#waiting.delete(jobId)
-      // Behind the others that wait: a job with many costly conditions holds up nobody's turn.
-      if (again) this.#waiting.set(jobId, take)
+      // Moves to the end of the queue, so a job with many costly conditions does not delay others.
+      if (needsAnother) this.#waiting.set(jobId, take)
       await sleep((steps / stepsPerSecond) * 1000, undefined, { signal: this.#signal, ref: false }).catch(() => {})
     }
     this.#isRunning = false

@@ -1,4 +1,4 @@
-/** A job is deleted in batches, and while others settle, cancel and bring back. */
+/** Jobs are deleted in batches, while other requests settle, cancel and retry them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsServer } from '../../../test/harness/databases.ts'
@@ -11,7 +11,7 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { removeBatchOfJob } from '../../store/jobs/job-ends.ts'
 
 const payloads = Array.from({ length: 30 }, (_, n) => n)
-const one = { name: 'one', stages: [{ name: 'a', task: 'a' }] }
+const oneStageJob = { name: 'one', stages: [{ name: 'a', task: 'a' }] }
 
 async function rowsLeft({ sql }: Fresh): Promise<number> {
   const [row] = await sql<{ n: number }>`
@@ -68,8 +68,8 @@ test('what a claim put back into the queue of a stage that had ended goes with t
   assert.equal(await rowsLeft(run), 0)
 })
 
-/** Others wait for the job; what `act` gives is awaited after it is let go. */
-async function whileHeld<T>(run: Fresh, id: string, act: (tx: Sql) => Promise<() => Promise<T>>): Promise<T> {
+/** Runs `act` while holding the job's lock. The function that it returns is awaited after the lock is released. */
+async function whileLocked<T>(run: Fresh, id: string, act: (tx: Sql) => Promise<() => Promise<T>>): Promise<T> {
   const other = await openTransaction(run.sql)
   let rest: () => Promise<T>
   try {
@@ -83,12 +83,12 @@ async function whileHeld<T>(run: Fresh, id: string, act: (tx: Sql) => Promise<()
 
 test('a settle whose job is deleted at that moment is answered: it was written down', needsServer(), async t => {
   const run = await fresh(t)
-  const { id } = await run.engine.submit(one)
+  const { id } = await run.engine.submit(oneStageJob)
   const [task] = await claim(run, ['a'])
-  const { refused } = await whileHeld(run, id, async tx => {
+  const { refused } = await whileLocked(run, id, async tx => {
     const settling = run.sync({ settled: [{ id: task!.id, epoch: task!.epoch, outcome: 'succeeded' }] })
     await waitersAt(run, 1)
-    // As a removal would leave it, without the steps in between.
+    // Leaves the job as a removal would, without the steps in between.
     await tx.script('set local session_replication_role = replica')
     for (const table of ['task', 'stage', 'lane']) {
       await tx.script(`delete from pawl.${table} where job_id = '${id}'`)
@@ -104,10 +104,10 @@ test('a settle whose job is deleted at that moment is answered: it was written d
 
 test('a job that ends by itself while it is deleted is deleted', needsServer(), async t => {
   const run = await fresh(t)
-  const { id } = await run.engine.submit(one)
+  const { id } = await run.engine.submit(oneStageJob)
   const [task] = await claim(run, ['a'])
   await run.engine.cancelJob(id, { mode: 'soft' })
-  await whileHeld(run, id, async () => {
+  await whileLocked(run, id, async () => {
     const settling = run.sync({ settled: [{ id: task!.id, epoch: task!.epoch, outcome: 'cancelled' }] })
     await waitersAt(run, 1)
     const deleting = run.engine.deleteJob(id)

@@ -1,4 +1,4 @@
-/** What people ask of a job. Each request is one transaction under the job's lock, and the job is driven on in it. */
+/** Operator requests on jobs. Each runs under the job's lock and advances the job in the same transaction. */
 
 import { type JobMove, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../../kernel/lifecycle.ts'
@@ -16,10 +16,10 @@ import { insertStages } from '../../store/jobs/new-job.ts'
 import { checkId, checkOptions, isObject } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
-import { type ControlCall, demandState } from '../tasks/control.ts'
+import { type ControlCall, requireState } from '../tasks/control.ts'
 import { transact } from '../unit-of-work.ts'
-import { driveJob, driveOnce } from './drive.ts'
-import type { JobBook } from './locked-job.ts'
+import { advanceInTransaction, advanceJob } from './advance-job.ts'
+import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 import { canRevive, reviveStages } from './revive.ts'
 import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './submit.ts'
@@ -27,95 +27,98 @@ import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './sub
 /** Starts a job that was submitted with `start: false`. */
 export function start(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'start')
-  return request(context, id, call, ['start'], book => {
-    demand(book, 'submit')
-    startJob(book, 'started')
+  return changeJob(context, id, call, ['start'], locked => {
+    requireMove(locked, 'submit')
+    startJob(locked, 'started')
   })
 }
 
-/** Nothing more of it is claimed; what is in hand may finish, and is recorded. */
+/** Stops claims. Tasks in progress may finish, and their results are recorded. */
 export function pause(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'pause')
-  return request(context, id, call, ['pause'], book => {
-    demand(book, 'pause')
-    book.moveJob({ to: 'paused', cause: 'pause', payload: why(call) })
+  return changeJob(context, id, call, ['pause'], locked => {
+    requireMove(locked, 'pause')
+    locked.moveJob({ to: 'paused', cause: 'pause', payload: reasonOf(call) })
   })
 }
 
-/** Lets a paused job go on, or opens the next round of one that ended badly. */
+/** Resumes a paused job, or opens the next round of one that ended badly. */
 export function resume(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'resume')
-  return request(context, id, call, ['resume'], book => {
-    if (book.job.state !== 'paused') return reviveAll(book, 'resume')
-    book.moveJob({ to: book.job.begun ? 'running' : 'pending', cause: 'resume', payload: why(call) })
+  return changeJob(context, id, call, ['resume'], locked => {
+    if (locked.job.state !== 'paused') return reviveAll(locked, 'resume')
+    locked.moveJob({ to: locked.job.begun ? 'running' : 'pending', cause: 'resume', payload: reasonOf(call) })
   })
 }
 
-/** Calls a job off. Soft: what is in hand is told, and may finish. Hard: it is fenced off at once. */
+/** Cancels a job. Soft: workers are asked to stop, and their tasks may still finish. Hard: leases end at once. */
 export function cancel(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
   checkOptions(call, cancelFields, 'cancel')
   const { mode = 'soft', reason } = call
-  return request(context, id, call, ['cancel', mode, reason], book => {
-    demand(book, 'cancel')
-    const { state } = book.job
-    book.moveJob({ to: state, type: 'job.cancel_requested', cause: 'cancel', payload: { mode, ...why(call) } })
-    if (book.job.endsAs === null) book.setJob({ endsAs: 'cancelled', endsCause: reason ?? 'cancel' })
-    if (mode === 'hard') callOffHard(book)
+  return changeJob(context, id, call, ['cancel', mode, reason], locked => {
+    requireMove(locked, 'cancel')
+    const { state } = locked.job
+    locked.moveJob({ to: state, type: 'job.cancel_requested', cause: 'cancel', payload: { mode, ...reasonOf(call) } })
+    if (locked.job.endsAs === null) locked.setJob({ endsAs: 'cancelled', endsCause: reason ?? 'cancel' })
+    if (mode === 'hard') cancelHard(locked)
   })
 }
 
-/** What was told to stop softly is now made to. */
-function callOffHard(book: JobBook): void {
-  for (const stage of book.stages) {
+/** Turns a soft cancellation of the stages into a hard one. */
+function cancelHard(locked: LockedJob): void {
+  for (const stage of locked.stages) {
     if (isFinal(stageLifecycle, stage.state) || stage.kind === 'undo') continue
-    book.intendStage(stage, stage.endsAs ?? 'cancelled', stage.endsCause ?? book.job.endsCause ?? 'cancel', {
+    locked.decideStageEnd(stage, stage.endsAs ?? 'cancelled', stage.endsCause ?? locked.job.endsCause ?? 'cancel', {
       endsHard: true,
     })
   }
 }
 
 export interface RetryCall extends ControlCall {
-  /** Not in place, but as a new job with just the tasks that did not succeed. */
+  /** Retry as a new job that contains only the tasks that did not succeed. Default: retry in place. */
   readonly clone?: boolean
-  /** Of the clone. Default: that of the job. */
+  /** Name of the clone. Default: the job's name. */
   readonly name?: string
 }
 
-/** Opens the next round: what did not succeed is done again, what did is kept. */
+/** Opens the next round: tasks that did not succeed run again, and successful ones are kept. */
 export function retry(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'retry')
-  return request(context, id, call, ['retry'], book => reviveAll(book, 'retry'))
+  return changeJob(context, id, call, ['retry'], locked => reviveAll(locked, 'retry'))
 }
 
-function reviveAll(book: JobBook, cause: string): void {
-  demand(book, 'revive')
-  reviveStages(book, book.stages.filter(canRevive), cause)
+function reviveAll(locked: LockedJob, cause: string): void {
+  requireMove(locked, 'revive')
+  reviveStages(locked, locked.stages.filter(canRevive), cause)
 }
 
-/** Changes the order among jobs; what is queued moves with it. */
+/** Changes the job's priority, also for tasks that are already queued. */
 export function setPriority(context: Context, id: string, priority: number, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'priority')
   checkOptions({ priority }, { priority: priorityField }, 'priority')
-  return request(context, id, call, ['priority', priority], (book, tx) => changePriority(book, tx, priority))
+  return changeJob(context, id, call, ['priority', priority], (locked, tx) => changePriority(locked, tx, priority))
 }
 
-export async function changePriority(book: JobBook, tx: Sql, priority: number): Promise<void> {
-  const { id, state, priority: before } = book.job
+export async function changePriority(locked: LockedJob, tx: Sql, priority: number): Promise<void> {
+  const { id, state, priority: before } = locked.job
   const payload = { before, priority }
-  book.moveJob({ to: state, type: 'job.priority_changed', cause: 'priority', payload }, { priority })
+  locked.moveJob({ to: state, type: 'job.priority_changed', cause: 'priority', payload }, { priority })
   await setLanePriority(tx, id, priority)
 }
 
-/** Nothing more will be added: it ends when what it has has ended. */
+/** Closes the job to additions. It ends when all its stages have ended. */
 export function seal(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'seal')
-  return request(context, id, call, ['seal'], book => {
-    if (book.job.open === 'sealed') return
-    book.moveJob({ to: book.job.state, type: 'job.sealed', cause: 'seal', payload: why(call) }, { open: 'sealed' })
+  return changeJob(context, id, call, ['seal'], locked => {
+    if (locked.job.open === 'sealed') return
+    locked.moveJob(
+      { to: locked.job.state, type: 'job.sealed', cause: 'seal', payload: reasonOf(call) },
+      { open: 'sealed' },
+    )
   })
 }
 
-/** Adds stages to an open job. They may need stages that are there; by default, the last one. */
+/** Adds stages to an open job. They may need existing stages. By default they need the last one. */
 export async function addStages(
   context: Context,
   id: string,
@@ -123,51 +126,65 @@ export async function addStages(
   call: ControlCall = {},
 ): Promise<JobView & Added> {
   checkOptions(call, controlFields, 'stages')
-  const { view, result } = await requestFor(context, id, call, ['stages', stages], (book, tx) => {
-    if (isFinal(jobLifecycle, book.job.state)) throw refused(book, 'stages')
-    const known = book.stages.filter(({ kind }) => kind === 'work')
-    const spec = { name: book.job.name, stages: named(stages, known) }
-    return addTo(context, book, tx, spec, call.actor ?? 'operator')
-  })
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const fingerprint = ['job', jobId, 'stages', stages]
+  const { view, result } = await changeJobWithResult(
+    context,
+    async () => jobId,
+    call,
+    fingerprint,
+    (locked, tx) => {
+      if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked, 'stages')
+      const known = locked.stages.filter(({ kind }) => kind === 'work')
+      const spec = { name: locked.job.name, stages: withNames(stages, known) }
+      return addStagesTo(context, locked, tx, spec, call.actor ?? 'operator')
+    },
+  )
   return { ...view, added: result }
 }
 
-/** One that brings no name is called for what is done in it; if that is taken, with a number behind it. */
-function named(stages: readonly AddedStage[], known: readonly { readonly name: string }[]): StageSpec[] {
+/** Names each unnamed stage after its task or queue, with a number if that name is taken. */
+function withNames(stages: readonly AddedStage[], known: readonly { readonly name: string }[]): StageSpec[] {
   const taken = new Set([...known, ...stages].map(stage => stage?.name))
   return stages.map(stage => {
-    const does = stage?.task ?? stage?.queue
-    if (!isObject(stage) || stage.name !== undefined || typeof does !== 'string') return stage as StageSpec
-    let name = does
-    for (let n = 2; taken.has(name); n++) name = `${does} ${n}`
+    const subject = stage?.task ?? stage?.queue
+    if (!isObject(stage) || stage.name !== undefined || typeof subject !== 'string') return stage as StageSpec
+    let name = subject
+    for (let n = 2; taken.has(name); n++) name = `${subject} ${n}`
     taken.add(name)
     return { ...stage, name }
   })
 }
 
-/** The same with the stages of a job of this id. One that was open until it was done, and has ended well, goes on. */
-export function addStagesOf(context: Context, spec: JobSpec & { readonly id: string }, call: ControlCall) {
+/** Adds stages to the job with the spec's id. A job that was open until done and has succeeded runs again. */
+export function addStagesFromSpec(context: Context, spec: JobSpec & { readonly id: string }, call: ControlCall) {
   const { actor = 'producer' } = call
-  return request(context, spec.id, { ...call, actor }, ['submit', spec], async (book, tx) => {
-    const { state, open } = book.job
-    const goesOn = open === 'untilDone' && mayMove(jobLifecycle, state, 'extend')
-    if (isFinal(jobLifecycle, state) && !goesOn) throw refused(book, 'stages')
-    const added = await addTo(context, book, tx, spec, actor)
-    if (!goesOn || added.length === 0) return
-    book.reviveJob({ to: 'pending', cause: 'stages_added' }, { begun: false, deadlineAt: deadlineOf(book) })
+  return changeJob(context, spec.id, { ...call, actor }, ['submit', spec], async (locked, tx) => {
+    const { state, open } = locked.job
+    const isExtended = open === 'untilDone' && mayMove(jobLifecycle, state, 'extend')
+    if (isFinal(jobLifecycle, state) && !isExtended) throw moveRefused(locked, 'stages')
+    const added = await addStagesTo(context, locked, tx, spec, actor)
+    if (!isExtended || added.length === 0) return
+    locked.reviveJob({ to: 'pending', cause: 'stages_added' }, { begun: false, deadlineAt: deadlineOf(locked) })
   })
 }
 
-async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, actor: string): Promise<string[]> {
-  const { job } = book
-  if (job.endsAs !== null) throw refused(book, 'stages')
+async function addStagesTo(
+  context: Context,
+  locked: LockedJob,
+  tx: Sql,
+  spec: JobSpec,
+  actor: string,
+): Promise<string[]> {
+  const { job } = locked
+  if (job.endsAs !== null) throw moveRefused(locked, 'stages')
   if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
-  const known = book.stages.filter(({ kind }) => kind === 'work')
-  const outline = known.map(outlineOf)
-  const { leaseSeconds: _, ...said } = spec
+  const known = locked.stages.filter(({ kind }) => kind === 'work')
+  const knownSpecs = known.map(specOfStage)
+  const { leaseSeconds: _, ...given } = spec
   const { leaseSeconds } = job.plan
-  const plan = parseAdded({ ...said, ...(leaseSeconds !== undefined && { leaseSeconds }) }, outline)
-  const last = Math.max(-1, ...book.stages.map(({ ordinal }) => ordinal))
+  const plan = parseAdded({ ...given, ...(leaseSeconds !== undefined && { leaseSeconds }) }, knownSpecs)
+  const last = Math.max(-1, ...locked.stages.map(({ ordinal }) => ordinal))
   const added = plan.stages.slice(known.length)
   const made = added.map((stage, index) => {
     checkFiles(context, stage)
@@ -178,18 +195,18 @@ async function addTo(context: Context, book: JobBook, tx: Sql, spec: JobSpec, ac
   await writeTasks(tx, job, made, actor)
   const ids = made.map(stage => stage.id)
   const rows = (await readStages(tx, job.id)).filter(stage => ids.includes(stage.id))
-  book.stages.push(...rows)
+  locked.stages.push(...rows)
   return ids
 }
 
-/** As much of a stage that is there as those that are added may refer to. */
-function outlineOf({ name, plan: { task, needs, files } }: StageRow): StageSpec {
+/** Returns only the parts of an existing stage that added stages may refer to. */
+function specOfStage({ name, plan: { task, needs, files } }: StageRow): StageSpec {
   const { outputs = null } = files ?? {}
   const does = files !== undefined ? { run: { command: ['true'] } } : task === null ? { open: true } : { task }
   return { name, needs: [...needs], ...does, ...(outputs !== null && { outputs }) }
 }
 
-/** Checked together with the stages that are there; what is wrong is told by its place among the new ones. */
+/** Validates the new stages together with the existing ones. Positions in problems refer to the new stages. */
 function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
   const { stages: added = [] } = spec
   try {
@@ -204,63 +221,57 @@ function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
   }
 }
 
-export const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+export const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
-/** One request on one job: all or nothing, once per idempotency key, answered with the job as it then is. */
-export async function request(
+/** Changes one job, all or nothing and once per idempotency key. Returns the job afterwards. */
+export async function changeJob(
   context: Context,
   id: string,
   call: ControlCall,
-  what: readonly unknown[],
-  change: (book: JobBook, tx: Sql) => Promise<void> | void,
+  fingerprint: readonly unknown[],
+  change: (locked: LockedJob, tx: Sql) => Promise<void> | void,
 ): Promise<JobView> {
-  return (await requestFor(context, id, call, what, change)).view
-}
-
-/** The same, and what came of it. */
-async function requestFor<T>(
-  context: Context,
-  id: string,
-  call: ControlCall,
-  what: readonly unknown[],
-  change: (book: JobBook, tx: Sql) => Promise<T> | T,
-): Promise<{ view: JobView; result: T }> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
-  return requestOn(context, async () => jobId, call, ['job', jobId, ...what], change)
+  const find = async () => jobId
+  return (await changeJobWithResult(context, find, call, ['job', jobId, ...fingerprint], change)).view
 }
 
-/** The same on the job that is found. It is looked for under the key: whoever asks again is answered after it is gone. */
-export async function requestOn<T>(
+/**
+ * Like `changeJob`, for the job that `find` returns, and with the result of `change`. `find` runs under the idempotency
+ * key, so a repeated request gets its answer even after the job has been deleted.
+ */
+export async function changeJobWithResult<T>(
   context: Context,
   find: (sql: Sql) => Promise<string>,
   call: ControlCall,
-  asked: readonly unknown[],
-  change: (book: JobBook, tx: Sql) => Promise<T> | T,
+  fingerprint: readonly unknown[],
+  change: (locked: LockedJob, tx: Sql) => Promise<T> | T,
 ): Promise<{ view: JobView; result: T }> {
   const actor = call.actor ?? 'operator'
-  const checked = (book: JobBook, tx: Sql) => {
-    if (!book.job.visible) throw new Problem('JOB_NOT_FOUND', { id: book.job.id })
-    demandState(call, book.job.state, { job: book.job.id })
-    return change(book, tx)
+  const checked = (locked: LockedJob, tx: Sql) => {
+    if (!locked.job.visible) throw new Problem('JOB_NOT_FOUND', { id: locked.job.id })
+    requireState(call, locked.job.state, { job: locked.job.id })
+    return change(locked, tx)
   }
-  // Without a key the answer shows the job after everything that follows; with one it must be kept with the change.
+  // Without an idempotency key, the answer shows the job after all follow-up work. With a key, the answer must be
+  // stored together with the change.
   if (call.tx === undefined && call.idempotencyKey === undefined) {
     const jobId = await find(context.sql)
-    const result = await driveJob(context, jobId, actor, checked)
+    const result = await advanceJob(context, jobId, actor, checked)
     return { view: await readJob(context, jobId), result }
   }
-  return transact(context, call, asked, async (tx, after) => {
+  return transact(context, call, fingerprint, async (tx, after) => {
     const jobId = await find(tx)
-    const result = await driveOnce(tx, after, jobId, actor, checked)
+    const result = await advanceInTransaction(tx, after, jobId, actor, checked)
     return { view: await readJob({ sql: tx }, jobId), result }
   })
 }
 
-function demand(book: JobBook, move: JobMove): void {
-  if (!mayMove(jobLifecycle, book.job.state, move)) throw refused(book, move)
+function requireMove(locked: LockedJob, move: JobMove): void {
+  if (!mayMove(jobLifecycle, locked.job.state, move)) throw moveRefused(locked, move)
 }
 
-function refused({ job }: JobBook, move: string): Problem {
+function moveRefused({ job }: LockedJob, move: string): Problem {
   const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
   return new Problem('MOVE_REFUSED', { job: job.id, state: job.state, move, possible })
 }

@@ -1,4 +1,4 @@
-/** What is done with a job that has ended: it is tried again as a new one, or deleted. */
+/** Requests on finished jobs: retry and delete. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, unless } from '../../kernel/problem.ts'
@@ -9,32 +9,34 @@ import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { once } from '../once.ts'
-import { type ControlCall, demandState } from '../tasks/control.ts'
+import { type ControlCall, requireState } from '../tasks/control.ts'
 import { cloneJob } from './clone.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './read-jobs.ts'
 
-/** Does again what did not succeed: in place, in the next round; or as a new job of just those tasks. */
+/**
+ * Retries everything that did not succeed: in place, as the next round, or as a new job that contains only those tasks.
+ */
 export async function retryJob(context: Context, id: string, call: jobControl.RetryCall = {}): Promise<JobView> {
   checkOptions(call, retryJobFields, 'retry')
   const { clone = false, name, ...rest } = call
   if (clone) return cloneJob(context, id, name, rest)
   if (name !== undefined) {
-    throw new Problem('OPTION_INVALID', { at: 'retry', option: 'name', must: 'be said of a clone only' })
+    throw new Problem('OPTION_INVALID', { at: 'retry', option: 'name', must: 'be used only with `clone`' })
   }
   return jobControl.retry(context, id, rest)
 }
 
-/** Deletes a job that has ended, with its stages, tasks and events. One that is stopping is made to end first. */
+/** Deletes a finished job with its stages, tasks and events. A job that is stopping is first cancelled hard. */
 export async function deleteJob(context: Context, id: string, call: ControlCall = {}): Promise<void> {
   checkOptions(call, controlFields, 'delete')
-  const sql = context.within(call.tx)
+  const sql = context.sqlFor(call.tx)
   const jobId = checkId(id, 'JOB_NOT_FOUND')
   const { idempotencyKey: _, ifState: _state, ...rest } = call
   const found = await getJob(sql, jobId)
-  if (found !== undefined) demandState(call, found.state, { job: jobId })
+  if (found !== undefined) requireState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
-    // It may have ended by itself since it was looked at.
+    // The job may have ended since it was read.
     await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))
   }
   await once(sql, call, ['delete', jobId], async outer => {

@@ -15,8 +15,8 @@ const fanIn = (needed: number): StageSpec[] => {
   return [...names.map(name => ({ name, task: 't', needs: [] })), { name: 'last', task: 'last', needs: names }]
 }
 
-async function statementsOf({ engine }: Fresh, work: () => Promise<unknown>): Promise<number> {
-  const { statements } = engine.context.figures
+async function countStatements({ engine }: Fresh, work: () => Promise<unknown>): Promise<number> {
+  const { statements } = engine.context.metrics
   const count = () => statements.counts.reduce((sum, n) => sum + n, 0)
   const before = count()
   await work()
@@ -26,12 +26,12 @@ async function statementsOf({ engine }: Fresh, work: () => Promise<unknown>): Pr
 test('a job of many stages is submitted, read and cancelled with a few statements', async t => {
   const run = await fresh(t)
   let id = ''
-  const submitting = await statementsOf(run, async () => {
+  const submitting = await countStatements(run, async () => {
     id = (await run.engine.submit({ name: 'many', stages: chain() })).id
   })
   assert.ok(submitting < 30, `${submitting} statements`)
-  assert.ok((await statementsOf(run, () => run.engine.job(id))) <= 2)
-  const cancelling = await statementsOf(run, () => run.engine.cancelJob(id))
+  assert.ok((await countStatements(run, () => run.engine.job(id))) <= 2)
+  const cancelling = await countStatements(run, () => run.engine.cancelJob(id))
   assert.ok(cancelling < 40, `${cancelling} statements`)
   const { state, stages } = await run.engine.job(id)
   assert.deepEqual([state, new Set(stages.map(stage => stage.state))], ['cancelled', new Set(['cancelled'])])
@@ -42,7 +42,7 @@ test('a job of many stages is submitted, read and cancelled with a few statement
 test('a branch of many stages that is not taken costs one statement for each of them, and no more', async t => {
   const run = await fresh(t)
   let id = ''
-  const statements = await statementsOf(run, async () => {
+  const statements = await countStatements(run, async () => {
     id = (await run.engine.submit({ name: 'skipped', stages: chain({ when: 'false' }) })).id
   })
   assert.ok(statements < size + 60, `${statements} statements`)
@@ -58,7 +58,7 @@ test('ending one of many stages that another needs does not read all the others'
   for (let tasks = 0; tasks < 40; tasks++) {
     const { claimed } = await run.sync({ queues: ['t'], claim: 1 })
     const settled = claimed.map(task => ({ id: task.id, epoch: task.epoch, outcome: 'succeeded' as const }))
-    read.push(await stagesReadBy(run, () => run.sync({ settled })))
+    read.push(await countStagesRead(run, () => run.sync({ settled })))
   }
   assert.ok(
     read.slice(1, -1).every(rows => rows < 10),
@@ -69,8 +69,8 @@ test('ending one of many stages that another needs does not read all the others'
   assert.equal((await run.engine.job(id)).state, 'succeeded')
 })
 
-/** How many rows of stages the drives of a job take in. */
-async function stagesReadBy({ engine }: Fresh, work: () => Promise<unknown>): Promise<number> {
+/** Returns the number of stage rows read while the job advances. */
+async function countStagesRead({ engine }: Fresh, work: () => Promise<unknown>): Promise<number> {
   const { sql } = engine.context
   let rows = 0
   const counted = (inner: typeof sql): typeof sql =>

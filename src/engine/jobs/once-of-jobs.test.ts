@@ -1,4 +1,4 @@
-/** What was asked of a job and its stages, and is asked again when they are not what they were. */
+/** Requests on jobs and stages that are repeated after the job or stage has changed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
@@ -58,7 +58,7 @@ for (const [what, { spec, before = async () => {}, ask }] of Object.entries(case
     const ids = { job: id, stage: stages[0]!.id }
     await before(run, ids)
     const first = await ask(engine, ids)
-    // A clone's original has ended already.
+    // The original of a clone has already ended.
     await engine.cancelJob(id, { mode: 'hard' }).catch(() => {})
     await engine.deleteJob(id)
     assert.deepEqual(await ask(engine, ids), first)

@@ -17,7 +17,7 @@ const pipelines = {
   written: 'name: written\nstages: [{ name: a, task: a }]',
 }
 
-const refusal = async (asked: Promise<unknown>) => {
+const refusalOf = async (asked: Promise<unknown>) => {
   const problem = await asked.then(
     () => assert.fail('it was granted'),
     error => error as Problem,
@@ -40,24 +40,24 @@ test('a job submitted by the name of a pipeline is that of its spec, with what i
 
 test('a pipeline that nobody named is refused with those there are, and with what was meant', async t => {
   const { engine } = await fresh(t, { pipelines })
-  const { code, status, details } = await refusal(engine.submit({ pipeline: 'nightyl' }))
+  const { code, status, details } = await refusalOf(engine.submit({ pipeline: 'nightyl' }))
   assert.deepEqual([code, status], ['PIPELINE_UNKNOWN', 404])
   assert.deepEqual(details, { pipeline: 'nightyl', known: ['nightly', 'written'], didYouMean: 'nightly' })
-  assert.equal((await refusal(engine.submit({ pipeline: 'toString' }))).code, 'PIPELINE_UNKNOWN')
+  assert.equal((await refusalOf(engine.submit({ pipeline: 'toString' }))).code, 'PIPELINE_UNKNOWN')
   assert.equal((await engine.jobs({ total: true })).total, 0)
 })
 
 test('what a pipeline says for itself cannot be said beside its name, and what no job has neither', async t => {
   const { engine } = await fresh(t, { pipelines })
   for (const beside of [{ stages: [] }, { open: true }, { inptu: 1 }]) {
-    const { code, details } = await refusal(engine.submit({ pipeline: 'nightly', ...beside } as never))
+    const { code, details } = await refusalOf(engine.submit({ pipeline: 'nightly', ...beside } as never))
     assert.deepEqual([code, (details.issues as { at: string }[])[0]?.at], ['SPEC_INVALID', Object.keys(beside)[0]])
   }
 })
 
 test('a pipeline with a fault is told by its name when the engine opens, before anything is opened', async () => {
   for (const bad of [{ name: 'x', stages: [{ name: 'a' }] }, 'name: [', 7] as never[]) {
-    const { code, details } = await refusal(pawl({ pipelines: { nightly: bad } }))
+    const { code, details } = await refusalOf(pawl({ pipelines: { nightly: bad } }))
     assert.deepEqual([code, details.pipeline], ['SPEC_INVALID', 'nightly'])
   }
 })
@@ -68,6 +68,6 @@ test('over HTTP a pipeline is submitted by its name, and a key that is for other
   const { secret } = await engine.createKey({ name: 'narrow', role: 'producer', queues: ['a'] })
   const narrow = connect({ server: server.url, key: secret, patienceSeconds: 0 })
   await narrow.submit({ pipeline: 'written' })
-  const { code, details } = await refusal(narrow.submit({ pipeline: 'nightly' }))
+  const { code, details } = await refusalOf(narrow.submit({ pipeline: 'nightly' }))
   assert.deepEqual([code, details], ['KEY_REFUSED', { queues: ['print'], may: ['a'] }])
 })

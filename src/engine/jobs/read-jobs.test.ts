@@ -16,14 +16,14 @@ test('a job and a stage say when their first task of the round began', async t =
   const [job, a, b] = await starts()
   assert.deepEqual([a, b], [job, null])
   assert.ok(job !== null)
-  // A pause and its end are no second start.
+  // Pausing and resuming does not count as another start.
   await f.advance(10)
   await f.engine.pauseJob(id)
   await f.engine.resumeJob(id)
   await say(f, held, 'succeeded')
   await workOff(f, 'b', 'failed')
   assert.deepEqual((await starts()).slice(0, 2), [job, a])
-  // What is noted of one that has ended does not begin a round either.
+  // A metadata change of a finished job does not begin a round either.
   await f.engine.patchJob(id, { metadata: { seen: true } })
   assert.deepEqual((await starts()).slice(0, 2), [job, a])
   await f.advance(10)

@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../kernel/problem.ts'
 import type { StageQuery } from '../../protocol/call-options.ts'
 import type { JobQuery, JobView, Progress, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
 import { jobQueryFields, stageQueryFields } from '../../protocol/query-fields.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../../store/driver/sql.ts'
+import { isListing } from '../../store/files/listings.ts'
 import {
   countJobs,
   countStages,
@@ -18,7 +20,7 @@ import {
   type TaskCount,
 } from '../../store/jobs/read-jobs.ts'
 import { checkId, checkOptions } from '../check.ts'
-import { iso, momentOf } from '../tasks/task-view.ts'
+import { iso, parseDate } from '../tasks/task-view.ts'
 
 export async function readJob({ sql }: { readonly sql: Sql }, id: string): Promise<JobView> {
   const jobId = checkId(id, 'JOB_NOT_FOUND')
@@ -33,7 +35,7 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
   return toStageView(stage)
 }
 
-/** A page at a time, newest first unless it says otherwise. */
+/** Returns one page of jobs, newest first by default. */
 export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery = {}): Promise<Page<JobView>> {
   checkOptions(query, jobQueryFields, 'jobs')
   const { limit = 50, cursor, order = 'newest', offset = 0 } = query
@@ -42,12 +44,12 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
     search: query.search ?? null,
     states: query.state === undefined ? [] : [query.state].flat(),
     correlationId: query.correlationId ?? null,
-    createdFrom: momentOf(query.createdFrom),
-    createdTo: momentOf(query.createdTo),
+    createdFrom: parseDate(query.createdFrom),
+    createdTo: parseDate(query.createdTo),
     priorityFrom: query.priorityFrom ?? null,
     priorityTo: query.priorityTo ?? null,
   }
-  const place = cursor === undefined ? undefined : placeOf(cursor)
+  const place = cursor === undefined ? undefined : parsePlace(cursor)
   const byAge = order === 'newest' || order === 'oldest'
   const paging = byAge ? { offset, cursor: place?.toString() ?? null } : { offset: offset + (place ?? 0), cursor: null }
   const jobs = await listJobs(sql, filter, { order, limit, ...paging })
@@ -69,7 +71,28 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
   }
 }
 
-/** Stages over all jobs, the oldest first: what waits for somebody, say. */
+const longestPauseMs = 250
+
+/**
+ * Waits until the babysitter, in any process, has listed the job's inputs. Returns true if all have been found or the
+ * listing has been given up.
+ */
+export async function waitForInputs(
+  { sql }: { readonly sql: Sql },
+  id: string,
+  waitSeconds: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const jobId = checkId(id, 'JOB_NOT_FOUND')
+  const until = performance.now() + waitSeconds * 1000
+  for (let pauseMs = 5; await isListing(sql, jobId); pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    if (performance.now() >= until || signal?.aborted) return false
+    await sleep(pauseMs, undefined, signal && { signal }).catch(() => {})
+  }
+  return true
+}
+
+/** Returns stages of all jobs, oldest first, for example those that wait for an approval. */
 export async function findStages({ sql }: { readonly sql: Sql }, query: StageQuery = {}): Promise<Page<StageView>> {
   checkOptions(query, stageQueryFields, 'stages')
   const { limit = 50, cursor, offset = 0 } = query
@@ -78,7 +101,7 @@ export async function findStages({ sql }: { readonly sql: Sql }, query: StageQue
     jobId: query.jobId === undefined ? null : checkId(query.jobId, 'JOB_NOT_FOUND'),
     queue: query.queue ?? null,
   }
-  const rows = await listStages(sql, filter, { order: 'oldest', limit, offset, cursor: cursorOf(cursor) })
+  const rows = await listStages(sql, filter, { order: 'oldest', limit, offset, cursor: parseIdCursor(cursor) })
   return {
     items: rows.map(toStageView),
     next: rows.length < limit ? null : rows.at(-1)!.id,
@@ -86,7 +109,7 @@ export async function findStages({ sql }: { readonly sql: Sql }, query: StageQue
   }
 }
 
-/** The tasks of a job by their states as they are now, stage by stage. */
+/** Counts the tasks of a job by current state, per stage. */
 export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): Promise<TaskCount[]> {
   const { stages } = await readJob({ sql }, id)
   return countTasks(
@@ -95,7 +118,7 @@ export async function countTasksOf({ sql }: { readonly sql: Sql }, id: string): 
   )
 }
 
-/** How many tasks each of these stages has in each state, counted one by one; those that have none are left out. */
+/** Counts the tasks of these stages by state. Stages without tasks are left out. */
 export async function countTasksOfStages(
   { sql }: { readonly sql: Sql },
   stageIds: readonly string[],
@@ -115,13 +138,13 @@ export async function countTasksOfStage(context: { readonly sql: Sql }, id: stri
   return (await countTasksOfStages(context, [stage.id])).get(stage.id) ?? {}
 }
 
-/** Where a page begins: behind the job of this number, or behind so many in an order that is not that of their age. */
-function placeOf(cursor: string): number {
+/** Start of a page: after the job with this number or, in an order other than age, an offset. */
+function parsePlace(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw new Problem('CURSOR_INVALID', { id: cursor })
   return Number(cursor)
 }
 
-const cursorOf = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))
+const parseIdCursor = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))
 
 function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
   const { id, name, state, round, seq, priority, open, input, endsAs, compensated, correlationId, traceparent } = job

@@ -1,4 +1,4 @@
-/** The next round: of a task, of a stage, of a whole job. What succeeded is never opened again. */
+/** Opens the next round of a task, a stage or a whole job. Successful tasks are never reopened. */
 import { takenBy } from '../../kernel/datum.ts'
 import { revivalOf, revive } from '../../kernel/decide.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
@@ -9,61 +9,65 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { type Batch, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
-import type { StagePatch } from './job-patch.ts'
-import type { JobBook } from './locked-job.ts'
+import type { StagePatch } from './job-changes.ts'
+import type { LockedJob } from './locked-job.ts'
 import { deadlineOf } from './submit.ts'
 
-/** Brings back stages that ended badly, those that were called off or skipped because of it, and the job. */
-export function reviveStages(book: JobBook, stages: readonly StageRow[], cause: string): void {
-  const others = because(book, stages)
-  demandFiles([...stages, ...others])
-  reviveJob(book, cause)
-  for (const stage of [...stages, ...others]) bringBack(book, stage, cause, errandOf(stage))
+/** Reopens stages that ended badly, the stages that were cancelled or skipped because of them, and the job. */
+export function reviveStages(locked: LockedJob, stages: readonly StageRow[], cause: string): void {
+  const others = endedBecauseOf(locked, stages)
+  requireOutputs([...stages, ...others])
+  reviveJob(locked, cause)
+  for (const stage of [...stages, ...others]) reopenStage(locked, stage, cause, pendingWorkOf(stage))
 }
 
-/** A stage whose one task comes back: of its other tasks, none does. */
-export function reviveStageOf(book: JobBook, stage: StageRow, cause: string): void {
-  const others = because(book, [stage])
-  demandFiles([stage, ...others])
-  reviveJob(book, cause)
-  bringBack(book, stage, cause, null)
-  for (const other of others) bringBack(book, other, cause, errandOf(other))
+/** Reopens the stage of one revived task. The stage's other tasks stay as they are. */
+export function reviveStageOfTask(locked: LockedJob, stage: StageRow, cause: string): void {
+  const others = endedBecauseOf(locked, [stage])
+  requireOutputs([stage, ...others])
+  reviveJob(locked, cause)
+  reopenStage(locked, stage, cause, null)
+  for (const other of others) reopenStage(locked, other, cause, pendingWorkOf(other))
 }
 
-/** A task that succeeded is never done again, so what it had put out and was lost would fail its stage in every round. */
-function demandFiles(stages: readonly StageRow[]): void {
+/** A successful task never runs again, so if its output files are lost, the stage would fail in every round. */
+function requireOutputs(stages: readonly StageRow[]): void {
   const lost = stages.find(({ outputLost }) => outputLost)
   if (lost !== undefined) throw new Problem('OUTPUT_LOST', { job: lost.jobId, stage: lost.name })
 }
 
-function reviveJob(book: JobBook, cause: string): void {
-  const { job } = book
+function reviveJob(locked: LockedJob, cause: string): void {
+  const { job } = locked
   if (job.compensated) throw new Problem('JOB_COMPENSATED', { id: job.id })
   if (!isFinal(jobLifecycle, job.state)) return
-  const fresh = { endsAs: null, endsCause: null, begun: false, deadlineAt: deadlineOf(book) }
-  book.reviveJob({ to: 'pending', cause }, fresh)
+  const fresh = { endsAs: null, endsCause: null, begun: false, deadlineAt: deadlineOf(locked) }
+  locked.reviveJob({ to: 'pending', cause }, fresh)
 }
 
-/** Stages that were called off or skipped because of these: what the job's end called off, and what lies below. */
-function because(book: JobBook, stages: readonly StageRow[]): StageRow[] {
-  const { job } = book
+/**
+ * Returns the stages that were cancelled or skipped because of the given ones: cancelled by the end of the job, or
+ * dependent on such a stage.
+ */
+function endedBecauseOf(locked: LockedJob, stages: readonly StageRow[]): StageRow[] {
+  const { job } = locked
   const cause = job.endsCause ?? `job_${job.endsAs}`
-  const others = book.stages.filter(stage => stage.kind === 'work' && !stages.includes(stage))
+  const others = locked.stages.filter(stage => stage.kind === 'work' && !stages.includes(stage))
   const calledOff = others.filter(
     stage => job.endsAs !== null && stage.state === 'cancelled' && stage.endsCause === cause,
   )
-  const under = new Set(below(book, [...stages, ...calledOff]))
-  const isBelow = (stage: StageRow) => under.has(stage) && (stage.state === 'cancelled' || stage.state === 'skipped')
+  const dependents = new Set(dependentsOf(locked, [...stages, ...calledOff]))
+  const isBelow = (stage: StageRow) =>
+    dependents.has(stage) && (stage.state === 'cancelled' || stage.state === 'skipped')
   return others.filter(stage => calledOff.includes(stage) || isBelow(stage))
 }
 
-/** What was passed over with the whole stage comes back with it; what a handler skipped does not. */
-const errandOf = ({ state }: StageRow) => (state === 'skipped' ? 'reopen' : 'revive')
+/** Tasks that were skipped together with their stage are reopened with it. Tasks that a handler skipped are not. */
+const pendingWorkOf = ({ state }: StageRow) => (state === 'skipped' ? 'reopen' : 'revive')
 
-function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'revive' | 'reopen' | null): void {
-  // A list that was looked at is kept, and what is left of it becomes tasks now.
+function reopenStage(locked: LockedJob, stage: StageRow, cause: string, errand: 'revive' | 'reopen' | null): void {
+  // The evaluated list is kept, and its remaining elements become tasks now.
   const hasTasks = stage.total > 0 || (stage.plan.gives === undefined && stage.fanned + stage.unfanned > 0)
-  book.reviveStage(
+  locked.reviveStage(
     stage,
     { to: 'created', cause },
     {
@@ -88,8 +92,8 @@ function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'reviv
 }
 
 /**
- * Inputs that had not been found are looked for again, from where it stopped. What another stage puts out may have become
- * more in any place since it was looked at, so that is looked at from the start; what is a task already stays the one.
+ * An interrupted listing continues where it stopped. If the inputs come from another stage, the listing starts over,
+ * because that stage may have added files anywhere. Existing tasks are kept.
  */
 function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'listAt'> {
   if (!listing || !plan.files?.inputs) return {}
@@ -97,13 +101,13 @@ function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'l
   return listing === 'under way' ? { listing: 'wanted' } : {}
 }
 
-/** All stages that need one of these, near or far. */
-function below(book: JobBook, stages: readonly StageRow[]): StageRow[] {
+/** Returns all direct and indirect dependents of these stages. */
+function dependentsOf(locked: LockedJob, stages: readonly StageRow[]): StageRow[] {
   const names = new Set(stages.map(({ name }) => name))
   const found: StageRow[] = []
   for (let grown = true; grown; ) {
     grown = false
-    for (const stage of book.stages) {
+    for (const stage of locked.stages) {
       if (stage.kind !== 'work' || names.has(stage.name) || !stage.plan.needs.some(need => names.has(need))) continue
       names.add(stage.name)
       found.push(stage)
@@ -115,7 +119,9 @@ function below(book: JobBook, stages: readonly StageRow[]): StageRow[] {
 
 export const canRevive = ({ kind, state }: StageRow) => kind === 'work' && mayMove(stageLifecycle, state, 'revive')
 
-/** The next tasks of a stage that comes back: what ended badly, and what was passed over with the whole stage. */
+/**
+ * Revives the stage's next batch of tasks: those that ended badly, and those that were skipped with the whole stage.
+ */
 export async function reviveBatch(tx: Sql, stage: StageRow, limit: number, actor: string): Promise<Batch> {
   const tasks = await tasksAfter(tx, [stage], limit)
   const ended = tasks.flatMap(({ id, isEnded }) => (isEnded ? [id] : []))

@@ -7,7 +7,7 @@ import type { Sql } from '../../store/driver/sql.ts'
 
 const stages = [{ name: 'a', task: 'a', payloads: Array.from({ length: 12_000 }, (_, n) => n) }]
 
-/** Submits a job in batches of 5,000 tasks; `between` is done when a batch has been written. */
+/** Submits a job in batches of 5,000 tasks, and runs `between` after each batch. */
 async function submitSlowly({ engine }: Fresh, between: () => Promise<unknown>) {
   const context = engine.context as { sql: Sql }
   const { sql } = context
@@ -17,14 +17,14 @@ async function submitSlowly({ engine }: Fresh, between: () => Promise<unknown>) 
     return rows
   }
   context.sql = Object.assign(slow, sql) as Sql
-  const { within } = engine.context
+  const { sqlFor } = engine.context
   Object.assign(context, {
-    within: (tx: Parameters<typeof within>[0]) => (tx === undefined ? context.sql : within(tx)),
+    sqlFor: (tx: Parameters<typeof sqlFor>[0]) => (tx === undefined ? context.sql : sqlFor(tx)),
   })
   try {
     return await engine.submit({ name: 'slow', stages })
   } finally {
-    Object.assign(context, { sql, within })
+    Object.assign(context, { sql, sqlFor })
   }
 }
 

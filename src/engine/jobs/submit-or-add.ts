@@ -1,4 +1,4 @@
-/** A job that is submitted to be added to one that may be there already (`ifThere: 'add'`). */
+/** Submits a job, or adds its stages to an existing job (`ifThere: 'add'`). */
 
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
@@ -15,53 +15,53 @@ import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { demandJob, demandQueues, queuesSaid } from '../key-queues.ts'
-import { addStagesOf } from './job-control.ts'
-import { type SubmitCall, submitJob, submitUnderKey } from './submit.ts'
+import { addStagesFromSpec } from './job-control.ts'
+import { makeJobOnce, type SubmitCall, submitJob } from './submit.ts'
 
-/** Submits a job, or adds its stages to the one that has its id, if it says so. */
+/** Submits a job. If the spec asks for it and a job with its id exists, adds the stages to that job. */
 export async function submitOrAdd(
   context: Context,
   spec: JobSpec | NamedJob | string,
   call: SubmitCall = {},
   queues: readonly string[] | null = null,
 ): Promise<JobView> {
-  const written = typeof spec === 'string' ? valueIn(spec) : spec
-  // What is no such job, or cannot be one, is told as of any other.
+  const written = typeof spec === 'string' ? parseText(spec) : spec
+  // Any other spec is submitted as usual. The submission also reports invalid ones.
   if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) {
     return submitJob(context, spec, call, queues)
   }
   if (Array.isArray(written.stages)) demandQueues(queues, queuesSaid(written.stages))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
-  // Which of the two it is may be another when it is sent again.
-  return submitUnderKey(context, call, ['submit', spec], rest => findOrMake(context, job, rest, queues))
+  // Which of the two cases applies may change when the request is repeated.
+  return makeJobOnce(context, call, ['submit', spec], rest => addOrSubmit(context, job, rest, queues))
 }
 
-function valueIn(text: string): unknown {
+function parseText(text: string): unknown {
   const read = readYaml(text)
   return 'value' in read ? read.value : undefined
 }
 
-const tries = 5
+const maxTries = 5
 
 /**
- * Of many who submit the same id at once one makes the job: the primary key decides, and the others wait for it and add
- * to it. A job that goes in between is made anew, if its id is not used up.
+ * If several requests submit the same id concurrently, the primary key lets one of them create the job. The others wait
+ * for it and add to it. If the job is deleted in between, it is created again, unless its id has been used up.
  */
-async function findOrMake(
+async function addOrSubmit(
   context: Context,
   job: JobSpec & { id: string },
   call: SubmitCall,
   queues: readonly string[] | null,
 ): Promise<JobView> {
   for (let tried = 1; ; tried++) {
-    const isThere = (await getJob(context.within(call.tx), job.id)) !== undefined
-    if (isThere && queues !== null) demandJob(queues, await queuesOfJob(context.within(call.tx), job.id))
+    const isThere = (await getJob(context.sqlFor(call.tx), job.id)) !== undefined
+    if (isThere && queues !== null) demandJob(queues, await queuesOfJob(context.sqlFor(call.tx), job.id))
     const changed: ProblemCode = isThere ? 'JOB_NOT_FOUND' : 'ID_TAKEN'
     try {
-      return await (isThere ? addStagesOf(context, job, call) : submitJob(context, job, call))
+      return await (isThere ? addStagesFromSpec(context, job, call) : submitJob(context, job, call))
     } catch (error) {
-      if (tried === tries || !(error instanceof Problem) || error.code !== changed) throw error
+      if (tried === maxTries || !(error instanceof Problem) || error.code !== changed) throw error
     }
   }
 }

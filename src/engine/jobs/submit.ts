@@ -1,4 +1,4 @@
-/** Submits jobs. Where one is large it is written under `created`, in batches, and becomes visible by one statement. */
+/** Submits jobs. A large job is written in batches in state `created`, then made visible by one statement. */
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import type { JobPlan, StagePlan } from '../../kernel/plan.ts'
@@ -24,25 +24,25 @@ import type { CallerTransaction, Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
 import { demandQueues, queuesIn } from '../key-queues.ts'
 import type { Idempotency } from '../once.ts'
-import { idTaken } from '../tasks/id-taken.ts'
-import { produced } from '../trace.ts'
+import { throwIdTaken } from '../tasks/enqueue.ts'
+import { inProducerSpan } from '../trace.ts'
 import { transact } from '../unit-of-work.ts'
-import { type Carried, carryOver } from './carry-over.ts'
-import { driveJob, driveOnce } from './drive.ts'
-import type { JobBook } from './locked-job.ts'
+import { advanceInTransaction, advanceJob } from './advance-job.ts'
+import { type CarriedTask, copyDoneTasks } from './carry-over.ts'
+import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 
 export interface SubmitCall extends Idempotency {
-  /** Submit in this transaction: the job is there when it commits, and never was if it does not. */
+  /** Submit in this transaction: the job appears when it commits and disappears if it rolls back. */
   readonly tx?: CallerTransaction
   readonly actor?: string
-  /** For a job that brings none of its own. */
+  /** For a job whose spec has none. */
   readonly traceparent?: string
 }
 
 const tasksPerBatch = 5000
 
-/** Submits a job: all of it or nothing. `queues`: the only ones that it may use. */
+/** Submits a job, all or nothing. `queues`: the only ones the job may use; null: any. */
 export async function submitJob(
   context: Context,
   spec: JobSpec | NamedJob | string,
@@ -50,23 +50,23 @@ export async function submitJob(
   queues: readonly string[] | null = null,
 ): Promise<JobView> {
   checkOptions(call, callFields, 'call')
-  const { traceparent, ...said } = parseJobSpec(spec, context.pipelines)
-  const plan = { ...said, traceparent: traceparent ?? call.traceparent ?? null }
+  const { traceparent, ...parsed } = parseJobSpec(spec, context.pipelines)
+  const plan = { ...parsed, traceparent: traceparent ?? call.traceparent ?? null }
   demandQueues(queues, queuesIn(plan.stages))
   for (const stage of plan.stages) checkFiles(context, stage)
   const stages = plan.stages.map(stage => ({ plan: stage, tasks: checkPayloads(context, stage) }))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()
   if (tracing === undefined || plan.traceparent !== null) return write(plan)
-  const what = { name: 'submit', to: plan.name } as const
-  return produced(tracing, what, { 'pawl.job.name': plan.name }, async (traceparent, span) => {
+  const span = { name: 'submit', to: plan.name } as const
+  return inProducerSpan(tracing, span, { 'pawl.job.name': plan.name }, async (traceparent, span) => {
     const job = await write({ ...plan, traceparent: traceparent ?? null })
     span.setAttribute('pawl.job.id', job.id)
     return job
   })
 }
 
-/** Of the type of its stage, unless it brings its own. */
+/** Has its stage's type unless it has its own. */
 export type TaskToWrite = Pick<StageTask, 'payload' | 'own'> & Partial<Pick<StageTask, 'type'>>
 
 export interface StageToWrite {
@@ -74,14 +74,14 @@ export interface StageToWrite {
   readonly id?: string
   readonly plan: StagePlan
   readonly tasks: readonly TaskToWrite[]
-  /** Of a clone: what it has, and need not do. */
-  readonly carried?: readonly Carried[]
+  /** For clones: tasks that are already done. */
+  readonly carried?: readonly CarriedTask[]
 }
 
 /**
- * Everything has been checked. A small job is one transaction; a large one is hidden until it is whole. One with a key
- * or with ids that its caller chose is one transaction too, however large: whoever submits the same at once waits for
- * it and finds it whole, and one that is cut off leaves nothing that has the id.
+ * Expects validated input. A small job is one transaction. A large job stays hidden until it is complete. A job with an
+ * idempotency key or with caller-chosen ids is always one transaction, however large: a concurrent request for the same
+ * job waits and finds it complete, and an interrupted one leaves nothing that uses the id.
  */
 export async function writeJob(
   context: Context,
@@ -92,42 +92,42 @@ export async function writeJob(
   clonedFrom: string | null,
 ): Promise<JobView> {
   const actor = call.actor ?? 'producer'
-  const sql = context.within(call.tx)
+  const sql = context.sqlFor(call.tx)
   const id = plan.id ?? newId()
   const size = stages.reduce((sum, { tasks, carried = [] }) => sum + tasks.length + carried.length, 0)
   const write = async (tx: Sql) => {
-    await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(idTaken)
-    if (plan.id !== undefined) await reserveIds(tx, [id]).catch(idTaken)
+    await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(throwIdTaken)
+    if (plan.id !== undefined) await reserveIds(tx, [id]).catch(throwIdTaken)
     const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.tasks.length, plan.start, stage.id))
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
     return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
   }
   const fill = async (sql: Sql, made: Awaited<ReturnType<typeof write>>, beforeBatch?: () => Promise<void>) => {
     await writeTasks(sql, { ...plan, id }, made, actor, beforeBatch)
-    if (clonedFrom !== null) await carryOver(sql, clonedFrom, { ...plan, id }, made, actor)
+    if (clonedFrom !== null) await copyDoneTasks(sql, clonedFrom, { ...plan, id }, made, actor)
   }
   const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
     return transact(context, call, request, async (tx, after) => {
       await fill(tx, await write(tx))
-      await driveOnce(tx, after, id, actor, book => show(book, plan))
+      await advanceInTransaction(tx, after, id, actor, locked => makeVisible(locked, plan))
       return readJob({ ...context, sql: tx }, id)
     })
   }
-  const goOn = async () => {
+  const keepSubmitting = async () => {
     if (!(await touchSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
   }
-  await fill(sql, await sql.begin(write), goOn)
-  await goOn()
-  await driveJob(context, id, actor, book => show(book, plan))
+  await fill(sql, await sql.begin(write), keepSubmitting)
+  await keepSubmitting()
+  await advanceJob(context, id, actor, locked => makeVisible(locked, plan))
   return readJob(context, id)
 }
 
 /**
- * Makes a job after reading another one. With an idempotency key the read is part of the key's transaction, so that a
- * repeated request gets the first answer, however the other job has changed.
+ * Creates a job from another one. With an idempotency key, the other job is read in the key's transaction, so a
+ * repeated request gets the first answer even if the other job has changed.
  */
-export function submitUnderKey<Call extends SubmitCall>(
+export function makeJobOnce<Call extends SubmitCall>(
   context: Context,
   call: Call,
   request: unknown,
@@ -138,24 +138,24 @@ export function submitUnderKey<Call extends SubmitCall>(
   return transact(context, call, request, tx => make({ ...rest, tx }))
 }
 
-/** From now on it is seen, and runs if it is to start at once. */
-function show(book: JobBook, plan: JobPlan): void {
-  book.setJob({ visible: true })
-  for (const stage of book.stages) book.touch(stage)
-  if (plan.start) startJob(book, 'submitted')
+/** Makes the job visible, and starts it unless `start` is false. */
+function makeVisible(locked: LockedJob, plan: JobPlan): void {
+  locked.setJob({ visible: true })
+  for (const stage of locked.stages) locked.touchLane(stage)
+  if (plan.start) startJob(locked, 'submitted')
 }
 
-/** Created → pending. Its deadline counts from here. */
-export function startJob(book: JobBook, cause: string): void {
-  book.moveJob({ to: 'pending', cause }, { deadlineAt: deadlineOf(book) })
+/** Moves the job from created to pending. Its deadline counts from here. */
+export function startJob(locked: LockedJob, cause: string): void {
+  locked.moveJob({ to: 'pending', cause }, { deadlineAt: deadlineOf(locked) })
 }
 
-export function deadlineOf({ job }: JobBook): string | null {
+export function deadlineOf({ job }: LockedJob): string | null {
   const { deadlineSeconds } = job.plan
   return deadlineSeconds === null ? null : new Date(job.now.getTime() + deadlineSeconds * 1000).toISOString()
 }
 
-/** The tasks that stages are declared with, in batches; the stages were written with their number. */
+/** Inserts the declared tasks of stages in batches. The stages were inserted with their task counts. */
 export async function writeTasks(
   sql: Sql,
   job: JobOfTasks,
@@ -167,13 +167,13 @@ export async function writeTasks(
   let size = 0
   const write = async () => {
     await beforeBatch()
-    await insertStageTasks(sql, job, batch, actor).catch(idTaken)
+    await insertStageTasks(sql, job, batch, actor).catch(throwIdTaken)
     batch = []
     size = 0
   }
-  for (const { id: stageId, plan, tasks: wanted, blocked } of stages) {
-    for (let from = 0; from < wanted.length; ) {
-      const some = wanted.slice(from, from + tasksPerBatch - size)
+  for (const { id: stageId, plan, tasks: wantedTasks, blocked } of stages) {
+    for (let from = 0; from < wantedTasks.length; ) {
+      const some = wantedTasks.slice(from, from + tasksPerBatch - size)
       const tasks = some.map(task => ({ type: plan.task!, ...task, id: plan.taskId ?? newId() }))
       batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
       size += some.length
@@ -183,10 +183,10 @@ export async function writeTasks(
   }
   await write()
   const chosen = stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
-  await reserveIds(sql, chosen).catch(idTaken)
+  await reserveIds(sql, chosen).catch(throwIdTaken)
 }
 
-/** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */
+/** `startsNow`: tasks of stages without needs, condition or gate are queued at once and never blocked. */
 export function newStage(
   plan: StagePlan,
   ordinal: number,

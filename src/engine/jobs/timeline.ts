@@ -13,7 +13,7 @@ import type { Context } from '../context.ts'
 import { iso } from '../tasks/task-view.ts'
 import { readJob } from './read-jobs.ts'
 
-/** When the stages of a job, and some of its tasks, were in which state. */
+/** Returns the states of a job's stages, and of some of its tasks, over time. */
 export async function readTimeline(context: Context, id: string, query: TimelineQuery = {}): Promise<TimelineView> {
   checkOptions(query, timelineFields, 'timeline')
   const { limit = 200 } = query
@@ -23,12 +23,12 @@ export async function readTimeline(context: Context, id: string, query: Timeline
     attemptsOfJob(context.sql, jobId, limit),
     countTasksOf(context.sql, jobId),
   ])
-  const tasks = together(attempts).map(toTask)
-  return { stages: together(steps).map(toStage), tasks, more: count > tasks.length }
+  const tasks = groupById(attempts).map(toTask)
+  return { stages: groupById(steps).map(toStage), tasks, more: count > tasks.length }
 }
 
-/** Rows of one thing stand together. */
-function together<Row extends { readonly id: string }>(rows: readonly Row[]): Row[][] {
+/** Groups rows by id, in the order of their first rows. */
+function groupById<Row extends { readonly id: string }>(rows: readonly Row[]): Row[][] {
   const groups = new Map<string, Row[]>()
   for (const row of rows) groups.set(row.id, [...(groups.get(row.id) ?? []), row])
   return [...groups.values()]
@@ -64,7 +64,7 @@ function toTask(rows: readonly AttemptRow[]) {
   return { id, stageId, state, createdAt: createdAt.toISOString(), attempts }
 }
 
-/** What ended badly, by what is alike, most of a kind first. */
+/** Groups tasks that ended badly by similarity, largest group first. */
 export async function findTroubles({ sql }: Context, query: TroubleQuery = {}): Promise<TroubleView[]> {
   checkOptions(query, troubleQueryFields, 'troubles')
   const { queue = null, jobId, stageId, state } = query

@@ -6,18 +6,22 @@ import type { ProblemCode } from '../../kernel/problem.ts'
 import type { BeatOfTask, SettledTask, StartedTask, SyncRequest } from '../../protocol/tasks/sync.ts'
 
 const nul = String.fromCharCode(0)
-const half = String.fromCharCode(0xdc00)
+const loneSurrogate = String.fromCharCode(0xdc00)
 const cycle: unknown[] = []
 cycle.push(cycle)
 
 const badSettles: [what: string, said: object, code: ProblemCode][] = [
   ['a NUL in the output', { outcome: 'succeeded', output: { text: nul } }, 'PAYLOAD_INVALID'],
-  ['half a surrogate in the output', { outcome: 'succeeded', output: half }, 'PAYLOAD_INVALID'],
+  ['half a surrogate in the output', { outcome: 'succeeded', output: loneSurrogate }, 'PAYLOAD_INVALID'],
   ['a cycle in the output', { outcome: 'succeeded', output: cycle }, 'PAYLOAD_INVALID'],
   ['a bigint in the output', { outcome: 'succeeded', output: 1n }, 'PAYLOAD_INVALID'],
   ['an output over the limit', { outcome: 'succeeded', output: 'x'.repeat(2000) }, 'PAYLOAD_TOO_LARGE'],
   ['a NUL in the error', { outcome: 'failed', error: { message: nul } }, 'PAYLOAD_INVALID'],
-  ['half a surrogate in the stack', { outcome: 'failed', error: { message: 'x', stack: half } }, 'PAYLOAD_INVALID'],
+  [
+    'half a surrogate in the stack',
+    { outcome: 'failed', error: { message: 'x', stack: loneSurrogate } },
+    'PAYLOAD_INVALID',
+  ],
   [
     'an unknown reasonCode',
     { outcome: 'dead_lettered', error: { message: 'x', reasonCode: 'bored' } },
@@ -37,8 +41,8 @@ const badSettles: [what: string, said: object, code: ProblemCode][] = [
   ['an id that is none', { outcome: 'succeeded', id: 'x' }, 'TASK_NOT_FOUND'],
 ]
 
-/** Three tasks that a worker has started; the one in the middle is spoken of badly. */
-async function three(run: Fresh, state: 'assigned' | 'running') {
+/** Three tasks that a worker has started. The report on the middle one is invalid. */
+async function threeHeldTasks(run: Fresh, state: 'assigned' | 'running') {
   const [one, bad, two] = [await taskIn(run, state), await taskIn(run, state), await taskIn(run, state)]
   return { one: lease(one), bad: lease(bad), two: lease(two) }
 }
@@ -48,7 +52,7 @@ for (const state of ['assigned', 'running'] as const) {
   test(`a bad settle is refused alone: its task stays ${state}, its neighbours end`, async t => {
     const run = await fresh(t, { maxPayloadBytes: 1000 })
     for (const [what, said, code] of badSettles) {
-      const { one, bad, two } = await three(run, state)
+      const { one, bad, two } = await threeHeldTasks(run, state)
       const good = { outcome: 'succeeded', output: 'done' } as const
       const settled = [{ ...one, ...good }, { ...bad, ...said } as SettledTask, { ...two, ...good }]
       const { refused } = await run.sync({ settled })
@@ -73,7 +77,7 @@ test('a bad beat is refused alone: its neighbours are renewed', async t => {
     [{ epoch: 1.5 }, 'OPTION_INVALID'],
   ]
   for (const [said, code] of odd) {
-    const { one, bad, two } = await three(run, 'running')
+    const { one, bad, two } = await threeHeldTasks(run, 'running')
     await run.advance(1)
     const beats = [{ ...one, progress: 1 }, { ...bad, ...said } as BeatOfTask, { ...two, progress: 2 }]
     const { refused } = await run.sync({ beats })
@@ -89,7 +93,7 @@ test('a bad beat is refused alone: its neighbours are renewed', async t => {
 test('a bad start is refused alone: its neighbours start', async t => {
   const run = await fresh(t)
   for (const said of [{ agoMs: -1 }, { agoMs: 'a while' }, { agoMs: 1e300 }]) {
-    const { one, bad, two } = await three(run, 'assigned')
+    const { one, bad, two } = await threeHeldTasks(run, 'assigned')
     const { refused } = await run.sync({ started: [one, { ...bad, ...said } as StartedTask, two] })
     assert.deepEqual(
       refused.map(refusal => [refusal.id, refusal.code]),
@@ -102,7 +106,7 @@ test('a bad start is refused alone: its neighbours start', async t => {
 
 test('an item that only the database can refuse does not take its neighbours down', async t => {
   const run = await fresh(t)
-  const { one, bad, two } = await three(run, 'assigned')
+  const { one, bad, two } = await threeHeldTasks(run, 'assigned')
   await run.sql.script(`
     create function pawl.raise() returns trigger language plpgsql as 'begin raise exception ''not this one''; end';
     create trigger not_this_one before update on pawl.task for each row when (new.id = '${bad.id}')

@@ -8,14 +8,18 @@ import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { reportBeats } from './merge-reports.ts'
 
-const nameOf = ({ id, epoch }: HeldTask) => ({ id, epoch })
+const leaseOf = ({ id, epoch }: HeldTask) => ({ id, epoch })
 const leaseAndCheckpoint = async ({ engine }: Fresh, { id }: HeldTask) => {
   const { leaseUntil, checkpoint } = await engine.task(id)
   return { leaseUntil, checkpoint }
 }
 
-/** Beats for a task; what is to happen meanwhile happens when the first look has been answered, and before the next. */
-async function beatAround({ engine, sql }: Fresh, task: HeldTask, meanwhile: () => Promise<void>): Promise<string[]> {
+/** Sends heartbeats for a task, and runs `meanwhile` between the first attempt and the retry. */
+async function beatWithChange(
+  { engine, sql }: Fresh,
+  task: HeldTask,
+  meanwhile: () => Promise<void>,
+): Promise<string[]> {
   let looks = 0
   const looking = async (...asked: Parameters<Sql>) => {
     const rows = await sql(...asked)
@@ -24,7 +28,7 @@ async function beatAround({ engine, sql }: Fresh, task: HeldTask, meanwhile: () 
     return rows
   }
   const context = { ...engine.context, sql: Object.assign(looking, sql) as Sql }
-  const beats = [{ ...nameOf(task), checkpoint: { page: 2 } }]
+  const beats = [{ ...leaseOf(task), checkpoint: { page: 2 } }]
   const refused = await waitingForNobody(() => reportBeats(context, beats))
   return refused.map(({ refusal }) => refusal.code)
 }
@@ -37,7 +41,11 @@ test(
     const [locked, free] = [await taskIn(run, 'running'), await taskIn(run, 'running')]
     const before = await leaseAndCheckpoint(run, locked)
     await run.advance(5)
-    const beats = [nameOf(locked), { ...nameOf(locked), checkpoint: { page: 1 } }, { ...nameOf(free), checkpoint: {} }]
+    const beats = [
+      leaseOf(locked),
+      { ...leaseOf(locked), checkpoint: { page: 1 } },
+      { ...leaseOf(free), checkpoint: {} },
+    ]
     const { refused } = await whileLocked(run.sql, lockTask(locked.id), () => run.sync({ beats }))
     assert.deepEqual(
       refused.map(({ id, code }) => [id, code]),
@@ -59,7 +67,7 @@ test(
     const other = await openTransaction(run.sql)
     try {
       await lockTask(task.id)(other.tx)
-      assert.deepEqual(await beatAround(run, task, other.commit), [])
+      assert.deepEqual(await beatWithChange(run, task, other.commit), [])
     } finally {
       await other.commit()
     }
@@ -75,7 +83,7 @@ test('a beat that finds its task locked by whoever ends it hears that the lease 
   const other = await openTransaction(run.sql)
   try {
     await run.engine.cancel(task.id, { tx: other.tx, mode: 'hard' })
-    assert.deepEqual(await beatAround(run, task, other.commit), ['LEASE_LOST'])
+    assert.deepEqual(await beatWithChange(run, task, other.commit), ['LEASE_LOST'])
   } finally {
     await other.commit()
   }

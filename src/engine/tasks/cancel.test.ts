@@ -6,8 +6,8 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { openTransaction } from '../../../test/harness/open-transaction.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 
-/** Cancels a job while another transaction has something; what is found meanwhile, and how the job ends. */
-async function cancelBeside<T>(
+/** Cancels a job while another transaction holds a lock. Returns what was found meanwhile and how the job ended. */
+async function cancelDuringTransaction<T>(
   run: Fresh,
   id: string,
   take: (tx: Sql) => Promise<unknown>,
@@ -40,7 +40,7 @@ test(
     const { id } = await run.engine.submit({ name: 'many', stages })
     const claim = (tx: Sql) => tx`select from pawl.lane where job_id = ${id}::uuid and queue = 'b' for update`
     const tasks = (tx: Sql) => tx`select id from pawl.task where job_id = ${id}::uuid for update skip locked`
-    const { found, state } = await cancelBeside(run, id, claim, tasks)
+    const { found, state } = await cancelDuringTransaction(run, id, claim, tasks)
     assert.deepEqual([found.length, state], [6, 'cancelled'])
   },
 )

@@ -1,18 +1,18 @@
-/** Ids that callers choose, and requests that are known again though what they lead to depends on the time. */
+/** Ids chosen by callers, and repeated requests whose result depends on the time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { statesOf, workOff } from '../../../test/harness/jobs.ts'
 
 const id = '0198C0DE-0000-4000-8000-00000000000A'
-const kept = id.toLowerCase()
+const storedId = id.toLowerCase()
 
 test('a task is queued under the id that was chosen for it, and no second one is', async t => {
   const f = await fresh(t)
-  assert.equal((await f.engine.enqueue('mail', 1, { id })).id, kept)
+  assert.equal((await f.engine.enqueue('mail', 1, { id })).id, storedId)
   assert.deepEqual((await f.engine.task(id)).payload, 1)
-  const taken = { code: 'ID_TAKEN', status: 409, details: { id: kept } }
-  await assert.rejects(f.engine.enqueueMany([{ type: 'mail' }, { type: 'mail', id: kept }]), taken)
+  const taken = { code: 'ID_TAKEN', status: 409, details: { id: storedId } }
+  await assert.rejects(f.engine.enqueueMany([{ type: 'mail' }, { type: 'mail', id: storedId }]), taken)
   await assert.rejects(f.engine.enqueue('mail', 2, { id, dedupeKey: 'k' }), taken)
   const other = '0198c0de-0000-4000-8000-00000000000b'
   await assert.rejects(
@@ -37,19 +37,19 @@ test('of many who queue the same id at once one does, and the others are told', 
 test('a job is submitted under the id that was chosen for it, and a clone of it has another', async t => {
   const f = await fresh(t)
   const spec = { id, name: 'j', stages: [{ name: 'a', task: 'a' }] }
-  assert.equal((await f.engine.submit(spec)).id, kept)
-  await assert.rejects(f.engine.submit(spec), { code: 'ID_TAKEN', details: { id: kept } })
+  assert.equal((await f.engine.submit(spec)).id, storedId)
+  await assert.rejects(f.engine.submit(spec), { code: 'ID_TAKEN', details: { id: storedId } })
   assert.equal((await f.engine.tasks()).items.length, 1)
   await workOff(f, 'a', 'failed')
   const clone = await f.engine.retryJob(id, { clone: true })
-  assert.notEqual(clone.id, kept)
+  assert.notEqual(clone.id, storedId)
   assert.equal(await workOff(f, 'a'), 1)
   assert.equal(await statesOf(f, clone.id), 'succeeded: a succeeded')
 })
 
 test('what is no UUID is refused as an id, and nothing is written', async t => {
   const { engine } = await fresh(t)
-  for (const bad of ['job-1', '', `${kept} `, 5 as never]) {
+  for (const bad of ['job-1', '', `${storedId} `, 5 as never]) {
     await assert.rejects(engine.enqueue('mail', 1, { id: bad }), { code: 'OPTION_INVALID' })
     await assert.rejects(engine.submit({ id: bad, name: 'j', stages: [] }), { code: 'SPEC_INVALID' })
   }

@@ -1,4 +1,4 @@
-/** A claim alone under an Idempotency-Key: its lost answer costs nothing. */
+/** A claim with an Idempotency-Key, whose answer may be lost without harm. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsServer } from '../../../test/harness/databases.ts'

@@ -1,4 +1,4 @@
-/** Claims for one who waits: looks, and if there is nothing, looks again when there may be. */
+/** Claims tasks, and waits for tasks if there are none. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -7,71 +7,76 @@ import type { Claimed } from '../../store/tasks/claimed.ts'
 import { openSession, readHeldTasks, readLastClaim } from '../../store/tasks/sessions.ts'
 import type { Context } from '../context.ts'
 import { type Idempotency, once } from '../once.ts'
-import { again } from '../split.ts'
-import { noHints } from './claim-hints.ts'
+import { retryConflicts } from '../retry.ts'
+import { noClaimHints } from './claim-hints.ts'
 
-const lookAgainSeconds = 0.001
-const insistSeconds = 2
+const firstPauseSeconds = 0.001
+const maxExtraSeconds = 2
 
-export interface ClaimWait {
+export interface ClaimOptions {
   /**
-   * What else its sync does: what the worker reports may free a slot. It does not wait before that is done, nor look
-   * again after it has failed: the sync has failed then, and nobody would hear of what it claims.
+   * The other part of the same sync, whose reports may free a slot. The claim does not wait for tasks before this has
+   * ended, and gives up if it fails: the sync has failed then, and its worker would never learn about claimed tasks.
    */
-  readonly beside?: Promise<unknown> | null
+  readonly meanwhile?: Promise<unknown> | null
   readonly signal?: AbortSignal | undefined
-  /** Nothing is answered only if nothing is due: what others have locked, they may leave. */
-  readonly insists?: boolean
-  /** The key under which the same claim may be asked for again. */
+  /** Returns no tasks only if none is due. Tasks locked by other claims may still become free. */
+  readonly untilEmpty?: boolean
+  /** The idempotency key of the claim. */
   readonly key?: Idempotency
-  /** What the session's last claim still holds stands for a claim. */
+  /** If the session still holds tasks of its last claim, these are returned instead of new ones. */
   readonly unlessHolding?: boolean
 }
 
-/** Claims; if there is nothing, waits for the word of new work, for a task to come due, or for the time to pass. */
+/** Claims tasks. If there are none, waits for a notification, for a task to come due, or for the timeout. */
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { beside, signal, insists = false, key = {}, unlessHolding = false }: ClaimWait,
+  { meanwhile, signal, untilEmpty = false, key = {}, unlessHolding = false }: ClaimOptions,
 ): Promise<{ tasks: Claimed[]; at: number }> {
   const queues = request.queues ?? []
   const claim = unlessHolding ? claimUnlessHolding : claimOnce
   const began = performance.now()
   const until = began + (request.waitSeconds ?? 0) * 1000
-  const isNearlyWon = async () =>
-    insists && performance.now() - began < insistSeconds * 1000 && (await isDue(context.sql, queues))
-  let pauseSeconds = lookAgainSeconds
-  let from = context
+  const mayStillWin = async () =>
+    untilEmpty && performance.now() - began < maxExtraSeconds * 1000 && (await isDue(context.sql, queues))
+  let pauseSeconds = firstPauseSeconds
+  let claimContext = context
   for (;;) {
     const at = performance.now()
-    const heard = context.wake.heard()
-    const tasks = await look(from, request, key, claim)
+    const notificationsSeen = context.wake.notificationCount()
+    const tasks = await tryClaim(claimContext, request, key, claim)
     const leftSeconds = (until - performance.now()) / 1000
-    // It got as much as it asked for, so there may be more: another one who waits goes and looks.
-    if (tasks?.length === request.claim) context.wake.rouse(queues)
+    // The claim was filled, so there may be more tasks: wake other waiters.
+    if (tasks?.length === request.claim) context.wake.wakeSome(queues)
     if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
     if (leftSeconds <= 0) {
-      if (!(await isNearlyWon())) return { tasks: [], at }
-      // What others have put back may lie below the place that they have reached.
-      from = { ...context, hints: noHints }
+      if (!(await mayStillWin())) return { tasks: [], at }
+      // Tasks that other claims have put back may be below the hints.
+      claimContext = { ...context, claimHints: noClaimHints }
       await sleep(pauseSeconds * 1000)
       pauseSeconds *= 2
       continue
     }
-    await beside
+    await meanwhile
     const due = await nextDueSeconds(context.sql, queues)
-    // Another claim has its lane just now, or what was settled above has only now freed its slot.
+    // Another claim has locked the lane at this moment, or a report of this sync has just freed a slot.
     const isNear = due === 0
-    if (due !== null && !isNear) context.wake.expect(due)
-    await context.wake.wait(queues, heard, isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds, signal)
-    pauseSeconds = isNear ? pauseSeconds * 2 : lookAgainSeconds
+    if (due !== null && !isNear) context.wake.expectDueIn(due)
+    await context.wake.wait(
+      queues,
+      notificationsSeen,
+      isNear ? Math.min(leftSeconds, pauseSeconds) : leftSeconds,
+      signal,
+    )
+    pauseSeconds = isNear ? pauseSeconds * 2 : firstPauseSeconds
     if (signal?.aborted) return { tasks: [], at }
   }
 }
 
 /**
- * Tasks that were queued together share a place, and whoever claims one of them has it locked for an instant: who came
- * just then has seen nothing.
+ * Tasks enqueued together share a row in the queue. Each claim of one of them locks the row for a moment, and
+ * concurrent claims then find nothing.
  */
 async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
   return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
@@ -79,26 +84,28 @@ async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
 
 type Claim = typeof claimOnce
 
-/** Undefined: there is nothing, yet. */
-async function look(
+/** Returns undefined if there is nothing to claim yet. */
+async function tryClaim(
   context: Context,
   request: ClaimsRequest,
   key: Idempotency,
   claim: Claim,
 ): Promise<Claimed[] | undefined> {
-  const count = () => {
-    context.figures.claimConflicts += 1
+  const countConflict = () => {
+    context.metrics.claimConflicts += 1
   }
-  if (key.idempotencyKey !== undefined) return again(() => lookUnderKey(context, request, key, claim), count)
-  return again(() => claim(context, context.sql, request, key.holder), count)
+  if (key.idempotencyKey !== undefined)
+    return retryConflicts(() => tryClaimOnce(context, request, key, claim), countConflict)
+  return retryConflicts(() => claim(context, context.sql, request, key.holder), countConflict)
 }
 
 /**
- * The key is kept in the transaction of the claim, with the leases: asked again, whatever of them is still held is told
- * as it is by then, for a lease is shorter than it was. A look that wins nothing leaves the key free, as it will look
- * again. Two at once: the second waits for the first one's transaction.
+ * The key is stored in the transaction of the claim, together with the leases. A repeated request returns the leases
+ * that are still held, in their current state, because the remaining lease is shorter by then. A claim that wins
+ * nothing leaves the key free, because it will be tried again. A concurrent request waits for the first one's
+ * transaction.
  */
-async function lookUnderKey(
+async function tryClaimOnce(
   context: Context,
   request: ClaimsRequest,
   key: Idempotency,
@@ -120,9 +127,9 @@ async function lookUnderKey(
 }
 
 /**
- * Undefined: there is nothing, yet. A sync that is sent again has what is left of its winnings, be it nothing: it is
- * answered, so that its worker goes on with its next one. Were it to claim afresh instead, a copy of it that comes late
- * would claim for a worker that has long had its answer.
+ * Returns undefined if there is nothing to claim yet. A repeated sync returns what is left of its claim, even if that
+ * is nothing, so the worker continues with its next sync. If it claimed again, a late duplicate would claim tasks for a
+ * worker that already has its answer.
  */
 async function claimOnce(
   context: Context,
@@ -131,24 +138,27 @@ async function claimOnce(
   holder?: string,
 ): Promise<Claimed[] | undefined> {
   const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
-  const hints = context.hints.current()
+  const hints = context.claimHints.current()
   const began = performance.now()
-  const terms = termsIn(request, holder)
+  const terms = leaseTermsOf(request, holder)
   const heartbeatSeconds = request.defaultHeartbeatSeconds
-  const ask = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
-  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, ask)
+  const claimRequest = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
+  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, claimRequest)
   if (!isOpen) {
-    // Its first claim, or it was unseen for so long that it was removed.
+    // The first claim of the session, or the session was idle for so long that it was removed.
     await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
     return claimOnce(context, sql, request, holder)
   }
-  context.hints.learn(places, hints.length > 0, performance.now() - began)
+  context.claimHints.learn(places, hints.length > 0, performance.now() - began)
   if (isRepeated) return readLastClaim(sql, session!, syncId)
-  if (isBeaten) context.figures.claimConflicts += 1
+  if (isBeaten) context.metrics.claimConflicts += 1
   return tasks.length > 0 ? tasks : undefined
 }
 
-function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest, holder: string | undefined): LeaseTerms | null {
+function leaseTermsOf(
+  { leaseSeconds, heartbeatSeconds }: ClaimsRequest,
+  holder: string | undefined,
+): LeaseTerms | null {
   if (leaseSeconds === undefined && heartbeatSeconds === undefined && holder === undefined) return null
   return {
     ...(holder !== undefined && { key: holder }),
@@ -158,8 +168,8 @@ function termsIn({ leaseSeconds, heartbeatSeconds }: ClaimsRequest, holder: stri
 }
 
 /**
- * Of two at once the second waits for the session's row, and then sees what the first has won: a claim alone could not,
- * for it sees what there was when it began.
+ * A concurrent claim waits for the session's row and then sees the tasks of the first one. A single statement could
+ * not, because it sees the state at its start.
  */
 function claimUnlessHolding(
   context: Context,

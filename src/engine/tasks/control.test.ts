@@ -12,7 +12,7 @@ import type { Pawl } from '../engine.ts'
 
 type Ask = (engine: Pawl, id: string) => Promise<TaskView>
 
-/** What an operator may ask, and what becomes of a task in each state where it is granted. */
+/** Operator requests, and their result for each state in which they are allowed. */
 const requests: [name: string, ask: Ask, granted: Partial<Record<TaskState, TaskState>>][] = [
   [
     'a soft cancel',
@@ -131,7 +131,7 @@ test('a task that comes back stands for its dedupeKey again, unless another does
   await assert.rejects(engine.resume(second.id), { code: 'DEDUPE_CONFLICT' })
 })
 
-/** Spelled out, so that a change of the lifecycle is seen here. */
+/** Written out, so that a change of the lifecycle shows up here. */
 function movesFor(state: TaskState): string[] {
   const open = ['passOver', 'cancel', 'deadLetter']
   const possible: Record<TaskState, string[]> = {
@@ -206,7 +206,7 @@ test(
     const { engine, sql, sync, advance } = await fresh(t)
     const [first] = await engine.enqueueMany([{ type: 'a' }, { type: 'a' }])
     const { id } = first!
-    // A place that a claim holds is left to it; this one lets go of it without having claimed.
+    // A queue row that a claim has locked is left to that claim. This one releases it without claiming.
     await whileLocked(
       sql,
       tx => tx`select from pawl.due for update`,

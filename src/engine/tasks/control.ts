@@ -1,37 +1,49 @@
-import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
+import { cancel, deadLetter, loseLease, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
+import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { Fenced } from '../../protocol/call-options.ts'
-import { cancelTaskFields, controlFields, deadLetterFields } from '../../protocol/fields.ts'
+import type { LostWorkerView } from '../../protocol/admin/operate.ts'
+import type { Fenced, LoseWorkerCall } from '../../protocol/call-options.ts'
+import { cancelTaskFields, controlFields, deadLetterFields, loseWorkerFields } from '../../protocol/fields.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { faultOf, text } from '../../schema/check.ts'
 import type { Sql } from '../../store/driver/sql.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import { findSlotHolder, freeSlots, slotOf } from '../../store/tasks/enqueue.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
-import { type LockedTask, lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
+import { findLeasesOfWorker } from '../../store/tasks/sessions.ts'
+import { deleteTasks } from '../../store/tasks/task-chores.ts'
+import {
+  type LockedTask,
+  lockTasks,
+  stagesOfUpdates,
+  type TaskUpdate,
+  writeTaskUpdates,
+} from '../../store/tasks/task-updates.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import type { Idempotency } from '../once.ts'
 import { transact } from '../unit-of-work.ts'
-import { placed, withItsJob } from './task-of-job.ts'
+import { reviveInJob, withLockedJob } from './task-of-job.ts'
 import { toTaskView } from './task-view.ts'
 
 export interface ControlCall extends Idempotency {
   readonly tx?: CallerTransaction
-  /** Who asks, for the events. Default: operator. */
+  /** Actor named in the events. Default: operator. */
   readonly actor?: string
   readonly traceparent?: string
   readonly reason?: string
-  /** Only if it is in one of these states; in another it is refused, whatever the move. */
+  /** Refuses the request unless the state is one of these. */
   readonly ifState?: string | readonly string[]
 }
 
-/** Refuses what is not in a state that the caller reckons with. */
-export function demandState({ ifState }: ControlCall, state: string, named: Record<string, unknown>): void {
-  const wanted = ifState === undefined ? undefined : [ifState].flat()
-  if (wanted?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...named, state, ifState: wanted })
+/** Throws unless the state is one that the caller expects. */
+export function requireState({ ifState }: ControlCall, state: string, details: Record<string, unknown>): void {
+  const expected = ifState === undefined ? undefined : [ifState].flat()
+  if (expected?.includes(state) === false) throw new Problem('MOVE_REFUSED', { ...details, state, ifState: expected })
 }
 
-/** Calls a task off. Soft: a worker that holds it is told, and may finish or clean up. Hard: it ends now. */
+/** Cancels a task. Soft: the worker is asked to stop, and may finish or clean up. Hard: the task ends at once. */
 export async function cancelTask(
   context: Context,
   id: string,
@@ -39,19 +51,19 @@ export async function cancelTask(
 ) {
   checkOptions(call, cancelTaskFields, 'cancel')
   const { mode = 'soft', reason } = call
-  return control(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
+  return changeTask(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
 }
 
 /** Opens the next round of a task that was cancelled. */
 export async function resumeTask(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'resume')
-  return control(context, id, call, ['resume'], task => revive(task, 'resume', why(call)))
+  return changeTask(context, id, call, ['resume'], task => revive(task, 'resume', reasonOf(call)))
 }
 
 /** Opens the next round of a task that failed or expired. */
 export async function retryTask(context: Context, id: string, call: ControlCall = {}) {
   checkOptions(call, controlFields, 'retry')
-  return control(context, id, call, ['retry'], task => revive(task, 'retry', why(call)))
+  return changeTask(context, id, call, ['retry'], task => revive(task, 'retry', reasonOf(call)))
 }
 
 export interface DeadLetterCall extends ControlCall, Fenced {
@@ -59,20 +71,20 @@ export interface DeadLetterCall extends ControlCall, Fenced {
   readonly step?: Step
 }
 
-/** Sets a task aside for people. */
+/** Moves a task to the dead-letter queue. */
 export async function deadLetterTask(context: Context, id: string, call: DeadLetterCall) {
-  // What is not given is as wrong as what is not known.
+  // A missing reason code is as invalid as an unknown one.
   checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
   const { reasonCode, step, reason } = call
-  const said = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
+  const reasons = { reasonCode, ...(step && { step }), ...(reason !== undefined && { reason }) }
   const by = call.epoch === undefined ? 'operator' : 'holder'
-  return control(context, id, call, ['dead-letter', said], task => deadLetter(task, said, by))
+  return changeTask(context, id, call, ['dead-letter', reasons], task => deadLetter(task, reasons, by))
 }
 
-const why = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
-/** One request on one task: all or nothing, once per idempotency key, answered with the task as it then is. */
-async function control(
+/** Changes one task, all or nothing and once per idempotency key. Returns the task afterwards. */
+async function changeTask(
   context: Context,
   id: string,
   call: ControlCall & Fenced,
@@ -82,36 +94,37 @@ async function control(
   const taskId = checkId(id)
   const actor = call.actor ?? 'operator'
   const fence = call.epoch === undefined ? [] : [{ epoch: call.epoch }]
-  const asked = ['task', taskId, ...request, ...fence]
-  return transact(context, call, asked, async (tx, after) => {
-    await withItsJob(tx, after, taskId, actor, async book => {
+  const fingerprint = ['task', taskId, ...request, ...fence]
+  return transact(context, call, fingerprint, async (tx, after) => {
+    const jobId = (await findJobOf(tx, 'task', taskId)) ?? null
+    await withLockedJob(tx, after, jobId, actor, async locked => {
       const [task] = await lockTasks(tx, [taskId])
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
-      demandState(call, task.state, { id: taskId })
-      const ruling = await rule(tx, task, decide(task))
-      await writeTaskUpdates(tx, [placed(book, ruling)], actor)
+      requireState(call, task.state, { id: taskId })
+      const ruling = await toRuling(tx, task, decide(task))
+      await writeTaskUpdates(tx, [reviveInJob(locked, ruling)], actor)
     })
     const view = toTaskView((await getTask(tx, taskId))!)
-    if (view.state === 'queued') after.wake([view.queue])
+    if (view.state === 'queued') after.addQueues([view.queue])
     return view
-  }).catch(keyTaken(taskId))
+  }).catch(throwDedupeConflict(taskId))
 }
 
 function isHeldUnder(task: LockedTask, epoch: number): boolean {
   return task.epoch === epoch && taskLifecycle.states[task.state].kind === 'held'
 }
 
-/** Another took the dedupe key between the look and the write. */
-function keyTaken(id: string) {
+/** Another transaction took the dedupe key between the check and the write. */
+function throwDedupeConflict(id: string) {
   return (error: unknown): never => {
     const { constraint } = error as { constraint?: unknown }
     throw constraint === 'task_dedupe' ? new Problem('DEDUPE_CONFLICT', { id }, error) : error
   }
 }
 
-/** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
-export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<TaskUpdate> {
+/** Turns a verdict into a ruling. A revived task takes its dedupe key again, unless another task has it by now. */
+export async function toRuling(sql: Sql, task: LockedTask, verdict: Verdict): Promise<TaskUpdate> {
   if (!verdict.ok) {
     throw new Problem('MOVE_REFUSED', {
       id: task.id,
@@ -129,4 +142,56 @@ export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promis
     throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
   }
   return { task, steps, patch: { ...patch, dedupeSlot } }
+}
+
+/**
+ * Deletes a finished task with its events and logs before its retention ends. A task of a job is deleted with its job.
+ */
+export async function deleteTask(context: Context, id: string, call: ControlCall = {}): Promise<void> {
+  checkOptions(call, controlFields, 'delete')
+  const taskId = checkId(id)
+  await transact(context, call, ['task', taskId, 'delete'], async tx => {
+    const [task] = await lockTasks(tx, [taskId])
+    if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
+    if (task.jobId !== null) throw new Problem('TASK_OF_JOB', { id: taskId, job: task.jobId })
+    if (!isFinal(taskLifecycle, task.state)) {
+      const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
+      throw new Problem('MOVE_REFUSED', { id: taskId, state: task.state, move: 'delete', possible })
+    }
+    await deleteTasks(tx, [taskId])
+    return null
+  })
+}
+
+/**
+ * Ends all leases of a worker as if they had expired. This is safe even if the worker is alive: its later reports are
+ * refused because its epochs are over. If it reports a task concurrently, whichever locks the task first wins.
+ */
+export async function loseWorker(
+  context: Context,
+  worker: string,
+  call: LoseWorkerCall & { readonly holder?: string } = {},
+): Promise<LostWorkerView> {
+  const must = faultOf(text(200), worker)
+  if (must !== undefined) throw new Problem('OPTION_INVALID', { at: 'loseWorker', option: 'worker', must })
+  checkOptions(call, loseWorkerFields, 'loseWorker')
+  const { actor = 'operator', reason = 'The worker was declared lost.' } = call
+  const fingerprint = ['lose worker', worker, reason]
+  return transact(context, call, fingerprint, async (tx, after) => {
+    const held = await findLeasesOfWorker(tx, worker)
+    const owners = [...new Set(held.map(({ owner }) => owner))]
+    if (owners.length > 1) throw new Problem('WORKER_AMBIGUOUS', { worker, workers: owners.slice(0, 20) })
+    const leases = new Map(held.map(({ id, epoch }) => [id, epoch]))
+    const tasks = await lockTasks(tx, [...leases.keys()])
+    const rulings: TaskUpdate[] = tasks.flatMap(task => {
+      const isHeld = task.state === 'assigned' || task.state === 'running'
+      if (!isHeld || task.epoch !== leases.get(task.id)) return []
+      const verdict = loseLease(task, { charged: true, why: reason })
+      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+    })
+    await writeTaskUpdates(tx, rulings, actor)
+    after.addQueues(rulings.map(({ task }) => task.queue))
+    after.addStages(stagesOfUpdates(rulings))
+    return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
+  })
 }

@@ -11,24 +11,23 @@ import { checkedJson, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
 import { type Idempotency, once } from '../once.ts'
-import { again } from '../split.ts'
-import { produced } from '../trace.ts'
+import { retryConflicts } from '../retry.ts'
+import { inProducerSpan } from '../trace.ts'
 import { unitOfWork } from '../unit-of-work.ts'
-import { idTaken } from './id-taken.ts'
 
 export interface EnqueueCall extends Idempotency {
-  /** Queue in this transaction: the tasks are there when it commits, and never were if it does not. */
+  /** Enqueue in this transaction: the tasks appear when it commits and disappear if it rolls back. */
   readonly tx?: CallerTransaction
-  /** Who asks, for the events. Default: producer. */
+  /** Actor named in the events. Default: producer. */
   readonly actor?: string
-  /** For tasks that bring none of their own. */
+  /** For tasks that have none of their own. */
   readonly traceparent?: string
 }
 
-/** Deadlines may be any number, and each is a kind of its own: so many are remembered. */
-const lanesKnown = 20_000
+/** Each deadline makes a lane of its own and may be any number, so only this many lanes are remembered. */
+const maxKnownLanes = 20_000
 
-/** Queues tasks, all or none. Everything is checked before anything is written. */
+/** Enqueues tasks, all or none. Everything is validated before anything is written. */
 export async function enqueueTasks(
   context: Context,
   items: readonly NewTaskItem[],
@@ -39,9 +38,9 @@ export async function enqueueTasks(
   const tasks = items.map((item, index) => checkTask(context, item, call, `tasks[${index}]`))
   if (tasks.length === 0) return []
   const tracing = tracer()
-  // Whoever gives a traceparent traces by himself.
+  // Callers that pass a traceparent create their own spans.
   if (tracing === undefined || tasks.every(task => task.traceparent !== undefined)) {
-    return queueTasks(context, items, tasks, call)
+    return writeTasks(context, items, tasks, call)
   }
   const queues = [...new Set(tasks.map(({ queue }) => queue))]
   const attributes = {
@@ -49,17 +48,17 @@ export async function enqueueTasks(
     'messaging.batch.message_count': tasks.length,
   }
   const to = queues.length === 1 ? queues[0]! : `${queues.length} queues`
-  return produced(tracing, { name: 'enqueue', to }, attributes, async (traceparent, span) => {
+  return inProducerSpan(tracing, { name: 'enqueue', to }, attributes, async (traceparent, span) => {
     const traced = traceparent === undefined ? tasks : tasks.map(task => ({ traceparent, ...task }))
-    const queued = await queueTasks(context, items, traced, call)
+    const queued = await writeTasks(context, items, traced, call)
     const [{ id }] = queued as [QueuedTask]
     if (queued.length === 1) span.setAttributes({ 'messaging.message.id': id, 'pawl.task.id': id })
     return queued
   })
 }
 
-/** `items` are what was asked for: by them a repeated call is known. */
-async function queueTasks(
+/** `items`, as requested, identify a repeated request. */
+async function writeTasks(
   context: Context,
   items: readonly NewTaskItem[],
   tasks: readonly NewTask[],
@@ -76,14 +75,14 @@ async function queueTasks(
       return queued
     })
   }
-  // Without a key and chosen ids this is a single statement, which needs no transaction around it.
+  // Without an idempotency key and chosen ids this is a single statement, which needs no transaction.
   return unitOfWork(context, call.tx, async (sql, after) => {
     const queue = async () => {
       await ensureLanes(context, sql, tasks)
-      return once(sql, call, ['enqueue', items], insert).catch(idTaken)
+      return once(sql, call, ['enqueue', items], insert).catch(throwIdTaken)
     }
-    after.wake(tasks.map(task => task.queue))
-    return sql.isTransaction ? queue() : again(queue)
+    after.addQueues(tasks.map(task => task.queue))
+    return sql.isTransaction ? queue() : retryConflicts(queue)
   })
 }
 
@@ -122,10 +121,10 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
 }
 
 /**
- * Lanes are made outside the caller's transaction, so that a long one does not hold up everybody's first task of a
- * queue, and on a connection aside, for the others may all be held by such transactions; on the embedded store, which
- * has one connection, inside it. What is missing even so (the database was emptied under this process, another has given
- * the type its deadlines) is made where the tasks are written.
+ * Lanes are created outside the caller's transaction, so that a long one does not block everybody's first task of a
+ * queue. They are created on a separate connection, because such transactions may hold all others. The embedded store
+ * has only one connection and creates them inside. If a lane is still missing (the database was emptied, or another
+ * process has changed the deadlines of the type), it is created where the tasks are inserted.
  */
 async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]): Promise<void> {
   const missing = new Map<string, NewTask>()
@@ -136,8 +135,18 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
   if (missing.size === 0) return
   const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
   await createLanes(outside, [...missing.values()])
-  // What a transaction made may still be rolled back.
+  // The caller's transaction may still roll back.
   if (outside.isTransaction) return
-  if (context.knownLanes.size > lanesKnown) context.knownLanes.clear()
+  if (context.knownLanes.size > maxKnownLanes) context.knownLanes.clear()
   for (const name of missing.keys()) context.knownLanes.add(name)
+}
+
+const idKeys = ['task_pkey', 'job_pkey', 'chosen_id_pkey']
+
+/** Turns a unique violation of a caller-chosen id into the problem `ID_TAKEN`. Rethrows any other error. */
+export function throwIdTaken(error: unknown): never {
+  const { constraint = '', detail } = error as { constraint?: string; detail?: string }
+  if (!idKeys.includes(constraint)) throw error
+  const [, id] = /\(id\)=\((.*?)\)/.exec(detail ?? '') ?? []
+  throw new Problem('ID_TAKEN', id === undefined ? {} : { id }, error)
 }

@@ -8,8 +8,8 @@ import type { SettledTask, SyncRequest } from '../../protocol/tasks/sync.ts'
 
 const outcomes = ['succeeded', 'failed', 'skipped', 'cancelled', 'released', 'dead_lettered'] as const
 
-/** A task whose worker was thought dead, and which another has claimed since: held under epoch 2. */
-async function takenOver(run: Fresh, state: 'assigned' | 'running') {
+/** A task whose worker was considered dead and which another worker has claimed since: held under epoch 2. */
+async function taskTakenOver(run: Fresh, state: 'assigned' | 'running') {
   const { id, queue } = await taskIn(run, state)
   await run.advance(21)
   await rescue({ beginsBlind: false }).run(run.engine.context)
@@ -18,7 +18,7 @@ async function takenOver(run: Fresh, state: 'assigned' | 'running') {
   return { id, queue, old: { id, epoch: 1 }, held: { id, epoch: 2 } }
 }
 
-async function everything(run: Fresh, id: string) {
+async function wholeTask(run: Fresh, id: string) {
   const [row] = await run.sql`select t::text as row from pawl.task t where id = ${id}::uuid`
   const [pulses] = await run.sql`select count(*) as n from pawl.pulse where entity_id = ${id}::uuid`
   return { ...row, ...pulses }
@@ -27,8 +27,8 @@ async function everything(run: Fresh, id: string) {
 for (const state of ['assigned', 'running'] as const) {
   test(`a worker that lost its lease while ${state} changes nothing, whatever it says`, async t => {
     const run = await fresh(t)
-    const { id, old, held } = await takenOver(run, state)
-    const before = await everything(run, id)
+    const { id, old, held } = await taskTakenOver(run, state)
+    const before = await wholeTask(run, id)
     const zombie: Partial<SyncRequest>[] = [
       { started: [old] },
       { beats: [old] },
@@ -45,7 +45,7 @@ for (const state of ['assigned', 'running'] as const) {
         JSON.stringify(said),
       )
       assert.match(refused[0]!.message, /Stop working on it/)
-      assert.deepEqual(await everything(run, id), before)
+      assert.deepEqual(await wholeTask(run, id), before)
     }
     await run.sync({ worker: 'second', settled: [{ ...held, outcome: 'succeeded', output: 'right' }] })
     assert.equal((await run.engine.task(id)).output, 'right')
@@ -83,7 +83,7 @@ test('nobody can speak for an epoch that has not come yet', async t => {
 
 test('a worker that holds a task again, and speaks of both leases at once, is heard for the right one', async t => {
   const run = await fresh(t)
-  const { id, old, held } = await takenOver(run, 'running')
+  const { id, old, held } = await taskTakenOver(run, 'running')
   const codes = async (said: Partial<SyncRequest>) =>
     (await run.sync(said)).refused.map(({ epoch, code }) => [epoch, code])
   const lost = [[1, 'LEASE_LOST']]
@@ -109,13 +109,13 @@ test('a settle that is sent again is answered as the first was, whatever the tas
       const { seq } = await run.engine.task(id)
       await same()
       assert.equal((await run.engine.task(id)).seq, seq)
-      // It is brought back, claimed, and done by another: the old word still has its old answer.
+      // The task is retried, claimed and settled by another worker. The old report still gets its old answer.
       if (outcome === 'cancelled') await run.engine.resume(id)
       if (outcome === 'dead_lettered') await run.engine.redrive({ ids: [id] })
       const { claimed } = await run.sync({ worker: 'second', queues: [queue], claim: 1 })
-      const before = await everything(run, id)
+      const before = await wholeTask(run, id)
       await same()
-      assert.deepEqual(await everything(run, id), before)
+      assert.deepEqual(await wholeTask(run, id), before)
       if (claimed.length === 0) continue
       await run.sync({ worker: 'second', settled: [{ id, epoch: 2, outcome: 'succeeded' }] })
       await same()
@@ -129,7 +129,7 @@ test('a settle that is sent again with another outcome is refused', async t => {
   for (const first of outcomes) {
     const { id, epoch } = await taskIn(run, 'running')
     await run.sync({ settled: [{ id, epoch, outcome: first }] })
-    const before = await everything(run, id)
+    const before = await wholeTask(run, id)
     for (const outcome of outcomes.filter(other => other !== first)) {
       const { refused } = await run.sync({ settled: [{ id, epoch, outcome }] })
       assert.deepEqual(
@@ -138,7 +138,7 @@ test('a settle that is sent again with another outcome is refused', async t => {
         `${first}, then ${outcome}`,
       )
     }
-    assert.deepEqual(await everything(run, id), before)
+    assert.deepEqual(await wholeTask(run, id), before)
   }
 })
 

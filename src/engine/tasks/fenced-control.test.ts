@@ -1,15 +1,15 @@
-/** A request that names an epoch is made in the name of the lease, and is worth no more than that. */
+/** A request that names an epoch is made on behalf of the lease, and is valid only while the lease is. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../../test/harness/task-in.ts'
 
-const asks = {
+const requests = {
   cancel: { mode: 'hard' } as const,
   deadLetter: { reasonCode: 'policy_violation' } as const,
 }
 
-for (const [name, said] of Object.entries(asks) as [keyof typeof asks, never][]) {
+for (const [name, said] of Object.entries(requests) as [keyof typeof requests, never][]) {
   for (const state of ['assigned', 'running'] as const) {
     test(`${name} in the name of the lease ends a task that is ${state}, in one move`, async t => {
       const run = await fresh(t)

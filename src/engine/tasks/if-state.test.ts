@@ -1,4 +1,4 @@
-/** Requests that hold only for the state that the caller has seen. */
+/** Requests that apply only in the state the caller has seen. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
@@ -10,7 +10,7 @@ test('a request for a state that it is not in any more is refused and says which
   const run = await fresh(t)
   const { engine } = run
   const failed = await jobIn(run, 'failed')
-  // Without it a job that has failed meanwhile would be given another round.
+  // Without `ifState`, a job that has failed meanwhile would get another round.
   const late = engine.resumeJob(failed, { ifState: 'paused' })
   await assert.rejects(late, { code: 'MOVE_REFUSED', details: { job: failed, state: 'failed', ifState: ['paused'] } })
   const waiting = await stageIn(run, 'waiting')

@@ -1,27 +1,27 @@
-/** A claimer may say itself how long its leases last. */
+/** A claim may set the duration of its leases. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 
-/** What is left of a lease, in steps of five seconds: the test may have taken some of them. */
-async function leftOf({ engine }: Fresh, id: string): Promise<number | null> {
+/** Returns the remaining lease in steps of five seconds, because the test itself takes time. */
+async function remainingLease({ engine }: Fresh, id: string): Promise<number | null> {
   const { leaseUntil } = await engine.task(id)
   return leaseUntil === null ? null : Math.ceil((Date.parse(leaseUntil) - (await engine.internals.clock())) / 5000) * 5
 }
 
-const ask = (said: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...said })
+const claimRequest = (said: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...said })
 
 test('a lease is as long as its claimer says, and every beat renews it for as long', async t => {
   const run = await fresh(t)
   const { engine } = run
   const { id } = await engine.enqueue('a', null, { leaseSeconds: 600, heartbeatSeconds: 200 })
-  const [claimed] = await engine.claims(ask({ leaseSeconds: 45 }))
-  assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds, await leftOf(run, id)], [45, 200, 45])
+  const [claimed] = await engine.claims(claimRequest({ leaseSeconds: 45 }))
+  assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds, await remainingLease(run, id)], [45, 200, 45])
   for (const _ of [1, 2]) {
     await run.advance(30)
     await engine.heartbeat(id, 1)
-    assert.equal(await leftOf(run, id), 45)
+    assert.equal(await remainingLease(run, id), 45)
   }
   const { items } = await engine.taskEvents(id)
   assert.deepEqual(items[1]!.payload, { leaseSeconds: 45 }, 'the event of the claim tells it')
@@ -39,10 +39,10 @@ test('two missed heartbeats end a lease earlier; a claimer may say how far apart
   ]
   for (const [said, lease, heartbeat] of lengths) {
     const { id } = await engine.enqueue('a', null)
-    const [claimed] = await engine.claims(ask(said))
+    const [claimed] = await engine.claims(claimRequest(said))
     assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], JSON.stringify(said))
     await engine.heartbeat(id, 1)
-    assert.equal(await leftOf(run, id), lease)
+    assert.equal(await remainingLease(run, id), lease)
   }
 })
 
@@ -50,20 +50,20 @@ test('what a claimer said of its lease is forgotten with the lease', async t => 
   const run = await fresh(t)
   const { engine } = run
   const { id } = await engine.enqueue('a', null, { retry: { delaySeconds: 0 } })
-  await engine.claims(ask({ leaseSeconds: 500, heartbeatSeconds: null }))
+  await engine.claims(claimRequest({ leaseSeconds: 500, heartbeatSeconds: null }))
   await engine.release(id, 1)
-  const [again] = await engine.claims(ask({}))
+  const [again] = await engine.claims(claimRequest({}))
   assert.deepEqual([again!.epoch, again!.leaseSeconds, again!.heartbeatSeconds], [2, 20, 10])
   await engine.heartbeat(id, 2)
-  assert.equal(await leftOf(run, id), 20)
+  assert.equal(await remainingLease(run, id), 20)
 })
 
 test('a claim that is sent again under its key is told of the heartbeat that it asked for', async t => {
   const { engine } = await fresh(t)
   await engine.enqueue('a', null)
   const [first, again] = [
-    await engine.claims(ask({ heartbeatSeconds: 25 }), { idempotencyKey: 'k' }),
-    await engine.claims(ask({ heartbeatSeconds: 25 }), { idempotencyKey: 'k' }),
+    await engine.claims(claimRequest({ heartbeatSeconds: 25 }), { idempotencyKey: 'k' }),
+    await engine.claims(claimRequest({ heartbeatSeconds: 25 }), { idempotencyKey: 'k' }),
   ]
   assert.deepEqual([first[0]!.heartbeatSeconds, again[0]!.heartbeatSeconds], [25, 25])
 })
@@ -72,7 +72,7 @@ test('a lease of no sensible length is refused, and nothing is claimed', async t
   const { engine } = await fresh(t)
   await engine.enqueue('a', null)
   for (const said of [{ leaseSeconds: 4 }, { leaseSeconds: 10 ** 9 }, { heartbeatSeconds: 0 }]) {
-    await assert.rejects(engine.claims(ask(said)), { code: 'OPTION_INVALID' })
+    await assert.rejects(engine.claims(claimRequest(said)), { code: 'OPTION_INVALID' })
   }
   assert.equal((await engine.queues()).items[0]!.due, 1)
 })
@@ -92,12 +92,12 @@ test('a claimer’s default for heartbeats holds only where neither the task nor
   ]
   for (const [type, own, lease, heartbeat] of tasks) {
     const { id } = await engine.enqueue(type, null, { queue: 'a', ...own })
-    const [claimed] = await engine.claims(ask({ defaultHeartbeatSeconds: 30 }))
+    const [claimed] = await engine.claims(claimRequest({ defaultHeartbeatSeconds: 30 }))
     assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], `${type} ${lease}`)
     await engine.heartbeat(id, 1)
-    assert.equal(await leftOf(run, id), Math.ceil(lease / 5) * 5, `${type} ${lease}, renewed`)
+    assert.equal(await remainingLease(run, id), Math.ceil(lease / 5) * 5, `${type} ${lease}, renewed`)
   }
   await engine.enqueue('typed', null, { queue: 'a' })
-  const [claimed] = await engine.claims(ask({ heartbeatSeconds: 20, defaultHeartbeatSeconds: 30 }))
+  const [claimed] = await engine.claims(claimRequest({ heartbeatSeconds: 20, defaultHeartbeatSeconds: 30 }))
   assert.equal(claimed!.heartbeatSeconds, 20, 'what the claimer demands goes before both')
 })

@@ -6,7 +6,7 @@ import type { PageQuery } from '../../protocol/call-options.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import { maxPageBytes } from '../../store/driver/paging.ts'
 
-/** All pages, each as the names on it. */
+/** Returns all pages, each as the names on it. */
 async function pagesOf<Item>(
   read: (query: PageQuery) => Promise<Page<Item>>,
   nameOf: (item: Item) => unknown,

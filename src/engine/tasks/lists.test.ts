@@ -1,4 +1,4 @@
-/** Jobs, stages and tasks found by when they were made and how urgent they are, and pages turned by their number. */
+/** Jobs, stages and tasks filtered by creation time and priority, and pages selected by offset. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'

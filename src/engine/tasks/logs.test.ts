@@ -161,14 +161,14 @@ test('a sync without log lines asks the store for no more than before', async t 
   const { sync } = await import('./sync.ts')
   const context = { ...run.engine.context, sql: counting as typeof sql }
   const tasks = [await taskIn(run, 'assigned'), await taskIn(run, 'assigned')]
-  await sync(context, { worker: 'w', settled: [{ ...nameOf(tasks[0]!), outcome: 'succeeded' }] })
+  await sync(context, { worker: 'w', settled: [{ ...leaseOf(tasks[0]!), outcome: 'succeeded' }] })
   assert.equal(asked.length, 1)
   const logs = [line(1)]
-  await sync(context, { worker: 'w', settled: [{ ...nameOf(tasks[1]!), outcome: 'succeeded', logs }] })
+  await sync(context, { worker: 'w', settled: [{ ...leaseOf(tasks[1]!), outcome: 'succeeded', logs }] })
   assert.equal(asked.length, 3)
 })
 
-const nameOf = ({ id, epoch }: { id: string; epoch: number }) => ({ id, epoch })
+const leaseOf = ({ id, epoch }: { id: string; epoch: number }) => ({ id, epoch })
 
 test('a log of odd shape is refused and says why, and its neighbours are kept', async t => {
   const run = await fresh(t)
@@ -182,8 +182,8 @@ test('a log of odd shape is refused and says why, and its neighbours are kept', 
   ]
   for (const [logs, why] of faults) {
     const beats = [
-      { ...nameOf(odd), logs: logs as never },
-      { ...nameOf(good), logs: [line(1)] },
+      { ...leaseOf(odd), logs: logs as never },
+      { ...leaseOf(good), logs: [line(1)] },
     ]
     const { refused } = await run.sync({ beats })
     assert.deepEqual([refused.length, refused[0]!.id], [1, odd.id])

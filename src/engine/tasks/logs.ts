@@ -1,4 +1,4 @@
-/** What handlers say while they work: taken in with beats and reports, and read a page at a time. */
+/** Log lines of handlers: stored with heartbeats and reports, and read by page. */
 import { Problem } from '../../kernel/problem.ts'
 import { logQueryFields } from '../../protocol/query-fields.ts'
 import {
@@ -15,14 +15,14 @@ import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { decode, encode } from '../cursor.ts'
 import { logCorrelated } from '../log-correlated.ts'
-import { splitting } from '../split.ts'
+import { splitOnFailure } from '../retry.ts'
 import { readTask } from './read-tasks.ts'
 
-/** Lines of an item that was checked. What an attempt says beyond its limit is not kept; one line may tell of that. */
-export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLogLine[] {
-  const few = logs.filter(({ n }) => n <= logLimits.lines + 1)
-  return few.map(said => {
-    const { n, agoMs = 0, level = 'info', message, facts } = fitLine(said).line
+/** Log lines of a validated item. Lines beyond the limit of an attempt are dropped, except one that may say so. */
+export function logLinesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLogLine[] {
+  const withinLimit = logs.filter(({ n }) => n <= logLimits.lines + 1)
+  return withinLimit.map(line => {
+    const { n, agoMs = 0, level = 'info', message, facts } = fitLine(line).line
     return { id: id.toLowerCase(), epoch, n, agoMs, level, message, facts }
   })
 }
@@ -30,12 +30,12 @@ export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: r
 const linesPerStatement = 2000
 
 /**
- * Before what the same sync settles, for a line counts only while its task is held. A line that the store cannot take
- * is dropped and told: it must never cost the result that it came with.
+ * Runs before the settles of the same sync, because lines are accepted only while their task is held. If the store
+ * cannot take a line, it is dropped and logged: it must never cost the result that it came with.
  */
-export async function keepLines(context: Context, lines: readonly NewLogLine[]): Promise<void> {
+export async function storeLogLines(context: Context, lines: readonly NewLogLine[]): Promise<void> {
   for (let from = 0; from < lines.length; from += linesPerStatement) {
-    await splitting<NewLogLine, void>(
+    await splitOnFailure<NewLogLine, void>(
       lines.slice(from, from + linesPerStatement),
       async some => {
         await writeLogLines(context.sql, some)
@@ -55,8 +55,8 @@ export async function keepLines(context: Context, lines: readonly NewLogLine[]):
 const isInt4 = (value: unknown) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31
 
 /**
- * Attempt by attempt, in the order in which the lines were said. Whoever reads on from `behind` misses none: a worker
- * sends a line again, with those after it, until it is heard, and an attempt says nothing more once the next has begun.
+ * Lines by attempt, in the order they were logged. Reading on from `behind` misses no line: a worker sends a line, and
+ * those after it, until they are acknowledged, and an attempt logs nothing once the next has begun.
  */
 export async function readLogs(context: Context, id: string, query: LogQuery = {}): Promise<LogPage> {
   checkOptions(query, logQueryFields, 'logs')

@@ -4,8 +4,8 @@ import { needsServer } from '../../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { openTransaction } from '../../../test/harness/open-transaction.ts'
 
-/** A worker that never beats, and so keeps its tasks for a day: one has begun, the other has not. */
-async function silent(run: Fresh, worker: string) {
+/** A worker without heartbeats, whose leases last for a day: one task has started, the other has not. */
+async function workerWithoutHeartbeats(run: Fresh, worker: string) {
   const options = { leaseSeconds: 86_400, heartbeatSeconds: null, queue: 'q' }
   await run.engine.enqueueMany([1, 2].map(payload => ({ type: 't', payload, ...options })))
   const { claimed } = await run.sync({ worker, queues: ['q'], claim: 2 })
@@ -17,7 +17,7 @@ async function silent(run: Fresh, worker: string) {
 test('the tasks of a worker that is declared lost come back at once, and say why', async t => {
   const run = await fresh(t)
   const { engine } = run
-  const { running, assigned } = await silent(run, 'node-1/pod-1')
+  const { running, assigned } = await workerWithoutHeartbeats(run, 'node-1/pod-1')
   const answer = await engine.loseWorker('node-1/pod-1', { reason: 'The node burned down.', actor: 'ada' })
   assert.deepEqual(answer.worker, 'node-1/pod-1')
   assert.deepEqual([...answer.tasks].sort(), [running.id, assigned.id].sort())
@@ -30,7 +30,7 @@ test('the tasks of a worker that is declared lost come back at once, and say why
 
 test('a worker that was declared lost and lives can finish nothing that it held', async t => {
   const run = await fresh(t)
-  const { running } = await silent(run, 'w-1')
+  const { running } = await workerWithoutHeartbeats(run, 'w-1')
   await run.engine.loseWorker('w-1')
   await assert.rejects(run.engine.succeed(running.id, running.epoch), { code: 'LEASE_LOST' })
   const { claimed } = await run.sync({ worker: 'w-2', queues: ['q'], claim: 2 })
@@ -39,8 +39,8 @@ test('a worker that was declared lost and lives can finish nothing that it held'
 
 test('a pod is known by its own name too, and no other worker loses anything', async t => {
   const run = await fresh(t)
-  const mine = await silent(run, 'node-1/words-x7k2p')
-  const { running: other } = await silent(run, 'node-1/other-words-x7k2p')
+  const mine = await workerWithoutHeartbeats(run, 'node-1/words-x7k2p')
+  const { running: other } = await workerWithoutHeartbeats(run, 'node-1/other-words-x7k2p')
   const { tasks } = await run.engine.loseWorker('words-x7k2p')
   assert.deepEqual([...tasks].sort(), [mine.running.id, mine.assigned.id].sort())
   assert.equal((await run.engine.task(other.id)).state, 'running')
@@ -63,7 +63,7 @@ test('a task whose worker is declared lost on its last try ends', async t => {
 
 test('the same request sent again under its idempotency key has its first answer, and takes nothing twice', async t => {
   const run = await fresh(t)
-  await silent(run, 'w-1')
+  await workerWithoutHeartbeats(run, 'w-1')
   const call = { idempotencyKey: 'once' }
   const first = await run.engine.loseWorker('w-1', call)
   const { claimed } = await run.sync({ worker: 'w-1', queues: ['q'], claim: 1 })
@@ -80,7 +80,7 @@ test('a worker that holds nothing loses nothing, and a name that cannot be one i
 
 test('a short name that several workers answer to is refused, and nothing is taken from any of them', async t => {
   const run = await fresh(t)
-  const [one] = [await silent(run, 'team-a/w1'), await silent(run, 'team-b/w1')]
+  const [one] = [await workerWithoutHeartbeats(run, 'team-a/w1'), await workerWithoutHeartbeats(run, 'team-b/w1')]
   await assert.rejects(run.engine.loseWorker('w1'), ({ code, details }) => {
     assert.deepEqual([code, [...details.workers].sort()], ['WORKER_AMBIGUOUS', ['team-a/w1', 'team-b/w1']])
     return true
@@ -93,7 +93,7 @@ test('whoever declares a worker lost while somebody holds one of its tasks is to
   ...needsServer(),
 }, async t => {
   const run = await fresh(t)
-  const { running } = await silent(run, 'w-1')
+  const { running } = await workerWithoutHeartbeats(run, 'w-1')
   const other = await openTransaction(run.sql)
   await other.tx`select from pawl.task where id = ${running.id}::uuid for update`
   await assert.rejects(run.engine.loseWorker('w-1'), { code: 'STORE_BUSY' })

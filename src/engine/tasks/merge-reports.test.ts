@@ -6,31 +6,31 @@ import { taskIn } from '../../../test/harness/task-in.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { HeldTask, SyncRequest } from '../../protocol/tasks/sync.ts'
 import type { Engine } from '../engine.ts'
-import { mergedReports, merging } from './merge-reports.ts'
+import { mergedReports, mergeReports } from './merge-reports.ts'
+import type { Refused, ReporterOf } from './report-batch.ts'
 import { sync } from './sync.ts'
-import type { Refused, SpeakerOf } from './write-reports.ts'
 
 const task = (id: string): HeldTask => ({ id, epoch: 1 })
 const lost = (item: HeldTask): Refused => ({ item, refusal: { ...item, code: 'LEASE_LOST', message: '' } })
-const by = (worker: string) => ({ worker, queues: null })
+const reporter = (worker: string) => ({ worker, queues: null })
 const idsOf = (items: readonly HeldTask[]) => items.map(({ id }) => id)
 
-/** Holds every batch until it is let go, and refuses what is called bad. */
+/** Holds every batch until it is released, and refuses tasks named `bad`. */
 function slowStore() {
   const batches: string[][] = []
   const gate = latch()
-  const write = async (items: readonly HeldTask[], speakerOf: SpeakerOf): Promise<Refused[]> => {
+  const write = async (items: readonly HeldTask[], speakerOf: ReporterOf): Promise<Refused[]> => {
     batches.push(items.map(item => `${speakerOf(item).worker}:${item.id}`))
     await gate.opened
     return items.filter(({ id }) => id.startsWith('bad')).map(lost)
   }
-  return { batches, gate, report: merging(write) }
+  return { batches, gate, report: mergeReports(write) }
 }
 
 test('what arrives while batches are in flight goes together with the next, and each asker has its own answer', async () => {
   const { batches, gate, report } = slowStore()
   const answers = ['a', 'b', 'c', 'd', 'e'].map(worker =>
-    report([task(`good ${worker}`), task(`bad ${worker}`)], by(worker)),
+    report([task(`good ${worker}`), task(`bad ${worker}`)], reporter(worker)),
   )
   assert.deepEqual(batches, [
     ['a:good a', 'a:bad a'],
@@ -45,32 +45,32 @@ test('what arrives while batches are in flight goes together with the next, and 
 
 test('two askers that speak of the same lease are each told what became of their own word', async () => {
   const { gate, report } = slowStore()
-  const answers = ['a', 'b', 'c', 'd'].map(worker => report([task('bad')], by(worker)))
+  const answers = ['a', 'b', 'c', 'd'].map(worker => report([task('bad')], reporter(worker)))
   gate.open()
   assert.deepEqual((await Promise.all(answers)).map(idsOf), [['bad'], ['bad'], ['bad'], ['bad']])
 })
 
 test('an asker with nothing to say waits for nobody', async () => {
   const { report } = slowStore()
-  void report([task('a')], by('a'))
-  void report([task('b')], by('b'))
-  assert.deepEqual(await report([], by('c')), [])
+  void report([task('a')], reporter('a'))
+  void report([task('b')], reporter('b'))
+  assert.deepEqual(await report([], reporter('c')), [])
 })
 
 test('what one asker breaks is broken for it alone; a store that is away is away for all', async () => {
   const gate = latch()
-  const report = merging(async (items: readonly HeldTask[]) => {
+  const report = mergeReports(async (items: readonly HeldTask[]) => {
     await gate.opened
     if (items.some(({ id }) => id === 'poison')) throw new Error('a bug')
     if (items.some(({ id }) => id === 'away')) throw new Problem('STORE_UNAVAILABLE')
     return []
   })
-  const first = ['1', '2'].map(id => report([task(id)], by('w')))
-  const [good, poison] = [report([task('good')], by('a')), report([task('poison')], by('b'))]
+  const first = ['1', '2'].map(id => report([task(id)], reporter('w')))
+  const [good, poison] = [report([task('good')], reporter('a')), report([task('poison')], reporter('b'))]
   gate.open()
   await Promise.all([...first, good])
   await assert.rejects(poison, /a bug/)
-  await assert.rejects(report([task('away')], by('a')), /STORE_UNAVAILABLE|cannot be reached/)
+  await assert.rejects(report([task('away')], reporter('a')), /STORE_UNAVAILABLE|cannot be reached/)
 })
 
 test('reports of many workers at once are all recorded, each under the name of its worker', async t => {

@@ -1,26 +1,27 @@
 /**
- * How what workers report is written: each sync by itself, or that of many together. Between them a server's workers
- * send many small batches, and what arrives while a statement is in flight goes with the next; so the more there are,
- * the larger the batches, and nobody waits for company.
+ * Two ways to write reports: each sync by itself, or the reports of many syncs together. The workers of a server send
+ * many small batches. Reports that arrive while a statement runs go into the next one, so batches grow with load, and
+ * no report waits for others.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { willPass } from '../../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { renewLeases } from '../../store/tasks/settle.ts'
+import { renewLeases, startTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
-import { splitting } from '../split.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
+import { splitOnFailure } from '../retry.ts'
 import {
-  inTurn,
+  findLocked,
   type Refused,
+  type Reporter,
+  type ReporterOf,
   refusal,
-  reportSettled,
-  reportStarts,
-  type Speaker,
-  type SpeakerOf,
-  unfit,
-} from './write-reports.ts'
+  refuseItem,
+  withUniqueTasks,
+} from './report-batch.ts'
+import { reportSettled } from './settle.ts'
 
 export interface Reports {
   readonly settled: Report<SettledTask>
@@ -28,74 +29,80 @@ export interface Reports {
   readonly beats: Report<BeatOfTask>
 }
 
-type Report<Item> = (items: readonly Item[], speaker: Speaker) => Promise<Refusal[]>
-type Write<Item> = (items: readonly Item[], speakerOf: SpeakerOf) => Promise<Refused[]>
+type Report<Item> = (items: readonly Item[], reporter: Reporter) => Promise<Refusal[]>
+type Write<Item> = (items: readonly Item[], reporterOf: ReporterOf) => Promise<Refused[]>
 
 export function directReports(context: Context): Reports {
-  return reportsBy(context, write => async (items, speaker) => refusalsIn(await write(items, () => speaker)))
+  return makeReports(context, write => async (items, reporter) => refusalsIn(await write(items, () => reporter)))
 }
 
 export function mergedReports(context: Context): Reports {
-  return reportsBy(context, merging)
+  return makeReports(context, mergeReports)
 }
 
-function reportsBy(context: Context, by: <Item extends HeldTask>(write: Write<Item>) => Report<Item>): Reports {
+function makeReports(context: Context, by: <Item extends HeldTask>(write: Write<Item>) => Report<Item>): Reports {
   return {
-    settled: by((items, speakerOf) => reportSettled(context, items, speakerOf)),
-    started: by((items, speakerOf) => reportStarts(context, items, speakerOf)),
+    settled: by((items, reporterOf) => reportSettled(context, items, reporterOf)),
+    started: by((items, reporterOf) => reportStarts(context, items, reporterOf)),
     beats: by(items => reportBeats(context, items)),
   }
 }
 
-/** Two share the waiting for the disk; more would only make the batches smaller. */
-const atOnce = 2
-const mostItems = 2000
+/** Two writes share the wait for the disk. More would only make the batches smaller. */
+const concurrentWrites = 2
+const maxItemsPerWrite = 2000
 
-interface Ask<Item> {
+interface PendingReport<Item> {
   readonly items: readonly Item[]
-  readonly speaker: Speaker
-  answer(refused: Refusal[]): void
-  fail(error: unknown): void
+  readonly speaker: Reporter
+  resolve(refused: Refusal[]): void
+  reject(error: unknown): void
 }
 
-export function merging<Item extends HeldTask>(write: Write<Item>): Report<Item> {
-  const waiting: Ask<Item>[] = []
+export function mergeReports<Item extends HeldTask>(write: Write<Item>): Report<Item> {
+  const waiting: PendingReport<Item>[] = []
   let inFlight = 0
 
   async function keepWriting(): Promise<void> {
     inFlight += 1
-    while (waiting.length > 0) await answerAll(write, nextBatch(waiting))
+    while (waiting.length > 0) await writeBatch(write, nextBatch(waiting))
     inFlight -= 1
   }
 
-  return async (items, speaker) => {
+  return async (items, reporter) => {
     if (items.length === 0) return []
-    return new Promise((answer, fail) => {
-      waiting.push({ items, speaker, answer, fail })
-      if (inFlight < atOnce) void keepWriting()
+    return new Promise((resolve, reject) => {
+      waiting.push({ items, speaker: reporter, resolve: resolve, reject: reject })
+      if (inFlight < concurrentWrites) void keepWriting()
     })
   }
 }
 
-/** Whole asks only: at least one, and no more than make a statement of good size. */
-function nextBatch<Item>(waiting: Ask<Item>[]): Ask<Item>[] {
+/** Takes whole reports: at least one, and together no more than fit into a statement of reasonable size. */
+function nextBatch<Item>(waiting: PendingReport<Item>[]): PendingReport<Item>[] {
   let size = 0
   const beyond = waiting.findIndex(({ items }, index) => {
     size += items.length
-    return index > 0 && size > mostItems
+    return index > 0 && size > maxItemsPerWrite
   })
   return waiting.splice(0, beyond < 0 ? waiting.length : beyond)
 }
 
-/** What goes wrong for all may be one asker's doing: then each of them is written alone. */
-async function answerAll<Item extends HeldTask>(write: Write<Item>, asks: readonly Ask<Item>[]): Promise<void> {
-  const askerOf = new Map<HeldTask, Ask<Item>>(asks.flatMap(ask => ask.items.map(item => [item, ask] as const)))
+/** A failure of the whole batch may be caused by one report, so each report is then written alone. */
+async function writeBatch<Item extends HeldTask>(
+  write: Write<Item>,
+  reports: readonly PendingReport<Item>[],
+): Promise<void> {
+  const reportOf = new Map<HeldTask, PendingReport<Item>>(
+    reports.flatMap(report => report.items.map(item => [item, report] as const)),
+  )
   try {
-    const refused = await write([...askerOf.keys()] as Item[], item => askerOf.get(item)!.speaker)
-    for (const ask of asks) ask.answer(refusalsIn(refused.filter(({ item }) => askerOf.get(item) === ask)))
+    const refused = await write([...reportOf.keys()] as Item[], item => reportOf.get(item)!.speaker)
+    for (const report of reports)
+      report.resolve(refusalsIn(refused.filter(({ item }) => reportOf.get(item) === report)))
   } catch (error) {
-    if (asks.length === 1 || willPass(error)) for (const ask of asks) ask.fail(error)
-    else for (const ask of asks) await answerAll(write, [ask])
+    if (reports.length === 1 || willPass(error)) for (const report of reports) report.reject(error)
+    else for (const report of reports) await writeBatch(write, [report])
   }
 }
 
@@ -103,12 +110,32 @@ function refusalsIn(refused: readonly Refused[]): Refusal[] {
   return refused.map(({ refusal }) => refusal)
 }
 
-/** Heartbeats: they renew leases and carry progress and checkpoints. They never wait for a task that somebody holds. */
-export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
+async function reportStarts(
+  context: Context,
+  items: readonly StartedTask[],
+  reporterOf: ReporterOf,
+): Promise<Refused[]> {
+  const touched = new Set<string>()
+  const run = async (batch: readonly StartedTask[]) => {
+    const { started, stageIds } = await startTasks(
+      context.sql,
+      batch,
+      batch.map(item => reporterOf(item).worker),
+    )
+    for (const id of stageIds) touched.add(id)
+    return batch.flatMap(item => (started.has(item.id) ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]))
+  }
+  const refused = await withUniqueTasks(items, turn => splitOnFailure(turn, run, refuseItem, findLocked(context.sql)))
+  await advanceJobsOfStages(context, [...touched])
+  return refused
+}
+
+/** Heartbeats renew leases and carry progress and checkpoints. They never wait for a locked task. */
+export async function reportBeats({ sql, metrics }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
   const run = async (batch: readonly BeatOfTask[]) => {
     const { lost, passedOver } = await renewLeases(sql, batch)
-    figures.leaseRenewals += batch.length - lost.size - passedOver.size
-    const again = await beatAgain(
+    metrics.leaseRenewals += batch.length - lost.size - passedOver.size
+    const again = await retryBeats(
       sql,
       batch.filter(item => passedOver.has(item.id)),
     )
@@ -117,21 +144,21 @@ export async function reportBeats({ sql, figures }: Context, items: readonly Bea
       return again.passedOver.has(item.id) ? [{ item, refusal: refusal(item, 'TASK_BUSY') }] : []
     })
   }
-  return inTurn(items, turn => splitting(turn, run, unfit))
+  return withUniqueTasks(items, turn => splitOnFailure(turn, run, refuseItem))
 }
 
-const lookAgainMs = [10, 20, 40, 80]
+const retryPausesMs = [10, 20, 40, 80]
 
-/** A beat that was passed over has renewed nothing, and must not be taken for one that has: it is tried again. */
-async function beatAgain(sql: Sql, items: readonly BeatOfTask[]) {
+/** A heartbeat that skipped a locked task has not renewed its lease, so it is retried. */
+async function retryBeats(sql: Sql, items: readonly BeatOfTask[]) {
   const lost = new Set<string>()
   let open = items
-  for (const ms of lookAgainMs) {
+  for (const ms of retryPausesMs) {
     if (open.length === 0) break
     await sleep(ms)
-    const looked = await renewLeases(sql, open)
-    for (const id of looked.lost) lost.add(id)
-    open = open.filter(({ id }) => looked.passedOver.has(id))
+    const result = await renewLeases(sql, open)
+    for (const id of result.lost) lost.add(id)
+    open = open.filter(({ id }) => result.passedOver.has(id))
   }
   return { lost, passedOver: new Set(open.map(({ id }) => id)) }
 }

@@ -6,8 +6,8 @@ import type { SyncRequest } from '../../protocol/tasks/sync.ts'
 
 const times = 500
 
-async function statementsOf({ engine, sync }: Fresh, request: Partial<SyncRequest>) {
-  const { statements } = engine.context.figures
+async function countStatements({ engine, sync }: Fresh, request: Partial<SyncRequest>) {
+  const { statements } = engine.context.metrics
   const count = () => statements.counts.reduce((sum, n) => sum + n, 0)
   const before = count()
   const { refused } = await sync(request)
@@ -19,7 +19,7 @@ for (const kind of ['beats', 'started', 'settled'] as const) {
     const run = await fresh(t)
     const { id, epoch } = await taskIn(run, kind === 'started' ? 'assigned' : 'running')
     const said = { id, epoch, ...(kind === 'settled' && { outcome: 'succeeded' as const }) }
-    const { refused, statements } = await statementsOf(run, { [kind]: Array(times).fill(said) })
+    const { refused, statements } = await countStatements(run, { [kind]: Array(times).fill(said) })
     assert.deepEqual(refused, [])
     assert.ok(statements < 15, `${statements} statements`)
   })
@@ -29,7 +29,7 @@ for (const kind of ['beats', 'started', 'settled'] as const) {
     const { id } = await taskIn(run, 'running')
     const outcome = kind === 'settled' && { outcome: 'succeeded' as const }
     const items = Array.from({ length: times }, (_, epoch) => ({ id, epoch: epoch + 100, ...outcome }))
-    const { refused, statements } = await statementsOf(run, { [kind]: items })
+    const { refused, statements } = await countStatements(run, { [kind]: items })
     assert.equal(refused.length, times)
     assert.equal(refused.filter(({ code }) => code === 'OPTION_INVALID').length, times - 10)
     assert.ok(statements < 60, `${statements} statements`)

@@ -5,7 +5,7 @@ import { stageOf, statesOf } from '../../../test/harness/jobs.ts'
 import { storyOf, taskIn } from '../../../test/harness/task-in.ts'
 import { driveOn } from '../../babysitter/job-chores.ts'
 
-const oops = new Error('the caller thinks better of it')
+const rollbackError = new Error('the caller thinks better of it')
 
 test('a script claims one task, starts it, keeps it alive and ends it', async t => {
   const run = await fresh(t)
@@ -54,9 +54,9 @@ test('a task and what its handler wrote are there together, or not at all', asyn
       andThen()
     })
   const failing = () => {
-    throw oops
+    throw rollbackError
   }
-  await assert.rejects(bill(1, failing), oops)
+  await assert.rejects(bill(1, failing), rollbackError)
   assert.deepEqual([(await engine.task(id)).state, await sql`select * from pawl.orders`], ['running', []])
   await bill(2, () => {})
   const { state, output } = await engine.task(id)
@@ -176,9 +176,9 @@ test('tasks that are spawned with a settle in a transaction are there when it co
       andThen()
     })
   const failing = () => {
-    throw oops
+    throw rollbackError
   }
-  await assert.rejects(settle(failing), oops)
+  await assert.rejects(settle(failing), rollbackError)
   assert.equal((await stageOf(run, job.id, 'a')).progress.total, 1)
   await settle(() => {})
   await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', spawn: [{ payload: 1 }, { payload: 2 }] }] })
@@ -219,7 +219,7 @@ test('of many who claim at once nobody goes away empty while something is due', 
   const { engine } = await fresh(t)
   const crowd = 6
   for (let round = 0; round < 10; round++) {
-    // Queued together, they share a place: whoever claims one of them has it locked for an instant.
+    // Tasks enqueued together share a queue row, which each claim locks for a moment.
     await engine.enqueueMany(Array.from({ length: crowd }, () => ({ type: 'a' })))
     const won = await Promise.all(
       Array.from({ length: crowd }, (_, n) => engine.claims({ worker: `w${n}`, queues: ['a'], start: true })),
@@ -257,11 +257,11 @@ test('a task that is taken is shown as it is read, running and with all that it 
 test('what another has put back is found though a slow claim has gone past its place', async t => {
   const { engine } = await fresh(t)
   const ids = (await engine.enqueueMany(Array.from({ length: 60 }, () => ({ type: 'a' })))).map(({ id }) => id)
-  const { sql, hints } = engine.context
+  const { sql, claimHints } = engine.context
   const [lane] = await sql<{ id: number; us: number }>`
     select lane_id as id, (date_part('epoch', max(run_at)) * 1000000)::bigint as us from pawl.due group by lane_id`
-  hints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
-  assert.ok(hints.current().length === 1, 'claims begin behind the last')
+  claimHints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
+  assert.ok(claimHints.current().length === 1, 'claims begin behind the last')
   const [won] = await engine.claims({ worker: 'w', queues: ['a'] })
   assert.equal(won!.id, ids[0])
 })

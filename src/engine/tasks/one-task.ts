@@ -1,6 +1,6 @@
 /**
- * The worker protocol one task at a time, for a shell script or for a handler that settles in its own transaction. Each
- * does a part of what `sync` does; what that would refuse is thrown.
+ * The worker protocol for one task at a time, for shell scripts and for handlers that settle in their own transaction.
+ * Each function does a part of `sync`, and throws instead of returning a refusal.
  */
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
@@ -32,22 +32,22 @@ import { startAndReturnTasks } from '../../store/tasks/settle.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { findArtifacts } from '../files/read-artifacts.ts'
-import { registerWhole } from '../files/report-artifacts.ts'
-import { rollUp } from '../jobs/roll-up.ts'
-import { again } from '../split.ts'
+import { registerAll } from '../files/report-artifacts.ts'
+import { advanceJobsOfStages } from '../jobs/advance-job.ts'
+import { retryConflicts } from '../retry.ts'
 import { claimOrWait } from './claim.ts'
 import { readTask } from './read-tasks.ts'
+import { settleIn } from './settle.ts'
 import { checkEpoch, checkSettled, sync } from './sync.ts'
 import { toTaskView } from './task-view.ts'
-import { settleIn } from './write-reports.ts'
 
-/** Who asks for a claim, and the key under which it may be asked for again. No transaction: what it waits for is others'. */
+/** A claim takes no transaction, because it waits for changes by other transactions. */
 const { tx: _, ...claimCallFields } = callFields
 
 /**
- * Claims tasks, one unless it says otherwise; an empty list means that there was nothing in time, however many others
- * claimed at once. Asked again with its idempotency key it has the same tasks, as far as they are still held; one that
- * won nothing leaves its key free.
+ * Claims tasks, one by default. Returns an empty list only if no task was due before the timeout, however many others
+ * claimed at the same time. A repeated request with the same idempotency key returns the tasks that are still held. A
+ * claim that wins nothing leaves its key free.
  */
 export async function claims(
   context: Context,
@@ -57,25 +57,25 @@ export async function claims(
 ): Promise<readonly ClaimedTask[]> {
   checkOptions({ ...request, worker: request.worker ?? null, queues: request.queues ?? null }, claimFields, 'claims')
   checkOptions(call, claimCallFields, 'call')
-  const { start: begins = false, unlessHolding = false, ...wanted } = request
-  if (unlessHolding && wanted.session === undefined) {
+  const { start: startsTasks = false, unlessHolding = false, ...options } = request
+  if (unlessHolding && options.session === undefined) {
     throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
   }
-  const asked = { claim: 1, ...wanted }
-  if (asked.claim === 0) return []
-  const { tasks } = await claimOrWait(context, asked, { signal, key: call, unlessHolding, insists: true })
-  return begins ? begin(context, asked.worker, tasks) : tasks
+  const claimRequest = { claim: 1, ...options }
+  if (claimRequest.claim === 0) return []
+  const { tasks } = await claimOrWait(context, claimRequest, { signal, key: call, unlessHolding, untilEmpty: true })
+  return startsTasks ? startClaimed(context, claimRequest.worker, tasks) : tasks
 }
 
-/** Whoever dies between the two leaves a lease that was never started: it is found like any other that is lost. */
-async function begin(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
+/** If the process dies between claim and start, the lease is lost like any other. */
+async function startClaimed(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
   const started = tasks.map(({ id, epoch }) => ({ id, epoch }))
   const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
   const lost = new Set(refused.map(leaseOf))
   return tasks.filter(task => !lost.has(leaseOf(task)))
 }
 
-/** Claims and starts, and answers with the tasks as they then are: for clients that know no lease, but want to see all. */
+/** Claims and starts tasks, and returns their full views: for clients that need no lease. */
 export async function take(
   context: Context,
   request: Omit<ClaimsRequest, 'start'>,
@@ -84,29 +84,29 @@ export async function take(
 ): Promise<TaskView[]> {
   const claimed = await claims(context, request, call, signal)
   if (claimed.length === 0) return []
-  const { tasks, stageIds } = await again(() => startAndReturnTasks(context.sql, claimed, request.worker))
-  await rollUp(context, stageIds)
+  const { tasks, stageIds } = await retryConflicts(() => startAndReturnTasks(context.sql, claimed, request.worker))
+  await advanceJobsOfStages(context, stageIds)
   if (tasks.length === claimed.length) return tasks.map(toTaskView)
-  // Asked for once more under its key, it runs already; or it was lost just now.
+  // On a repeated request, a task is already running, or was lost meanwhile.
   const held = await Promise.all(claimed.map(({ id }) => readTask(context, id)))
   return held.filter(({ epoch, state }, n) => epoch === claimed[n]!.epoch && isHeld(state))
 }
 
-/** Says that the task has begun. */
+/** Reports that the task has started. */
 export async function start(context: Context, id: string, epoch: number): Promise<TaskView> {
-  await say(context, id, epoch, held => ({ started: [held] }))
+  await report(context, id, epoch, held => ({ started: [held] }))
   return readTask(context, id)
 }
 
-/** Renews the lease; the first one says that the task has begun. */
+/** Renews the lease. The first heartbeat also reports that the task has started. */
 export async function heartbeat(
   context: Context,
   id: string,
   epoch: number,
-  said: { readonly progress?: unknown; readonly checkpoint?: unknown } = {},
+  reported: { readonly progress?: unknown; readonly checkpoint?: unknown } = {},
 ): Promise<HeartbeatAnswer> {
-  checkOptions(said, heartbeatFields, 'heartbeat')
-  const answer = await say(context, id, epoch, held => ({ started: [held], beats: [{ ...said, ...held }] }))
+  checkOptions(reported, heartbeatFields, 'heartbeat')
+  const answer = await report(context, id, epoch, held => ({ started: [held], beats: [{ ...reported, ...held }] }))
   const task = await readTask(context, id)
   if (task.epoch !== epoch || task.leaseUntil === null) throw new Problem('LEASE_LOST', { id, epoch })
   const notice = answer.cancel.find(each => each.id === task.id && each.epoch === epoch)
@@ -114,16 +114,17 @@ export async function heartbeat(
   return { cancel, leaseUntil: task.leaseUntil }
 }
 
-/** Says what became of files; answers with all that the attempt has registered. */
+/** Reports the state of files. Returns all files that the attempt has registered. */
 export async function artifacts(
   context: Context,
   id: string,
   epoch: number,
-  said: SaidArtifacts,
+  reported: SaidArtifacts,
 ): Promise<ArtifactView[]> {
-  checkOptions({ ...said, artifacts: said.artifacts ?? null }, artifactsFields, 'artifacts')
-  if (said.whole === true) await registerWhole(context, checkedLease(id, epoch), said.artifacts.map(checkedNew))
-  else await say(context, id, epoch, held => ({ artifacts: said.artifacts.map(file => ({ ...file, ...held })) }))
+  checkOptions({ ...reported, artifacts: reported.artifacts ?? null }, artifactsFields, 'artifacts')
+  if (reported.whole === true)
+    await registerAll(context, checkLease(id, epoch), reported.artifacts.map(checkRegistered))
+  else await report(context, id, epoch, held => ({ artifacts: reported.artifacts.map(file => ({ ...file, ...held })) }))
   const found: ArtifactView[] = []
   for (let cursor: string | undefined; ; ) {
     const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
@@ -133,24 +134,28 @@ export async function artifacts(
   }
 }
 
-function checkedLease(id: string, epoch: number): HeldTask {
+function checkLease(id: string, epoch: number): HeldTask {
   checkEpoch({ id, epoch })
   return { id: checkId(id), epoch }
 }
 
-/** What is not there yet is not uploaded either. */
-function checkedNew(file: SaidArtifact): SaidArtifact {
+/** In a complete set, files can only be registered, not yet uploaded. */
+function checkRegistered(file: SaidArtifact): SaidArtifact {
   checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
   if (file.state === 'registered') return file
-  throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, of all or of none' })
+  throw new Problem('OPTION_INVALID', {
+    at: 'artifacts',
+    option: 'state',
+    must: 'be registered, because the set is reported with `whole`',
+  })
 }
 
-/** Settle in this transaction: the attempt has ended when it commits, and goes on if it does not. */
+/** Settle in this transaction: the attempt ends when it commits, and continues if it rolls back. */
 export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
 
 /**
- * Ends the attempt. Said again with the same outcome, it is answered as before. What it spawns must be in the queues
- * that the asker's key is for. Without an epoch it is the attempt that is under way: for reports that name no lease.
+ * Ends the attempt. Repeating the same outcome returns the same answer. Spawned tasks must be in the queues of the
+ * caller's key. Without an epoch, the current attempt is ended: for reports that name no lease.
  */
 export async function settleOne<Outcome extends OneOutcome>(
   context: Context,
@@ -160,19 +165,19 @@ export async function settleOne<Outcome extends OneOutcome>(
   call: Said<Outcome> = {} as Said<Outcome>,
   by: SettledBy = {},
 ): Promise<TaskView> {
-  const { tx, ...said } = call
-  checkOptions(said, settleOneFields(outcome), outcome)
+  const { tx, ...reported } = call
+  checkOptions(reported, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await say(context, id, epoch, held => ({ settled: [{ ...said, ...held, outcome }] }), by)
+    await report(context, id, epoch, held => ({ settled: [{ ...reported, ...held, outcome }] }), by)
     return readTask(context, id)
   }
-  const within = { ...context, sql: context.within(tx) }
+  const within = { ...context, sql: context.sqlFor(tx) }
   const task = await readTask(within, id)
-  await completeIn(context, tx, { ...said, id, epoch: epoch ?? heldUnder(task), outcome }, task.owner ?? 'nobody')
+  await completeIn(context, tx, { ...reported, id, epoch: epoch ?? heldUnder(task), outcome }, task.owner ?? 'nobody')
   return readTask(within, id)
 }
 
-/** Ends an attempt in a caller's transaction: what that writes and the end of the task are there together, or not. */
+/** Ends an attempt in a caller's transaction, so that the caller's writes and the end of the task commit together. */
 export async function completeIn(
   context: Context,
   tx: CallerTransaction,
@@ -181,28 +186,28 @@ export async function completeIn(
 ): Promise<void> {
   checkSettled(context, item)
   const settled = { ...item, id: checkId(item.id) }
-  const refused = await settleIn(context, context.within(tx), settled, worker)
+  const refused = await settleIn(context, context.sqlFor(tx), settled, worker)
   for (const { refusal } of refused) throw problemOf(refusal)
 }
 
 export interface SettledBy {
-  /** The queues of the asker's key: what the task spawns must be in them. null: every queue. */
+  /** Queues of the caller's key. Spawned tasks must be in them; null: every queue. */
   readonly queues?: readonly string[] | null
-  /** The task as the asker has just read it: it is not read again. */
+  /** The task, if the caller has just read it, to save reading it again. */
   readonly task?: TaskView
 }
 
-/** Speaks as whoever holds the task: the fence is the epoch, the name is for people. */
-async function say(
+/** Reports as the current owner of the task. The epoch is the fence; the owner's name is only for display. */
+async function report(
   context: Context,
   id: string,
   epoch: number | null,
-  part: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
+  reportFor: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
   { queues = null, task: known }: SettledBy = {},
 ) {
   const task = known ?? (await readTask(context, id))
   const held = { id, epoch: epoch ?? heldUnder(task) }
-  const answer = await sync(context, { ...part(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
+  const answer = await sync(context, { ...reportFor(held), worker: task.owner ?? 'nobody' }, undefined, { queues })
   for (const refusal of answer.refused) throw problemOf(refusal)
   return answer
 }
@@ -216,6 +221,6 @@ function heldUnder({ id, epoch, state }: TaskView): number {
 
 function problemOf({ id, epoch, code, message }: Refusal): Problem {
   const { means, hint } = problems[code]
-  // A refusal that says more than its code was made of a problem with details.
+  // A message other than the code's default comes from a problem with details.
   return new Problem(code, { id, epoch, ...(message !== `${means} ${hint}` && { why: message }) })
 }

@@ -1,9 +1,9 @@
 /**
- * What may be changed of a job, stage or task without moving it.
+ * Changes to jobs, stages and tasks that do not move them.
  *
- * Each change is an event (`from` = `to`), with who asked and what stood there before: metadata is where people keep
- * whose work it is and what was agreed, and an edit that leaves no trace could not be told from what was submitted.
- * A patch that changes nothing writes nothing.
+ * Each change is an event (`from` = `to`) with the actor and the previous values. People keep ownership and agreements
+ * in metadata, and without an event an edit could not be distinguished from the submission. A patch that changes
+ * nothing writes nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../kernel/problem.ts'
@@ -16,13 +16,13 @@ import { getTask } from '../../store/tasks/read-tasks.ts'
 import { lockTasks, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions, type Fields } from '../check.ts'
 import type { Context } from '../context.ts'
-import { changePriority, request, why } from '../jobs/job-control.ts'
-import { onStage } from '../jobs/stage-control.ts'
+import { changeJob, changePriority, reasonOf } from '../jobs/job-control.ts'
+import { changeStage } from '../jobs/stage-control.ts'
 import { transact } from '../unit-of-work.ts'
 import type { ControlCall } from './control.ts'
 import { toTaskView } from './task-view.ts'
 
-/** A patch stands in the event, which is written again with every later one: so it is small. */
+/** Limited, because the event with the patch is rewritten with every later event of its row. */
 const maxPatchBytes = 65_536
 
 export async function patchJob(
@@ -32,13 +32,14 @@ export async function patchJob(
   call: ControlCall = {},
 ): Promise<JobView> {
   check(context, patch, jobPatchFields, call)
-  return request(context, id, call, ['patch', patch], async (book, tx) => {
-    const { job } = book
-    if (patch.priority !== undefined && patch.priority !== job.priority) await changePriority(book, tx, patch.priority)
-    const edit = editOf(context, job.metadata, patch, call)
+  return changeJob(context, id, call, ['patch', patch], async (locked, tx) => {
+    const { job } = locked
+    if (patch.priority !== undefined && patch.priority !== job.priority)
+      await changePriority(locked, tx, patch.priority)
+    const edit = metadataEdit(context, job.metadata, patch, call)
     if (edit === undefined) return
     const { metadata, payload } = edit
-    book.moveJob({ to: job.state, type: 'job.metadata_changed', cause: 'metadata', payload }, { metadata })
+    locked.moveJob({ to: job.state, type: 'job.metadata_changed', cause: 'metadata', payload }, { metadata })
   })
 }
 
@@ -49,17 +50,17 @@ export async function patchStage(
   call: ControlCall = {},
 ): Promise<StageView> {
   check(context, patch, metadataFields, call)
-  return onStage(context, id, call, ['patch', patch], async (book, stage, tx) => {
+  return changeStage(context, id, call, ['patch', patch], async (locked, stage, tx) => {
     const kept = await getStage(tx, stage.id)
-    const edit = editOf(context, kept!.metadata, patch, call)
+    const edit = metadataEdit(context, kept!.metadata, patch, call)
     if (edit === undefined) return
     const { metadata, payload } = edit
     const step = { to: stage.state, type: 'stage.metadata_changed', cause: 'metadata', payload }
-    book.moveStage(stage, step, { metadata })
+    locked.moveStage(stage, step, { metadata })
   })
 }
 
-/** Its job is not locked: nothing of the job follows from it, and a settle need not wait. */
+/** Does not lock the job: the patch does not affect the job, and settles need not wait. */
 export async function patchTask(
   context: Context,
   id: string,
@@ -71,7 +72,7 @@ export async function patchTask(
   return transact(context, call, [taskId, 'patch', patch], async tx => {
     const [task] = await lockTasks(tx, [taskId])
     if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-    const edit = editOf(context, task.metadata, patch, call)
+    const edit = metadataEdit(context, task.metadata, patch, call)
     if (edit !== undefined) {
       const { metadata, payload } = edit
       const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
@@ -89,8 +90,8 @@ function check(context: Context, patch: MetadataPatch, fields: Fields, call: Con
   if (patch.metadata !== undefined) checkedJson(patch.metadata, limit, 'metadata')
 }
 
-/** The metadata that a patch makes, and what its event says; undefined: it is what it was. */
-function editOf(
+/** Returns the patched metadata and the payload of the event; undefined: nothing changes. */
+function metadataEdit(
   { maxPayloadBytes }: Context,
   kept: Record<string, unknown> | null,
   patch: MetadataPatch,
@@ -98,22 +99,24 @@ function editOf(
 ): { metadata: unknown; payload: Record<string, unknown> } | undefined {
   if (patch.metadata === undefined) return undefined
   const before = kept ?? {}
-  // As JSON: what a patch holds that JSON does not (undefined, a Date) must not be merged as it is.
-  const asked: unknown = JSON.parse(JSON.stringify(patch.metadata))
+  // Converted to JSON first: values such as undefined or a Date must not be merged as they are.
+  const patched: unknown = JSON.parse(JSON.stringify(patch.metadata))
   const replaces = patch.replace === true
-  const merged = (replaces ? asked : mergePatch(before, asked)) ?? {}
+  const merged = (replaces ? patched : mergePatch(before, patched)) ?? {}
   const metadata: unknown = JSON.parse(checkedJson(merged, maxPayloadBytes, 'metadata'))
   if (isDeepStrictEqual(metadata, before)) return undefined
-  const touched = asked === null || replaces ? before : pick(before, Object.keys(asked as object))
-  return { metadata, payload: { patch: asked, ...(replaces && { replaces }), before: touched, ...why(call) } }
+  const touched = patched === null || replaces ? before : pick(before, Object.keys(patched as object))
+  return { metadata, payload: { patch: patched, ...(replaces && { replaces }), before: touched, ...reasonOf(call) } }
 }
 
-/** The values of these keys; null where there is none. */
+/** Returns the values of these keys, null where a key is missing. */
 function pick(from: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.map(key => [key, Object.hasOwn(from, key) ? from[key] : null]))
 }
 
-/** Applies a JSON merge patch (RFC 7396): null removes a key, an object is merged, everything else replaces the value. */
+/**
+ * Applies a JSON merge patch (RFC 7396): null removes a key, objects are merged, any other value replaces the old one.
+ */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
   const merged = new Map(isObject(target) ? Object.entries(target) : [])

@@ -11,7 +11,7 @@ import { startWorker } from '../../worker/worker.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 
-/** Reads page after page until there is none. */
+/** Reads all pages. */
 async function allPages<Item>(read: (cursor?: string) => Promise<Page<Item>>): Promise<Item[][]> {
   const pages: Item[][] = []
   for (let cursor: string | undefined; ; ) {
@@ -267,7 +267,7 @@ test('workers tell how many tasks they do at once, and of which queues they hold
 test('a worker that is busy and claims nothing is still heard of', async t => {
   const run = await fresh(t)
   const session = randomUUID()
-  const { id, epoch } = await busy(run, session)
+  const { id, epoch } = await claimedBy(run, session)
   for (const _ of [1, 2, 3, 4]) {
     await run.advance(19)
     await run.sync({ worker: 'ada', session, beats: [{ id, epoch }] })
@@ -275,7 +275,7 @@ test('a worker that is busy and claims nothing is still heard of', async t => {
   assert.equal((await run.engine.workers()).items.length, 1)
 })
 
-async function busy(run: Fresh, session: string) {
+async function claimedBy(run: Fresh, session: string) {
   await run.engine.enqueue('a', null)
   const { claimed } = await run.sync({ worker: 'ada', session, queues: ['a'], claim: 1 })
   return claimed[0]!

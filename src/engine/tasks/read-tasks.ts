@@ -57,7 +57,7 @@ import { checkId, checkOptions, isId } from '../check.ts'
 import type { Context } from '../context.ts'
 import { decode, encode } from '../cursor.ts'
 import { readJob, readStage } from '../jobs/read-jobs.ts'
-import { iso, momentOf, toAttempts, toEventView, toTaskView } from './task-view.ts'
+import { iso, parseDate, toAttempts, toEventView, toTaskView } from './task-view.ts'
 
 export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
   const row = await getTask(sql, checkId(id))
@@ -65,7 +65,7 @@ export async function readTask({ sql }: Context, id: string): Promise<TaskView> 
   return toTaskView(row)
 }
 
-/** A task, and the id of the key that made each of its claims, as far as it is known. */
+/** A task, and the ids of the keys that made its claims, as far as known. */
 export interface ClaimedTaskView {
   readonly task: TaskView
   readonly keys: ReadonlyMap<number, string | null>
@@ -77,7 +77,7 @@ export async function readClaimedTask({ sql }: Context, id: string): Promise<Cla
   return { task: toTaskView(row), keys: new Map(row.claims?.map(({ epoch, key }) => [epoch, key])) }
 }
 
-/** A page at a time, newest first unless it says otherwise. Filters may be combined. */
+/** Returns one page of tasks, newest first by default. Filters can be combined. */
 export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promise<Page<TaskView>> {
   checkOptions(query, taskQueryFields, 'query')
   const { limit = 100, order = 'newest', offset = 0 } = query
@@ -91,8 +91,8 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
     correlationId: query.correlationId ?? null,
     reasonCode: query.reasonCode ?? null,
     message: query.message ?? null,
-    createdFrom: momentOf(query.createdFrom),
-    createdTo: momentOf(query.createdTo),
+    createdFrom: parseDate(query.createdFrom),
+    createdTo: parseDate(query.createdTo),
   }
   const cursor =
     query.cursor === undefined
@@ -112,7 +112,7 @@ export async function findDeadLetters(context: Context, query: DeadLetterQuery =
 const readers = { task: readTask, stage: readStage, job: readJob }
 const notFound = { task: 'TASK_NOT_FOUND', stage: 'STAGE_NOT_FOUND', job: 'JOB_NOT_FOUND' } as const
 
-/** The same of one job or stage, which must be there. */
+/** Like `findTasks`, for one existing job or stage. */
 export async function findTasksOf(
   context: Context,
   entity: 'job' | 'stage',
@@ -124,7 +124,7 @@ export async function findTasksOf(
   return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
 }
 
-/** Events of one task, stage or job, oldest first. */
+/** Returns the events of one task, stage or job, oldest first. */
 export async function readEventsOf(
   context: Context,
   entity: 'task' | 'stage' | 'job',
@@ -139,19 +139,19 @@ export async function readEventsOf(
   const rows = await (entity === 'task'
     ? eventsOfTask(context.sql, of, after, limit + 1)
     : eventsOfEntity(context.sql, entity, of, after, limit + 1))
-  // None: this is the end, or it is not there.
+  // No rows: either the end of the events, or the entity does not exist.
   if (rows.length === 0) await readers[entity](context, id)
   const items = rows.slice(0, limit).map(toEventView)
   return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
 }
 
-/** The queues that these tasks are in; what is no id, or nobody's, is in none. */
+/** Returns the queues of these tasks. Invalid and unknown ids are ignored. */
 export async function readQueuesOf({ sql }: Context, ids: readonly unknown[]): Promise<string[]> {
   const real = ids.filter(isId)
   return real.length === 0 ? [] : queuesOfTasks(sql, real)
 }
 
-/** What was said of a type, as it would be said again. */
+/** Returns the settings of a type in the form in which they are set. */
 export async function readTaskType({ sql }: Context, type: string): Promise<TaskTypeRecord> {
   checkOptions({ type }, { type: name }, 'task type')
   const known = await getTaskType(sql, type)
@@ -162,43 +162,43 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
 export async function findTaskTypes({ sql }: Context, query: TaskTypeQuery = {}): Promise<Page<NamedTaskType>> {
   checkOptions(query, taskTypeQueryFields, 'query')
   const { cursor, limit = 100, type } = query
-  const rows = await listTaskTypes(sql, { after: nameBefore(cursor), limit }, type)
+  const rows = await listTaskTypes(sql, { after: nameInCursor(cursor), limit }, type)
   const items = rows.map(({ more: _, ...known }) => ({ type: known.type, ...recordOf(known) }))
-  return { items, next: nextOf(rows, ({ type }) => ({ name: type })) }
+  return { items, next: nextCursor(rows, ({ type }) => ({ name: type })) }
 }
 
 function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
   return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
-/** How deep each queue is. */
+/** Returns queues with their depths. */
 export async function findQueues({ sql }: Context, query: PageQuery = {}): Promise<Page<QueueView>> {
   checkOptions(query, namedPageFields, 'query')
-  const rows = await listQueues(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+  const rows = await listQueues(sql, { after: nameInCursor(query.cursor), limit: query.limit ?? 100 })
   const items = rows.map(({ more: _, ...queue }) => queue)
-  return { items, next: nextOf(rows, ({ queue }) => ({ name: queue })) }
+  return { items, next: nextCursor(rows, ({ queue }) => ({ name: queue })) }
 }
 
-/** Worker processes that were heard of lately. */
+/** Returns worker processes that were seen recently. */
 export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Promise<Page<WorkerView>> {
   checkOptions(query, workerQueryFields, 'query')
   const { withinSeconds = 60, limit = 100, cursor } = query
   const afterSession = cursor === undefined ? '' : decode<{ session: string }>(cursor, 'session').session
   if (afterSession !== '' && !isId(afterSession)) throw new Problem('CURSOR_INVALID', { cursor })
-  const rows = await listWorkers(sql, withinSeconds, { after: nameBefore(cursor), afterSession, limit })
+  const rows = await listWorkers(sql, withinSeconds, { after: nameInCursor(cursor), afterSession, limit })
   const items = rows.map(({ more: _, ...row }) => ({ ...row, startedAt: iso(row.startedAt), seenAt: iso(row.seenAt) }))
-  return { items, next: nextOf(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
+  return { items, next: nextCursor(rows, ({ worker, session }) => ({ name: worker, session: session ?? '' })) }
 }
 
-/** The name that a page begins behind; without a cursor, it begins with the first. */
-function nameBefore(cursor: string | undefined): string {
+/** Returns the name after which the page begins. Without a cursor, it begins with the first. */
+function nameInCursor(cursor: string | undefined): string {
   const after = cursor === undefined ? '' : decode<{ name: string }>(cursor, 'name').name
   if (typeof after !== 'string' || after.includes('\0')) throw new Problem('CURSOR_INVALID', { cursor })
   return after
 }
 
-/** The cursor behind the last row, if others follow. */
-function nextOf<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
+/** Returns the cursor behind the last row, or null on the last page. */
+function nextCursor<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
   const last = rows.at(-1)
   return last?.more ? encode(positionOf(last)) : null
 }
@@ -213,13 +213,16 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
   }
 }
 
-/** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
+/**
+ * Returns events from a cursor on, or the latest ones, each entity's in the order of `seq`. Never skips an event that
+ * committed late.
+ */
 export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
-  const [since, until] = [momentOf(ask.since), momentOf(ask.until)]
+  const [since, until] = [parseDate(ask.since), parseDate(ask.until)]
   if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
-    const must = 'stand in place of a cursor and a limit, not beside them'
+    const must = 'be used without a cursor and a limit'
     throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
   }
   const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
@@ -227,23 +230,23 @@ export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery =
   const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: feedCursor(of, row) })
   if (latest !== undefined) {
     const { events, end } = await readLatest(sql, { limit: latest, types, jobId, since, until })
-    return { items: events.map(toItem), next: feedCursor(of, await marked(sql, end, events)), more: false }
+    return { items: events.map(toItem), next: feedCursor(of, await markOf(sql, end, events)), more: false }
   }
   const begin = async () => (since === null ? start : findPositionBefore(sql, since))
   const after = cursor === undefined ? await begin() : await readCursor(sql, cursor, of)
   const { events, next, more } = await readFeed(sql, { after, limit, types, jobId, since, until })
-  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await marked(sql, next, events)
+  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await markOf(sql, next, events)
   return { items: events.map(toItem), next: feedCursor(of, end), more }
 }
 
-/** The mark of a position, usually that of the last event on the page. */
-async function marked(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
+/** Returns the mark of a position, which is usually that of the last event on the page. */
+async function markOf(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
   const last = events.at(-1)
   if (last !== undefined && isSame(last, at)) return last
   return isSame(at, start) ? undefined : readMark(sql, at)
 }
 
-/** A cursor names the event that it lies behind, so that a store that has lost the event can tell. */
+/** A cursor names the event before it, so that a store that has lost this event can be detected. */
 function feedCursor(of: string, mark: Mark | undefined): string {
   if (mark === undefined) return encode({ ...start, of })
   const { tx, n, k, entityId, seq, atUs } = mark
@@ -251,7 +254,7 @@ function feedCursor(of: string, mark: Mark | undefined): string {
 }
 
 export const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
-/** A seq that leaves room for a page behind it. */
+/** Limited so that a page behind it does not overflow. */
 export const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
 
 async function readCursor(sql: Sql, cursor: string, of: string): Promise<Position | Mark> {

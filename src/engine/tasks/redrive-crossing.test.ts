@@ -1,4 +1,4 @@
-/** Redrives under a key, as they come over HTTP: taken whole and once, brought back in batches. */
+/** Redrives with an idempotency key, as over HTTP: accepted whole and once, redriven in batches. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { losing } from '../../../test/faults/losing-sql.ts'
@@ -9,8 +9,8 @@ import { taskIn } from '../../../test/harness/task-in.ts'
 import { redriveOn } from '../../babysitter/redrive-on.ts'
 import { pawl } from '../engine.ts'
 
-/** The dead letter of a job that failed by it. */
-async function letterOfJob({ engine, sync }: Fresh): Promise<{ readonly id: string; readonly jobId: string }> {
+/** The dead letter of a job that failed because of it. */
+async function deadLetterOfJob({ engine, sync }: Fresh): Promise<{ readonly id: string; readonly jobId: string }> {
   const { id: jobId } = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   const [task] = (await sync({ queues: ['a'], claim: 1 })).claimed
   const { id, epoch } = task!
@@ -18,8 +18,13 @@ async function letterOfJob({ engine, sync }: Fresh): Promise<{ readonly id: stri
   return { id, jobId }
 }
 
-/** Whoever moves this task waits until `work` is over; `work` begins when somebody does. */
-async function whileHeldUp<T>({ sql, schema }: Fresh, id: string, start: () => Promise<T>, work: () => Promise<void>) {
+/** Holds the task's lock until `work` is done. `work` begins when `start` waits for the lock. */
+async function whileTaskLocked<T>(
+  { sql, schema }: Fresh,
+  id: string,
+  start: () => Promise<T>,
+  work: () => Promise<void>,
+) {
   await sql.script(`
     create function pawl.hold_up() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(hashtext(tg_table_schema)); return new; end';
@@ -45,9 +50,9 @@ test(
   async t => {
     const run = await fresh(t)
     const { engine } = run
-    const [one, two] = [await letterOfJob(run), await letterOfJob(run)]
+    const [one, two] = [await deadLetterOfJob(run), await deadLetterOfJob(run)]
     const ask = () => engine.redrive({ ids: [one.id, two.id] }, { idempotencyKey: 'k' })
-    const { started } = await whileHeldUp(run, two.id, ask, async () => {
+    const { started } = await whileTaskLocked(run, two.id, ask, async () => {
       assert.equal((await engine.task(one.id)).state, 'queued', 'its batch has committed')
       assert.equal((await engine.pauseJob(one.jobId)).state, 'paused', 'nobody holds its job')
       const again = await ask()
@@ -64,7 +69,7 @@ test(
 test('a redrive that was taken under a key is done once, even if its taker dies at once', async t => {
   const run = await fresh(t)
   const ids = [(await taskIn(run, 'dead_lettered')).id, (await taskIn(run, 'dead_lettered')).id]
-  // Begin, key, redrive, answer, commit: what comes next is the first batch.
+  // Begin, key, redrive, answer, commit: the next transaction is the first batch.
   const { sql } = losing(run.sql, { n: 6, of: 'statement' })
   const dying = await pawl({ migrate: false, schema: run.schema, store: { sql, close: async () => {} } })
   await assert.rejects(dying.redrive({ ids }, { idempotencyKey: 'k' }), { code: 'STORE_UNAVAILABLE' })
@@ -106,7 +111,7 @@ test('a redrive that fails is logged with the letter it has come to, and its cor
   const dying = await pawl({ migrate: false, schema: run.schema, store: { sql, close: async () => {} } })
   await assert.rejects(dying.redrive({ ids: [taskId] }, { idempotencyKey: 'k' }), { code: 'STORE_UNAVAILABLE' })
   const { id } = await run.engine.redrive({ ids: [taskId] }, { idempotencyKey: 'k' })
-  // Something that says nothing about the letter: it is tried again later.
+  // An error that is not caused by the letter, so the redrive is retried later.
   await run.sql.script(`
     create function pawl.fail() returns trigger language plpgsql as
       $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$;

@@ -8,15 +8,15 @@ import { retention } from '../../babysitter/chores.ts'
 import { redriveOn } from '../../babysitter/redrive-on.ts'
 import { type Engine, openEngine } from '../engine.ts'
 
-/** So many dead letters of one queue, oldest first. */
-async function letters({ engine }: Fresh, count: number, queue = 'a'): Promise<string[]> {
+/** Creates this number of dead letters in one queue, oldest first. */
+async function deadLetters({ engine }: Fresh, count: number, queue = 'a'): Promise<string[]> {
   const items = Array.from({ length: count }, (_, payload) => ({ type: 'work', queue, payload }))
   const queued = await engine.enqueueMany(items)
-  await setAside(engine, queue)
+  await deadLetterAll(engine, queue)
   return queued.map(({ id }) => id)
 }
 
-async function setAside(engine: Engine, queue: string): Promise<void> {
+async function deadLetterAll(engine: Engine, queue: string): Promise<void> {
   const error = { message: 'odd', reasonCode: 'parse_error' } as const
   for (;;) {
     const { claimed } = await engine.sync({ worker: 'w', queues: [queue], claim: 1000 })
@@ -26,13 +26,13 @@ async function setAside(engine: Engine, queue: string): Promise<void> {
   }
 }
 
-/** How many tasks are in which round: none may be redriven twice. */
-async function rounds({ sql }: Fresh): Promise<Record<number, number>> {
+/** Counts tasks by round: none may be redriven twice. */
+async function tasksByRound({ sql }: Fresh): Promise<Record<number, number>> {
   const rows = await sql<{ round: number; n: number }>`select round, count(*)::int as n from pawl.task group by round`
   return Object.fromEntries(rows.map(({ round, n }) => [round, n]))
 }
 
-const done = (engine: Engine, id: string) =>
+const waitUntilDone = (engine: Engine, id: string) =>
   eventually('the redrive is done', async () => {
     const progress = await engine.redriveProgress(id)
     return progress.state === 'done' && progress
@@ -40,29 +40,29 @@ const done = (engine: Engine, id: string) =>
 
 test('a large redrive goes on after its answer, and how far it has come can be read', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, 2300)
+  const ids = await deadLetters(run, 2300)
   const answer = await run.engine.redrive({ queue: 'a', reason: 'mended' }, { actor: 'user:ada' })
   assert.deepEqual([answer.state, answer.total, answer.dryRun], ['running', 2300, false])
   assert.deepEqual(answer.redriven, ids.slice(0, 1000), 'the oldest come first')
-  const progress = await done(run.engine, answer.id!)
+  const progress = await waitUntilDone(run.engine, answer.id!)
   const { createdAt: _, endedAt, ...said } = progress
   const counts = { total: 2300, redriven: 2300, refused: 0, refusals: [] }
   assert.deepEqual(said, { id: answer.id, state: 'done', actor: 'user:ada', reason: 'mended', ...counts })
   assert.ok(endedAt)
-  assert.deepEqual(await rounds(run), { 2: 2300 })
+  assert.deepEqual(await tasksByRound(run), { 2: 2300 })
 })
 
 test("what a caller's transaction does not wait for is done once it has committed", async t => {
   const run = await fresh(t)
-  await letters(run, 1700)
+  await deadLetters(run, 1700)
   const { engine } = run
   const { id, state, redriven } = await engine.transaction(tx => engine.redrive({}, { tx }))
   assert.deepEqual([state, redriven.length], ['running', 1000])
-  assert.deepEqual(await rounds(run), { 1: 700, 2: 1000 })
+  assert.deepEqual(await tasksByRound(run), { 1: 700, 2: 1000 })
   await run.advance(4)
   await redriveOn().run(engine.context)
   assert.equal((await engine.redriveProgress(id!)).state, 'done')
-  assert.deepEqual(await rounds(run), { 2: 1700 })
+  assert.deepEqual(await tasksByRound(run), { 2: 1700 })
 })
 
 test(
@@ -70,7 +70,7 @@ test(
   needsServer(),
   async t => {
     const run = await fresh(t)
-    await letters(run, 4000)
+    await deadLetters(run, 4000)
     const [dying, one, two] = await Promise.all(
       [1, 2, 3].map(() => openEngine({ database: run.url!, schema: run.schema })),
     )
@@ -83,13 +83,13 @@ test(
     await Promise.all([one, two].map(engine => redriveOn().run(engine!.context)))
     const { state, redriven, refused } = await run.engine.redriveProgress(id!)
     assert.deepEqual([state, redriven, refused], ['done', 4000, 0])
-    assert.deepEqual(await rounds(run), { 2: 4000 })
+    assert.deepEqual(await tasksByRound(run), { 2: 4000 })
   },
 )
 
 test('at a rate every letter has its moment, also those that somebody else goes on with later', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, 1200)
+  const ids = await deadLetters(run, 1200)
   const { engine } = run
   const { id } = await engine.transaction(tx => engine.redrive({ ratePerSecond: 2 }, { tx }))
   await run.advance(550)
@@ -107,7 +107,7 @@ test('at a rate every letter has its moment, also those that somebody else goes 
 
 test('one letter that cannot be written is refused, and keeps none of the others from coming back', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, 20)
+  const ids = await deadLetters(run, 20)
   const poison = ids[7]!
   await run.sql.script(`
     create function pawl.poison() returns trigger language plpgsql as $$ begin raise exception 'poison'; end $$;
@@ -137,7 +137,7 @@ test('letters of one job come back together: its stage and job open one round, n
       { name: 'b', task: 'b' },
     ],
   })
-  await setAside(engine, 'a')
+  await deadLetterAll(engine, 'a')
   assert.equal((await engine.job(job.id)).state, 'failed')
   const other = await taskIn(run, 'dead_lettered')
   const { total, redriven } = await engine.redrive({})
@@ -150,15 +150,15 @@ test('letters of one job come back together: its stage and job open one round, n
 
 test('a letter that dies again while its redrive goes on is not brought back a second time', async t => {
   const run = await fresh(t)
-  await letters(run, 1500)
+  await deadLetters(run, 1500)
   const { engine } = run
   const { id } = await engine.transaction(tx => engine.redrive({}, { tx }))
-  await setAside(engine, 'a')
-  await letters(run, 5)
+  await deadLetterAll(engine, 'a')
+  await deadLetters(run, 5)
   await run.advance(4)
   await redriveOn().run(engine.context)
   assert.deepEqual((await engine.redriveProgress(id!)).redriven, 1500)
-  assert.deepEqual(await rounds(run), { 1: 5, 2: 1500 })
+  assert.deepEqual(await tasksByRound(run), { 1: 5, 2: 1500 })
 })
 
 test('of letters with the same dedupeKey one comes back, and a dry run says so', async t => {
@@ -184,7 +184,7 @@ test('a redrive of nothing is done at once', async t => {
 
 test('how a redrive went is kept for 14 days, and one that is not done for ever', async t => {
   const run = await fresh(t)
-  await letters(run, 1001)
+  await deadLetters(run, 1001)
   const { engine } = run
   const open = await engine.transaction(tx => engine.redrive({ queue: 'a' }, { tx }))
   const ended = await engine.redrive({ queue: 'b' })
@@ -201,7 +201,7 @@ test('how a redrive went is kept for 14 days, and one that is not done for ever'
 test('dead letters are listed by queue, type and reason, newest first, in pages', async t => {
   const run = await fresh(t)
   const { engine } = run
-  const ids = await letters(run, 3)
+  const ids = await deadLetters(run, 3)
   const other = await taskIn(run, 'queued', { queue: 'b', type: 'other' })
   await engine.deadLetter(other.id, { reasonCode: 'timeout' })
   await taskIn(run, 'failed')

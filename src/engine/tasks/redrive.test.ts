@@ -4,7 +4,7 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../../test/harness/task-in.ts'
 import type { ReasonCode } from '../../kernel/decide.ts'
 
-async function letters(run: Fresh, kinds: { queue: string; type?: string; reasonCode?: ReasonCode }[]) {
+async function deadLetters(run: Fresh, kinds: { queue: string; type?: string; reasonCode?: ReasonCode }[]) {
   const ids: string[] = []
   for (const { reasonCode = 'parse_error', ...options } of kinds) {
     const { id } = await taskIn(run, 'queued', options)
@@ -19,7 +19,7 @@ const statesOf = ({ engine }: Fresh, ids: readonly string[]) =>
 
 test('dead letters are redriven by their ids; those that cannot be are named', async t => {
   const run = await fresh(t)
-  const [one, two, three] = await letters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'b' }])
+  const [one, two, three] = await deadLetters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'b' }])
   const other = await taskIn(run, 'succeeded')
   const nobody = '01890000-0000-7000-8000-000000000000'
   const ids = [two!, other.id, nobody, one!, one!]
@@ -43,7 +43,7 @@ test('dead letters are redriven by their ids; those that cannot be are named', a
 
 test('dead letters are redriven by filter, oldest first', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, [
+  const ids = await deadLetters(run, [
     { queue: 'a', type: 'x' },
     { queue: 'a', type: 'y' },
     { queue: 'a', type: 'x', reasonCode: 'timeout' },
@@ -64,7 +64,7 @@ test('dead letters are redriven by filter, oldest first', async t => {
 
 test('a dry run says what would be done and refused, and does nothing', async t => {
   const run = await fresh(t)
-  const [one] = await letters(run, [{ queue: 'a' }])
+  const [one] = await deadLetters(run, [{ queue: 'a' }])
   const other = await taskIn(run, 'running')
   const keyed = await taskIn(run, 'dead_lettered', { dedupeKey: 'k' })
   await run.engine.enqueue('work', null, { queue: keyed.queue, dedupeKey: 'k' })
@@ -82,7 +82,7 @@ test('a dry run says what would be done and refused, and does nothing', async t 
 
 test('at a rate, dead letters come back one after the other', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'a' }])
+  const ids = await deadLetters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'a' }])
   const { redriven } = await run.engine.redrive({ ids, ratePerSecond: 0.001 })
   assert.deepEqual(redriven, ids)
   const counts: number[] = []
@@ -114,7 +114,7 @@ test('a payload may be changed on the way, and the event keeps the old one', asy
 
 test('of two operators who redrive the same letters at once, each letter is redriven by one', async t => {
   const run = await fresh(t)
-  const ids = await letters(
+  const ids = await deadLetters(
     run,
     Array.from({ length: 10 }, () => ({ queue: 'a' })),
   )
@@ -125,7 +125,7 @@ test('of two operators who redrive the same letters at once, each letter is redr
 
 test('a redrive takes no more than its limit', async t => {
   const run = await fresh(t)
-  const ids = await letters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'a' }])
+  const ids = await deadLetters(run, [{ queue: 'a' }, { queue: 'a' }, { queue: 'a' }])
   const { redriven } = await run.engine.redrive({ limit: 2 })
   assert.equal(redriven.length, 2)
   assert.ok(redriven.every(id => ids.includes(id)))

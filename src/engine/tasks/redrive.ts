@@ -1,10 +1,10 @@
 /**
- * Gives dead letters another round. Which ones is decided when it is asked for; they are taken oldest first, in batches
- * that are transactions of their own, and each writes down how far it has come. So whoever dies leaves a redrive that
- * another goes on with, and no letter is taken twice.
+ * Redrives dead letters. The letters are chosen when the redrive is requested, and are processed oldest first. Each
+ * batch is a transaction that also records the progress, so if the process dies, another continues and no letter is
+ * processed twice.
  *
- * A batch holds letters of one job at most, for a job is locked before its tasks: two jobs in one transaction could
- * wait for another that has them in the other order.
+ * A batch contains letters of one job at most. Jobs are locked before their tasks, so a transaction with two jobs could
+ * deadlock with one that locks them in the other order.
  */
 import { revive } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
@@ -29,25 +29,25 @@ import type { AfterCommit } from '../after-commit.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
-import type { JobBook } from '../jobs/locked-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
 import { logCorrelated } from '../log-correlated.ts'
-import { keepFuller, once } from '../once.ts'
-import { isWorthRepeating } from '../split.ts'
+import { once, replaceAnswer } from '../once.ts'
+import { isConflict } from '../retry.ts'
 import { transact } from '../unit-of-work.ts'
-import { type ControlCall, rule } from './control.ts'
-import { placed, withJob } from './task-of-job.ts'
+import { type ControlCall, toRuling } from './control.ts'
+import { reviveInJob, withLockedJob } from './task-of-job.ts'
 
-/** Most letters that a transaction brings back, and that a caller waits for; the rest is done after its answer. */
+/** Maximum number of letters per transaction, and before the caller gets its answer. The rest is done afterwards. */
 const batchSize = 500
-const awaited = 1000
+const lettersAwaited = 1000
 
 /**
- * Redrives dead letters: by ids or by filter, all at once or at a rate, with another payload if asked. It is taken
- * whole, and once per key; then its letters come back in batches, the first thousand before the answer. In a caller's
- * transaction they come back with it or not at all.
+ * Redrives dead letters: by ids or by filter, all at once or at a rate, optionally with another payload. The request is
+ * accepted as a whole and once per key. Its letters are then redriven in batches, the first thousand before the answer.
+ * In a caller's transaction, they are redriven with it or not at all.
  *
- * The key's transaction only writes down what was chosen. Were the letters brought back in it too, it would hold the
- * jobs of all of them, in an order that another redrive may have them in the other way round.
+ * The key's transaction only records the chosen letters. If it also redrove them, it would lock all their jobs,
+ * possibly in the opposite order to another redrive.
  */
 export async function redrive(
   context: Context,
@@ -58,8 +58,8 @@ export async function redrive(
   checkOptions(call, controlFields, 'call')
   const payload = 'payload' in request ? checkedJson(request.payload, context.maxPayloadBytes, 'payload') : null
   const ids = request.ids?.map(id => checkId(id))
-  const sql = context.within(call.tx)
-  const take = async (inner: Sql): Promise<Taken> => {
+  const sql = context.sqlFor(call.tx)
+  const accept = async (inner: Sql): Promise<Accepted> => {
     const chosen = ids ?? (await findDeadLetters(inner, filterOf(request)))
     if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
@@ -69,14 +69,14 @@ export async function redrive(
     return { id, dryRun: false, state, total: chosen.length, redriven: [], refused: [] }
   }
   if (request.dryRun === true) {
-    const tried = await undone(context, sql, async tx => begin(context, tx, await take(tx)))
-    return { ...tried, id: null, dryRun: true, state: 'done' }
+    const trial = await rolledBack(context, sql, async tx => redriveFirst(context, tx, await accept(tx)))
+    return { ...trial, id: null, dryRun: true, state: 'done' }
   }
-  const ask = (inner: Sql) => takeOnce(context, inner, call, ['redrive', request], take)
-  return sql.isTransaction ? sql.begin(ask) : ask(sql)
+  const acceptIn = (inner: Sql) => acceptOnce(context, inner, call, ['redrive', request], accept)
+  return sql.isTransaction ? sql.begin(acceptIn) : acceptIn(sql)
 }
 
-/** Another payload must fit what the workers of these letters have said that they take, and name only files that it may. */
+/** The new payload must match the payload schemas of the letters' types, and may only name allowed files. */
 async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly string[], payload: unknown): Promise<void> {
   const meter = payloadMeter()
   for (const { type, payloadSchema } of await typesOf(sql, ids)) {
@@ -86,44 +86,49 @@ async function checkAgainstTypes(context: Context, sql: Sql, ids: readonly strin
   }
 }
 
-type Taken = RedriveAnswer & { readonly id: string }
+type Accepted = RedriveAnswer & { readonly id: string }
 
 /**
- * Only whoever took it goes on with it, so that its answer names what was done; if it dies, the babysitter does. Asked
- * again in between, the answer is that it is running, under the same id; after the first answer, that one.
+ * Only the request that was accepted first continues the redrive, so that its answer lists what was done. If that
+ * process dies, the babysitter continues. A repeated request gets the state `running` and the same id until the first
+ * answer is complete, and then that answer.
  */
-async function takeOnce(
+async function acceptOnce(
   context: Context,
   sql: Sql,
   call: ControlCall,
   request: unknown,
-  take: (sql: Sql) => Promise<Taken>,
+  accept: (sql: Sql) => Promise<Accepted>,
 ): Promise<RedriveAnswer> {
-  let isMine = false
-  const taken = await once(sql, call, request, inner => {
-    isMine = true
-    return take(inner)
+  let isFirst = false
+  const accepted = await once(sql, call, request, inner => {
+    isFirst = true
+    return accept(inner)
   })
-  if (!isMine || taken.state === 'done') return taken
-  const answer = await begin(context, sql, taken)
-  await keepFuller(sql, call, answer)
-  // In a caller's transaction it is not there yet: the babysitter goes on once it is.
-  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, taken.id)
+  if (!isFirst || accepted.state === 'done') return accepted
+  const answer = await redriveFirst(context, sql, accepted)
+  await replaceAnswer(sql, call, answer)
+  // In a caller's transaction, other connections cannot see the redrive yet. The babysitter continues it after the
+  // commit.
+  if (answer.state === 'running' && !sql.isTransaction) void finishRedrive(context, accepted.id)
   return answer
 }
 
-/** What the caller waits for. It has been taken: if others hold its letters, it goes on after the answer. */
-async function begin(context: Context, sql: Sql, taken: Taken): Promise<RedriveAnswer> {
+/**
+ * Redrives the letters that the caller waits for. The redrive is already accepted: if other transactions have locked
+ * its letters, it continues after the answer.
+ */
+async function redriveFirst(context: Context, sql: Sql, accepted: Accepted): Promise<RedriveAnswer> {
   const redriven: string[] = []
   const refused: Refused[] = []
-  const { isDone } = await goOn(context, sql, taken.id, awaited, step => {
+  const { isDone } = await continueRedrive(context, sql, accepted.id, lettersAwaited, step => {
     redriven.push(...step.redriven)
     refused.push(...step.refused)
   }).catch(error => {
-    if (sql.isTransaction || !isWorthRepeating(error)) throw error
+    if (sql.isTransaction || !isConflict(error)) throw error
     return { isDone: false }
   })
-  return { ...taken, state: isDone ? 'done' : 'running', redriven, refused }
+  return { ...accepted, state: isDone ? 'done' : 'running', redriven, refused }
 }
 
 function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
@@ -137,91 +142,94 @@ function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
   }
 }
 
-/** A dry run is the thing itself, taken back: so it is refused what the thing would be refused. */
-async function undone<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
-  const takenBack = new Error('taken back')
+/** A dry run does everything and rolls it back, so it is refused exactly what the real request would be refused. */
+async function rolledBack<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
+  const rollback = new Error('taken back')
   let result: { readonly value: T } | undefined
   const run = transact(context, { tx: sql }, undefined, async tx => {
     result = { value: await work(tx) }
-    throw takenBack
+    throw rollback
   })
   await run.catch(error => {
-    if (error !== takenBack) throw error
+    if (error !== rollback) throw error
   })
   return result!.value
 }
 
-/** Nobody waits for this; what fails is taken up by the babysitter. */
+/** Runs after the answer. If it fails, the babysitter retries. */
 async function finishRedrive(context: Context, id: string): Promise<void> {
   try {
-    await goOn(context, context.sql, id, Number.POSITIVE_INFINITY)
+    await continueRedrive(context, context.sql, id, Number.POSITIVE_INFINITY)
   } catch (error) {
-    await tellFailed(context, id, error)
+    await logRedriveFailure(context, id, error)
   }
 }
 
-/** Says where a redrive failed: at which letter, with the correlation by which people find that. It never throws. */
-export async function tellFailed(context: Context, id: string, error: unknown): Promise<void> {
+/** Logs a failed redrive with the letter it stopped at and that task's correlation. Never throws. */
+export async function logRedriveFailure(context: Context, id: string, error: unknown): Promise<void> {
   const facts = { id, error: String(error) }
   const taskId = await nextDeadLetter(context.sql, id).catch(() => undefined)
   if (taskId === undefined) context.log('redrive.failed', facts)
   else await logCorrelated(context, 'redrive.failed', { entity: 'task', id: taskId }, { ...facts, taskId })
 }
 
-interface Did {
+interface BatchResult {
   readonly redriven: readonly string[]
   readonly refused: readonly Refused[]
 }
 
 /**
- * Goes on with a redrive, for about so many letters; `hear` is told which. Where a batch fails for something that a letter holds (a dedupe
- * key that the one before it takes, say), it is halved until that letter stands alone and is refused.
+ * Continues a redrive for about `maxLetters` letters, and calls `onBatch` with each result. If a letter makes its batch
+ * fail, for example because it needs the dedupe key that the previous letter takes, the batch is halved until that
+ * letter stands alone and is refused.
  */
-export async function goOn(
+export async function continueRedrive(
   context: Context,
   sql: Sql,
   id: string,
-  most: number,
-  hear: (did: Did) => void = () => {},
+  maxLetters: number,
+  onBatch: (did: BatchResult) => void = () => {},
 ): Promise<{ readonly redriven: number; readonly isDone: boolean }> {
   let redriven = 0
   let size = batchSize
-  for (let seen = 0; seen < most; ) {
-    const next = transact(context, { tx: sql }, undefined, (tx, after) => takeStep(tx, after, id, size))
+  for (let seen = 0; seen < maxLetters; ) {
+    const next = transact(context, { tx: sql }, undefined, (tx, after) => redriveBatch(tx, after, id, size))
     const step = await next.catch(error => {
       if (storeFault(error) !== 'data') throw error
-      return size === 1 ? sql.begin(tx => passOver(tx, id, error)) : undefined
+      return size === 1 ? sql.begin(tx => refuseNext(tx, id, error)) : undefined
     })
     size = step === undefined ? size >> 1 : Math.min(batchSize, size * 2)
     if (step === undefined) continue
     redriven += step.redriven.length
     seen += step.redriven.length + step.refused.length
-    hear(step)
+    onBatch(step)
     if (step.isDone) return { redriven, isDone: true }
   }
   return { redriven, isDone: false }
 }
 
-interface Step extends Did {
+interface RedriveStep extends BatchResult {
   readonly isDone: boolean
 }
 
-const nothing: Step = { redriven: [], refused: [], isDone: true }
+const nothing: RedriveStep = { redriven: [], refused: [], isDone: true }
 
-async function takeStep(tx: Sql, after: AfterCommit, id: string, size: number): Promise<Step> {
+async function redriveBatch(tx: Sql, after: AfterCommit, id: string, size: number): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, size)
   if (redrive === undefined) return nothing
   const { letters, actor } = redrive
   const { jobId } = letters[0]!
   const other = letters.findIndex(letter => letter.jobId !== jobId)
   const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
-  const { queues, ...did } = await withJob(tx, after, jobId, actor, book => bringBack(tx, book, redrive, ids))
-  after.wake(queues)
-  const isDone = await recordRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
-  return { ...did, isDone }
+  const { queues, ...result } = await withLockedJob(tx, after, jobId, actor, locked =>
+    reviveLetters(tx, locked, redrive, ids),
+  )
+  after.addQueues(queues)
+  const isDone = await recordRedriven(tx, redrive, { redriven: result.redriven.length, refused: result.refused })
+  return { ...result, isDone }
 }
 
-async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedrive, ids: readonly string[]) {
+async function reviveLetters(tx: Sql, locked: LockedJob | undefined, redrive: LockedRedrive, ids: readonly string[]) {
   const { actor, payload, reason } = redrive
   const tasks = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const rulings: TaskUpdate[] = []
@@ -230,18 +238,18 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
     try {
       const task = tasks.get(id)
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
-      const ruled = await rule(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
-      const runInSeconds = waitOf(redrive, rulings.length)
-      const ruling = placed(book, { ...ruled, patch: { ...ruled.patch, runInSeconds } })
+      const revived = await toRuling(tx, task, revive(task, 'redrive', reason === null ? {} : { reason }))
+      const runInSeconds = delayOf(redrive, rulings.length)
+      const ruling = reviveInJob(locked, { ...revived, patch: { ...revived.patch, runInSeconds } })
       rulings.push(ruling)
-      // Named twice, it has come back by then.
+      // If the request lists the letter twice, it has been revived by the second time.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })
     } catch (error) {
       if (!(error instanceof Problem) || willPass(error)) throw error
       refused.push({ id, code: error.code, message: error.message })
     }
   }
-  await writeTaskUpdates(tx, payload === null ? [] : rulings.map(({ task }) => editOf(task, payload)), actor)
+  await writeTaskUpdates(tx, payload === null ? [] : rulings.map(({ task }) => payloadEdit(task, payload)), actor)
   const edits = payload === null ? 0 : 1
   const moves = rulings.map(ruling => ({ ...ruling, task: { ...ruling.task, seq: ruling.task.seq + edits } }))
   await writeTaskUpdates(tx, moves, actor)
@@ -249,18 +257,18 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
   return { redriven: rulings.map(({ task }) => task.id), refused, queues }
 }
 
-function editOf(task: TaskUpdate['task'], payload: string): TaskUpdate {
+function payloadEdit(task: TaskUpdate['task'], payload: string): TaskUpdate {
   const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
   return { task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }
 }
 
-/** At a rate, each has its moment after the redrive was asked for, however long it takes to come to it. */
-function waitOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
+/** With a rate, each letter is due at a fixed time after the request, regardless of when it is processed. */
+function delayOf({ rate, redriven, ageSeconds }: LockedRedrive, index: number): number {
   return rate === null ? 0 : Math.max(0, (redriven + index) / rate - ageSeconds)
 }
 
-/** The next letter cannot be written, whatever is tried. */
-async function passOver(tx: Sql, id: string, error: unknown): Promise<Step> {
+/** Refuses the next letter, which cannot be written. */
+async function refuseNext(tx: Sql, id: string, error: unknown): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, 1)
   if (redrive === undefined) return nothing
   const refused = [{ id: redrive.letters[0]!.id, code: 'MOVE_REFUSED', message: (error as Error).message }]

@@ -1,4 +1,4 @@
-/** Stages without tasks that give something: what earlier ones came to, for later ones and for people. */
+/** Stages without tasks that compute a value from earlier stages, for later stages and for people. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'

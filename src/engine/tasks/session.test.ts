@@ -11,22 +11,22 @@ import { sync } from './sync.ts'
 const leasesOf = ({ claimed }: { claimed: readonly { id: string; epoch: number }[] }) =>
   claimed.map(({ id, epoch }) => [id, epoch])
 
-/** Another engine on the same tables, as another process would be. */
-async function another({ url, schema, sql }: Fresh): Promise<Pawl> {
+/** Another engine on the same tables, like another process. */
+async function otherEngine({ url, schema, sql }: Fresh): Promise<Pawl> {
   if (url === undefined) return pawl({ schema, store: { sql, close: async () => {} } })
   return pawl({ database: url, schema })
 }
 
-function asking(session = randomUUID()): (syncId: string, more?: Partial<SyncRequest>) => SyncRequest {
+function claimRequests(session = randomUUID()): (syncId: string, more?: Partial<SyncRequest>) => SyncRequest {
   return (syncId, more = {}) => ({ worker: 'w', session, syncId, queues: ['a'], claim: 2, ...more })
 }
 
 test('a sync that is sent again with its syncId has the same claims again, on any server', async t => {
   const run = await fresh(t)
-  const other = await another(run)
+  const other = await otherEngine(run)
   t.after(() => other.close())
   await run.engine.enqueueMany(Array.from({ length: 5 }, (_, payload) => ({ type: 'a', payload })))
-  const ask = asking()
+  const ask = claimRequests()
   const first = await run.engine.sync(ask('1'))
   assert.equal(first.claimed.length, 2)
   for (const engine of [run.engine, other, other, run.engine]) {
@@ -47,7 +47,7 @@ test('a sync that is sent again with its syncId has the same claims again, on an
 test('a lost answer costs nothing: what was settled or taken back since is left out', async t => {
   const run = await fresh(t)
   await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }])
-  const ask = asking()
+  const ask = claimRequests()
   const { claimed } = await run.engine.sync(ask('1'))
   const [done, open] = claimed
   await run.sync({ settled: [{ id: done!.id, epoch: 1, outcome: 'released' }] })
@@ -59,7 +59,7 @@ test('a lost answer costs nothing: what was settled or taken back since is left 
 
 test('a syncId that won nothing wins later', async t => {
   const run = await fresh(t)
-  const ask = asking()
+  const ask = claimRequests()
   assert.deepEqual((await run.engine.sync(ask('1'))).claimed, [])
   const { id } = await run.engine.enqueue('a', null)
   assert.deepEqual(leasesOf(await run.engine.sync(ask('1'))), [[id, 1]])
@@ -70,7 +70,7 @@ test('a syncId that won nothing wins later', async t => {
 test('a sync whose winnings are all gone has nothing at once when it is sent again, and claims no more', async t => {
   const run = await fresh(t)
   const { id } = await run.engine.enqueue('a', null)
-  const ask = asking()
+  const ask = claimRequests()
   await run.engine.sync(ask('1'))
   await run.engine.cancel(id, { mode: 'hard' })
   await run.engine.enqueue('a', null)
@@ -86,7 +86,7 @@ test('a sync whose winnings are all gone has nothing at once when it is sent aga
 test('a settle goes with a repeated claim, and counts once', async t => {
   const run = await fresh(t)
   await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])
-  const ask = asking()
+  const ask = claimRequests()
   const [one] = (await run.engine.sync(ask('1', { claim: 1 }))).claimed
   const settled = [{ id: one!.id, epoch: one!.epoch, outcome: 'succeeded' as const }]
   const first = await run.engine.sync(ask('2', { settled }))
@@ -99,7 +99,7 @@ test('sessions do not share their syncIds, and without one there is nothing to g
   const run = await fresh(t)
   const ids = (await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'a' }])).map(({ id }) => id)
   const claim = { claim: 1 }
-  const [one, two] = [asking(), asking()]
+  const [one, two] = [claimRequests(), claimRequests()]
   assert.deepEqual(leasesOf(await run.engine.sync(one('1', claim))), [[ids[0], 1]])
   assert.deepEqual(leasesOf(await run.engine.sync(two('1', claim))), [[ids[1], 1]])
   assert.deepEqual(leasesOf(await run.sync({ queues: ['a'], claim: 1 })), [[ids[2], 1]])
@@ -108,12 +108,12 @@ test('sessions do not share their syncIds, and without one there is nothing to g
 
 test('the same sync sent twice at once, to two servers, claims once', needsServer(), async t => {
   const run = await fresh(t)
-  const other = await another(run)
+  const other = await otherEngine(run)
   t.after(() => other.close())
   for (let n = 0; n < 5; n++) await run.engine.enqueue('a', n)
-  const ask = asking()
+  const ask = claimRequests()
   for (const engine of [run.engine, other]) await engine.sync(ask('0', { queues: ['none'] }))
-  // Claims stop in the middle until the lock is given up, so that the two are sure to meet.
+  // Claims stop halfway until the lock is released, so that the two claims are sure to meet.
   await run.sql.script(`
     create function pawl.hold() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(hashtext(tg_table_schema)); return new; end';
@@ -139,7 +139,7 @@ test('the same sync sent twice at once, to two servers, claims once', needsServe
 
 test('a session that was removed after a day unseen is opened again, and its claims remembered', async t => {
   const run = await fresh(t)
-  const ask = asking()
+  const ask = claimRequests()
   await run.engine.sync(ask('1'))
   await run.advance(86_400 + 60)
   await retention().run(run.engine.context)

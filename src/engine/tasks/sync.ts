@@ -15,50 +15,50 @@ import { checkedJson, checkId, checkOptions, faultOf, number } from '../check.ts
 import type { Context } from '../context.ts'
 import { reportArtifacts } from '../files/report-artifacts.ts'
 import { claimOrWait } from './claim.ts'
-import { keepLines, linesOf } from './logs.ts'
+import { logLinesOf, storeLogLines } from './logs.ts'
 import { directReports, type Reports } from './merge-reports.ts'
 
-export interface SyncMeans {
-  /** How reports are written. Default: those of each sync by themselves. */
+export interface SyncOptions {
+  /** How reports are written. Default: each sync by itself. */
   readonly reports?: Reports
-  /** The queues that the asker's key is for: what its tasks spawn must be in them. Default: all. */
+  /** Queues of the caller's key. Spawned tasks must be in them. Default: all. */
   readonly queues?: readonly string[] | null
 }
 
 /**
- * One round trip of a worker: what it started, its beats, what it settled, and its wish for more.
+ * One round trip of a worker: starts, heartbeats, results, and a claim.
  *
- * The parts are transactions of their own, so a claim that fails never takes a settle with it. Each item is checked
- * before anything is written; a bad one is refused and its neighbours go on.
+ * Each part is a transaction of its own, so a failed claim never undoes a settle. Each item is validated before
+ * anything is written. Invalid items are refused, and the others go on.
  */
 export async function sync(
   context: Context,
   request: SyncRequest,
   signal?: AbortSignal,
-  { reports = directReports(context), queues = null }: SyncMeans = {},
+  { reports = directReports(context), queues = null }: SyncOptions = {},
 ): Promise<SyncAnswer> {
   const { settled, beats, started, artifacts, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
   const began = performance.now()
-  const speaker = { worker: request.worker, queues }
+  const reporter = { worker: request.worker, queues }
   const report = async () => {
     const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
     const reported = await Promise.all([
-      reports.settled(settled, speaker),
-      reports.started(started, speaker).then(async refusals => {
+      reports.settled(settled, reporter),
+      reports.started(started, reporter).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
         const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
-        return [...refusals, ...(await reports.beats(open, speaker))]
+        return [...refusals, ...(await reports.beats(open, reporter))]
       }),
     ])
     return [filed.map(({ refusal }) => refusal), ...reported]
   }
-  const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
+  const settling = lines.length === 0 ? report() : storeLogLines(context, lines).then(report)
   const cancelling =
     asksForWork || beats.length > 0 ? settling.then(() => findSoftCancels(context.sql, request.worker)) : null
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
-    asksForWork ? claimOrWait(context, request, { beside: cancelling, signal }) : { tasks: [], at: began },
+    asksForWork ? claimOrWait(context, request, { meanwhile: cancelling, signal }) : { tasks: [], at: began },
     cancelling ?? [],
     beats.length > 0 && !asksForWork && request.session !== undefined
       ? touchSession(context.sql, request.session)
@@ -76,9 +76,9 @@ function checkRequest(context: Context, request: SyncRequest) {
   checkOptions({ ...request, worker: request.worker ?? null }, syncFields, 'sync')
   const refused: Refusal[] = []
   const lines: NewLogLine[] = []
-  const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
+  const checkItems = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
-    const countLease = countingLeases()
+    const countLease = makeLeaseLimit()
     for (const item of items) {
       try {
         const id = checkId(item.id)
@@ -88,28 +88,28 @@ function checkRequest(context: Context, request: SyncRequest) {
         good.push(id === item.id ? item : { ...item, id })
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        refused.push({ ...named(item), code: error.code, message: error.message })
+        refused.push({ ...leaseIn(item), code: error.code, message: error.message })
       }
     }
     return good
   }
-  const soundSettled = sound(request.settled, item => {
+  const soundSettled = checkItems(request.settled, item => {
     checkSettled(context, item)
-    if (item.logs !== undefined) lines.push(...linesOf(item))
+    if (item.logs !== undefined) lines.push(...logLinesOf(item))
   })
-  const soundBeats = sound(request.beats, item => {
+  const soundBeats = checkItems(request.beats, item => {
     checkOptions(item, beatFields, 'beats')
     checkContents(context, item, ['progress', 'checkpoint'])
-    if (item.logs !== undefined) lines.push(...linesOf(item))
+    if (item.logs !== undefined) lines.push(...logLinesOf(item))
   })
-  const soundStarted = sound(request.started, item => checkOptions(item, startedFields, 'started'))
-  // The same end, reported twice, is one; another end of the same lease is refused when it is written.
-  const settled = oncePer(soundSettled, item => `${leaseOf(item)} ${item.outcome}`)
-  const beats = oncePer(soundBeats, leaseOf, (first, later) => ({ ...first, ...later }))
-  const started = oncePer(soundStarted, leaseOf)
-  const artifacts = sound(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
+  const soundStarted = checkItems(request.started, item => checkOptions(item, startedFields, 'started'))
+  // The same outcome reported twice counts once. A different outcome for the same lease is refused when it is written.
+  const settled = mergeByKey(soundSettled, item => `${leaseOf(item)} ${item.outcome}`)
+  const beats = mergeByKey(soundBeats, leaseOf, (first, later) => ({ ...first, ...later }))
+  const started = mergeByKey(soundStarted, leaseOf)
+  const artifacts = checkItems(request.artifacts, item => checkOptions(item, artifactFields, 'artifacts'))
   if (beats.length === 0 && started.length === 0) return { settled, beats, started, artifacts, refused, lines }
-  // A settle says that it started, too.
+  // A settle implies that the task started.
   const settling = new Set(settled.map(leaseOf))
   const isOpen = (item: HeldTask) => !settling.has(leaseOf(item))
   return { settled, beats: beats.filter(isOpen), started: started.filter(isOpen), artifacts, refused, lines }
@@ -119,7 +119,7 @@ export function checkSettled(context: Context, item: SettledTask): void {
   checkEpoch(item)
   checkOptions(item, settledFields, 'settled')
   if (item.outcome === undefined) throw new Problem('OPTION_INVALID', { option: 'outcome', must: 'be given' })
-  // An attempt that is tried again would make its tasks again.
+  // A retried attempt would spawn its tasks again.
   if (item.outcome !== 'succeeded' && (item.spawn?.length ?? 0) > 0) {
     throw new Problem('OPTION_INVALID', { at: 'settled', option: 'spawn', must: 'come with the outcome "succeeded"' })
   }
@@ -131,14 +131,14 @@ export function checkEpoch({ epoch }: HeldTask): void {
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }
 
-/** What was said of an item that names no lease at all cannot be said back. */
-function named({ id, epoch }: HeldTask): HeldTask {
+/** An item without a valid lease cannot be named in its refusal. */
+function leaseIn({ id, epoch }: HeldTask): HeldTask {
   return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) ? epoch : 0 }
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })
 
-/** What was not said need not be looked at; most reports say nothing but that all went well. */
+/** Skips absent fields: most reports only say that the task succeeded. */
 function checkContents<Item extends object>(
   { maxPayloadBytes }: Context,
   item: Item,
@@ -148,14 +148,14 @@ function checkContents<Item extends object>(
 }
 
 /**
- * A statement takes a task once, so a sync that names one a thousand times would take a thousand statements. So
- * reports about the same lease are merged, and a sync names few leases of one task: a worker that lost a task and claimed
- * it again names two.
+ * A statement takes each task once, so a sync that names a task a thousand times would need a thousand statements.
+ * Reports on the same lease are therefore merged, and a sync may name only a few leases per task. A worker that lost a
+ * task and claimed it again names two.
  */
-const mostLeases = 10
+const maxLeasesPerTask = 10
 
-/** Makes one report of all that have the same key; `merge` says how. They stay in the order of the first ones. */
-function oncePer<Item>(
+/** Merges items with the same key, in the order of their first occurrence. */
+function mergeByKey<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
   merge: (first: Item, later: Item) => Item = first => first,
@@ -169,14 +169,14 @@ function oncePer<Item>(
   return [...kept.values()]
 }
 
-/** Refuses a task's lease beyond those that one sync may name. Make one for each kind of report. */
-function countingLeases(): (item: HeldTask) => void {
+/** Refuses leases of a task beyond the limit per sync. Each kind of report needs its own counter. */
+function makeLeaseLimit(): (item: HeldTask) => void {
   const leases = new Map<string, Set<string>>()
   return item => {
     const mine = leases.get(item.id) ?? new Set()
     leases.set(item.id, mine.add(leaseOf(item)))
-    if (mine.size <= mostLeases) return
-    const must = `name a task under at most ${mostLeases} epochs in one sync`
+    if (mine.size <= maxLeasesPerTask) return
+    const must = `name a task under at most ${maxLeasesPerTask} epochs in one sync`
     throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must })
   }
 }

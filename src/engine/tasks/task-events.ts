@@ -9,7 +9,7 @@ import { decode, encode } from '../cursor.ts'
 import { isPlace, isSeq, readEventsOf, readTask } from './read-tasks.ts'
 import { toEventView } from './task-view.ts'
 
-/** Events of one task, oldest first; its heartbeats among them, if they are asked for. */
+/** Returns the events of one task, oldest first, with its heartbeats if requested. */
 export async function readTaskEvents(
   context: Context,
   id: string,

@@ -11,7 +11,7 @@ import type { CallerTransaction, Context } from '../context.ts'
 /** Types that this process has registered. */
 export interface RegisteredTypes {
   readonly known: Map<string, TaskDefinition>
-  /** Those whose settings are in the store. They are written once, and again when they change. */
+  /** Types whose settings are in the store. They are written once, and again when they change. */
   readonly written: Map<string, TaskDefinition>
 }
 
@@ -27,7 +27,7 @@ export async function writeTaskType(
   checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
   const settings = settingsOf(options) ?? {}
   checkDeadlines(settings, `task type ${type}`)
-  await putTaskType(context.within(tx), type, settings, schemaText(payloadSchema))
+  await putTaskType(context.sqlFor(tx), type, settings, schemaText(payloadSchema))
 }
 
 export async function registerType(context: Context, definition: TaskDefinition, tx?: CallerTransaction) {
@@ -51,7 +51,7 @@ export async function checkPayloads({ types: { known } }: Context, items: readon
 
 const mostSchemaBytes = 100_000
 
-/** JSON text; null: remove the schema; undefined: leave it as it is. */
+/** Returns the schema as JSON text; null: remove it; undefined: leave it as it is. */
 function schemaText(schema: TaskTypeRecord['payloadSchema']): string | null | undefined {
   if (schema === undefined || schema === null) return schema
   const text = checkedJson(schema, mostSchemaBytes, 'payloadSchema')

@@ -5,7 +5,7 @@ import type { TaskRow } from '../../store/tasks/read-tasks.ts'
 
 export const iso = (date: Date | null) => date?.toISOString() ?? null
 
-export const momentOf = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
+export const parseDate = (moment: Date | string | undefined) => (moment === undefined ? null : new Date(moment))
 
 export function toTaskView(row: TaskRow): TaskView {
   const { id, queue, type, state, priority, round, epoch, seq, failures, losses, tries, owner, jobId, stageId } = row
@@ -70,7 +70,7 @@ export function toEventView(row: EventRow): EventView {
   }
 }
 
-/** Folds a task's events into its attempts: one per epoch. */
+/** Derives the attempts of a task from its events, one per epoch. */
 export function toAttempts(events: readonly EventView[]): AttemptView[] {
   const attempts = new Map<number, AttemptView>()
   for (const event of events) {

@@ -1,4 +1,4 @@
-/** Clients that know neither leases nor keys ask again when an answer was lost, and have what they had. */
+/** Clients that know neither leases nor keys repeat a claim when its answer was lost, and get the same tasks. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { retention } from '../../babysitter/chores.ts'
 import { rescue } from '../../babysitter/rescue.ts'
 import { type Pawl, pawl } from '../engine.ts'
 
-/** One client, to whichever engine it speaks. */
+/** A client that may talk to any engine. */
 function client(queues = ['a']) {
   const session = randomUUID()
   return async (engine: Pawl) => {
@@ -18,7 +18,7 @@ function client(queues = ['a']) {
   }
 }
 
-async function another(t: { after(end: () => Promise<void>): void }, { url, schema }: Fresh): Promise<Pawl> {
+async function otherEngine(t: { after(end: () => Promise<void>): void }, { url, schema }: Fresh): Promise<Pawl> {
   const engine = await pawl({ database: url!, schema })
   t.after(() => engine.close())
   return engine
@@ -77,9 +77,9 @@ test('a claim for those who hold nothing wants a session to know them by', async
 
 test('the same client asking twice at once, of two servers, gets one task', needsServer(), async t => {
   const run = await fresh(t)
-  const other = await another(t, run)
+  const other = await otherEngine(t, run)
   for (let n = 0; n < 5; n++) await run.engine.enqueue('a', n)
-  // Claims stop in the middle until the lock is given up, so that the two are sure to meet.
+  // Claims stop halfway until the lock is released, so that the two claims are sure to meet.
   await run.sql.script(`
     create function pawl.hold() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(hashtext(tg_table_schema)); return new; end';
@@ -108,7 +108,7 @@ test(
   needsServer(),
   async t => {
     const run = await fresh(t)
-    const other = await another(t, run)
+    const other = await otherEngine(t, run)
     await run.engine.enqueueMany(Array.from({ length: 20 }, () => ({ type: 'a' })))
     const ask = client()
     for (let left = 20; left > 0; left--) {

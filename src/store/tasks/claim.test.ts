@@ -185,7 +185,7 @@ test('a worker that waits for a slot hears when another one settles', limits, as
   await settle(run, claimed)
   const queues = await findLimitedQueues(run.sql, [stageId])
   assert.deepEqual(queues, [queue])
-  run.engine.context.wake.tell(queues)
+  run.engine.context.wake.notify(queues)
   assert.deepEqual(idsOf((await answer).claimed), [ids[1]])
   assert.deepEqual(await findLimitedQueues(run.sql, [stageId]), [], 'nothing waits any more')
 })

@@ -1,8 +1,8 @@
-/** What this process counts about itself. Other processes on the same database have figures of their own. */
+/** Metrics of this process. Other processes on the same database have their own. */
 import { bucketCount, bucketOf } from '../../kernel/histogram.ts'
 
 export interface Durations {
-  /** How many fell into each bucket of kernel/histogram.ts. */
+  /** Number of durations in each bucket of kernel/histogram.ts. */
   readonly counts: number[]
   sumSeconds: number
 }
@@ -10,23 +10,26 @@ export interface Durations {
 export interface Connections {
   readonly inUse: number
   readonly idle: number
-  /** Statements and transactions that wait for one. */
+  /** Statements and transactions waiting for a connection. */
   readonly waiting: number
   readonly most: number
 }
 
-export interface Figures {
-  /** Claims that lost the race for the first task in line, or were undone and repeated, because another was faster. */
+export interface ProcessMetrics {
+  /**
+   * Claims that lost the race for the first task of a lane, or that were rolled back and retried because of a
+   * concurrent one.
+   */
   claimConflicts: number
   leaseRenewals: number
-  /** From sending a statement until its answer; also those that failed. */
+  /** Time from sending a statement to its result, including failed statements. */
   readonly statements: Durations
-  /** How long the event loop was blocked, each time that it was for longer than its bound. */
+  /** Durations for which the event loop was blocked beyond the limit. */
   readonly blocked: Durations
   connections(): Connections
 }
 
-export function makeFigures(connections: () => Connections, statements: Durations): Figures {
+export function makeProcessMetrics(connections: () => Connections, statements: Durations): ProcessMetrics {
   return { claimConflicts: 0, leaseRenewals: 0, statements, blocked: makeDurations(), connections }
 }
 

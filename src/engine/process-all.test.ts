@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { latch } from '../../test/harness/eventually.ts'
-import { workOff } from './work-off.ts'
+import { processAll } from './process-all.ts'
 
 test('where there is nothing to do, one look finds that out', async () => {
   let looks = 0
@@ -9,7 +9,7 @@ test('where there is nothing to do, one look finds that out', async () => {
     looks += 1
     return undefined
   }
-  await workOff(4, take, () => assert.fail('there is nothing'))
+  await processAll(4, take, () => assert.fail('there is nothing'))
   assert.equal(looks, 1)
 })
 
@@ -18,7 +18,7 @@ test('everything is done, as many at once as may be', async () => {
   const done: number[] = []
   const allBusy = latch<void>()
   let busy = 0
-  await workOff(
+  await processAll(
     3,
     async () => left.shift(),
     async item => {
@@ -39,7 +39,7 @@ test('an error in one item rejects the whole call', async () => {
     throw new Error('no')
   }
   await assert.rejects(
-    workOff(2, async () => left.shift(), fail),
+    processAll(2, async () => left.shift(), fail),
     /no/,
   )
 })

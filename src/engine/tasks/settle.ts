@@ -1,0 +1,252 @@
+/**
+ * Writes the results of tasks, in batches that may come from several workers. No item makes a batch throw: it is
+ * refused with a reason.
+ */
+import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
+import { isFinal } from '../../kernel/lifecycle.ts'
+import { queueOfStage } from '../../kernel/plan.ts'
+import { Problem, willPass } from '../../kernel/problem.ts'
+import { stageLifecycle } from '../../kernel/stage.ts'
+import { type HeldTask, leaseOf, type Refusal, type SettledTask, type SpawnedTask } from '../../protocol/tasks/sync.ts'
+import type { Sql } from '../../store/driver/sql.ts'
+import { findUnfinishedFiles } from '../../store/files/artifacts.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
+import { findEndEvents, succeedTasks } from '../../store/tasks/settle.ts'
+import { lockTasks, stagesOfUpdates, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
+import type { Context } from '../context.ts'
+import { advanceInTransaction, advanceJob, advanceJobsOfStages } from '../jobs/advance-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
+import { addTasksToStage } from '../jobs/stage-control.ts'
+import { splitOnFailure } from '../retry.ts'
+import { transact } from '../unit-of-work.ts'
+import {
+  findLocked,
+  type Refused,
+  type Reporter,
+  type ReporterOf,
+  refusal,
+  refuseItem,
+  withUniqueTasks,
+} from './report-batch.ts'
+
+/**
+ * Settles tasks. Most tasks are short and succeed, which takes one statement. The kernel decides everything else, and
+ * the tasks that this statement did not find. If a task was already settled with the same outcome, the item is
+ * accepted, because only the answer was lost. Stages and jobs advance before the answer.
+ */
+export async function reportSettled(
+  context: Context,
+  items: readonly SettledTask[],
+  reporterOf: ReporterOf,
+): Promise<Refused[]> {
+  const stageIds = new Set<string>()
+  const refused = await withUniqueTasks(items, turn => settleBatch(context, turn, reporterOf, stageIds))
+  await advanceJobsOfStages(context, [...stageIds])
+  return refused
+}
+
+async function settleBatch(
+  context: Context,
+  items: readonly SettledTask[],
+  reporterOf: ReporterOf,
+  stageIds: Set<string>,
+): Promise<Refused[]> {
+  const { sql } = context
+  const others = items.filter(item => !isPlain(item))
+  const plain = others.length === 0 ? items : items.filter(isPlain)
+  const locked = findLocked(sql)
+  const unsettled = await splitOnFailure<SettledTask, Unsettled>(
+    plain,
+    batch => succeed(sql, batch, stageIds),
+    refuseUnsettled,
+    locked,
+  )
+  const toDecide = [
+    ...others.filter(item => !spawns(item)),
+    ...unsettled.flatMap(miss => ('refusal' in miss ? [] : [miss.item])),
+  ]
+  const missed = await splitOnFailure<SettledTask, Unsettled>(
+    toDecide,
+    batch => decideAndWrite(context, batch, reporterOf, stageIds),
+    refuseUnsettled,
+    locked,
+  )
+  for (const item of others.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, reporterOf(item))))
+  const refused = [...unsettled, ...missed].filter(miss => 'refusal' in miss)
+  const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
+  return [...refused, ...(await refuseUnlessSettled(sql, unknown, stageIds))]
+}
+
+const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
+const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.partial !== true && !spawns(item)
+
+/** An item whose task is not held, or that the database cannot store. */
+type Unsettled = { readonly item: SettledTask } | Refused
+
+async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Unsettled[]> {
+  // Tasks are always locked in the order of their ids.
+  const { missed, stageIds } = await succeedTasks(sql, batch.toSorted(byId))
+  for (const id of stageIds) touched.add(id)
+  return missed.map(item => ({ item }))
+}
+
+const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
+
+/** Lets the kernel decide the outcome of each item. Returns those whose tasks are no longer held. */
+async function decideAndWrite(
+  context: Context,
+  batch: readonly SettledTask[],
+  reporterOf: ReporterOf,
+  touched: Set<string>,
+): Promise<Unsettled[]> {
+  const { missed, rulings } = await context.sql.begin(tx => decideBatch(tx, batch, reporterOf))
+  for (const id of stagesOfUpdates(rulings)) touched.add(id)
+  if (rulings.some(({ task }) => task.files)) context.fileSignal.notify()
+  return missed
+}
+
+async function decideBatch(tx: Sql, batch: readonly SettledTask[], reporterOf: ReporterOf) {
+  const ids = batch.map(({ id }) => id)
+  const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
+  const missed: Unsettled[] = []
+  const rulings: TaskUpdate[] = []
+  const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
+  const unfinished = await findUnfinishedFiles(tx, withFiles)
+  for (const item of batch) {
+    const task = locked.get(item.id)
+    const file = unfinished.get(item.id)
+    if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
+    else if (file !== undefined) missed.push({ item, refusal: unfinishedFile(item, file) })
+    else {
+      const verdict = settle(task, toReport(item), Math.random())
+      const actor = `worker:${reporterOf(item).worker}`
+      if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
+    }
+    // A second item for the same task in this batch finds it settled.
+    locked.delete(item.id)
+  }
+  await writeTaskUpdates(tx, rulings, 'worker')
+  return { missed, rulings }
+}
+
+/**
+ * Settles a task and adds its spawned tasks, both or neither, under the fence. The job is locked first, as everywhere.
+ */
+async function settleAndSpawn(context: Context, item: SettledTask, reporter: Reporter): Promise<Unsettled[]> {
+  const jobId = await findJobOf(context.sql, 'task', item.id)
+  if (jobId === undefined) return [{ item }]
+  try {
+    if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
+    return await advanceJob(context, jobId, `worker:${reporter.worker}`, (locked, tx) =>
+      settleAndSpawnIn(context, tx, locked, item, reporter),
+    )
+  } catch (error) {
+    if (!(error instanceof Problem) || willPass(error)) throw error
+    return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
+  }
+}
+
+async function settleAndSpawnIn(
+  context: Context,
+  tx: Sql,
+  locked: LockedJob,
+  item: SettledTask,
+  reporter: Reporter,
+): Promise<Unsettled[]> {
+  const { spawn: spawned = [], ...report } = item
+  const { missed, rulings } = await decideBatch(tx, [report], () => reporter)
+  if (missed.length > 0) return missed.map(miss => ({ ...miss, item }))
+  await addSpawned(context, tx, locked, { ownId: rulings[0]!.task.stageId!, spawned, allowedQueues: reporter.queues })
+  await locked.recount(tx)
+  return []
+}
+
+interface Spawn {
+  /** The stage of the spawning task. */
+  readonly ownId: string
+  readonly spawned: readonly SpawnedTask[]
+  /** The queues of the reporter's key; null: all queues. */
+  readonly allowedQueues: readonly string[] | null
+}
+
+/** Adds spawned tasks: to the task's own stage, which is still open, or to a later open stage. */
+async function addSpawned(
+  context: Context,
+  tx: Sql,
+  locked: LockedJob,
+  { ownId, spawned, allowedQueues }: Spawn,
+): Promise<void> {
+  const own = locked.stages.find(({ id }) => id === ownId)!
+  for (const name of new Set(spawned.map(({ stage }) => stage ?? own.name))) {
+    const stage = name === own.name ? own : locked.stages.find(each => each.name === name && each.kind === 'work')
+    const refuse = (why: string) => new Problem('SPAWN_REFUSED', { stage: name, why })
+    if (stage === undefined) throw refuse('the job has no stage of this name')
+    if (stage !== own && stage.ordinal < own.ordinal) throw refuse('it is not a later stage')
+    if (stage !== own && stage.open === 'sealed') throw refuse('it is sealed')
+    // Applies to this item only, not to the other reports of the worker.
+    const queue = queueOfStage(stage)
+    if (allowedQueues?.includes(queue) === false)
+      throw new Problem('KEY_REFUSED', { queues: [queue], may: allowedQueues })
+    // A stopping stage takes no new tasks. The task's output records what it spawned, if that matters.
+    if (stage.endsAs !== null) continue
+    if (isFinal(stageLifecycle, stage.state)) throw refuse('it has ended')
+    const tasks = spawned
+      .filter(each => (each.stage ?? own.name) === name)
+      .map(({ type, payload }) => ({ ...(type !== undefined && { type }), payload }))
+    await addTasksToStage(context, tx, locked, stage, tasks, 'engine')
+  }
+}
+
+/** The task reported success but has registered a file without uploading it. */
+function unfinishedFile(item: HeldTask, name: string): Refusal {
+  const { code, message } = new Problem('FILES_UNFINISHED', { id: item.id, file: name })
+  return { ...refusal(item, code), message }
+}
+
+const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
+
+function toReport(item: SettledTask): Report {
+  const { id: _id, epoch: _epoch, ranMs: _ranMs, spawn: _spawn, logs: _logs, ...report } = item
+  return report
+}
+
+/** The event of (task, epoch) distinguishes a repeated settle from a late one. */
+async function refuseUnlessSettled(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
+  if (items.length === 0) return []
+  const ends = await findEndEvents(sql, items)
+  const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
+  return items.flatMap(item => {
+    const end = saidBy.get(leaseOf(item))
+    const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
+    // The process that settled it may have died before it advanced the stage, or settled it in a caller's transaction.
+    if (same && end.stageId !== null) touched?.add(end.stageId)
+    return same ? [] : [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+  })
+}
+
+/**
+ * Settles one task in a caller's transaction, under the same fence. Its stage and job advance after the commit, because
+ * a job is never locked after a task: either when the worker reports the task as usual, or by the babysitter, which
+ * finds the tally. If the task spawns others, the job is locked first and advances in the transaction.
+ */
+export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: string): Promise<Refused[]> {
+  const reporter = { worker, queues: null }
+  return transact(context, { tx: sql }, undefined, async (tx, after) => {
+    if (spawns(item)) {
+      const jobId = await findJobOf(tx, 'task', item.id)
+      if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
+      if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+      const drive = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
+      const result = await advanceInTransaction(tx, after, jobId, `worker:${worker}`, drive)
+      const refused = result.filter(miss => 'refusal' in miss)
+      return result.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
+    }
+    const { missed } = isPlain(item) ? await succeedTasks(tx, [item]) : { missed: [item] }
+    if (missed.length === 0) return []
+    const ruled = await decideBatch(tx, missed, () => reporter)
+    const refused = ruled.missed.filter(miss => 'refusal' in miss)
+    return ruled.missed.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
+  })
+}
+
+const refuseUnsettled: (item: SettledTask, error: unknown) => Unsettled = refuseItem
