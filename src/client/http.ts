@@ -1,5 +1,5 @@
 /** One request to a server: asked again after a while where that is safe, and answered with the problem that it names. */
-import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
+import { isTransient, Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 
 export interface Ask {
   readonly method: string
@@ -30,7 +30,7 @@ export async function ask(link: Link, what: Ask): Promise<unknown> {
     try {
       return await askOnce(link, what)
     } catch (error) {
-      if (!willPass(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
+      if (!isTransient(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
         throw error
       // Not all at once, when a server comes back to many.
       await pause(pauseMs * (0.5 + Math.random() / 2), what.signal)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FileStore } from '../files/file-store.ts'
 import { encodePath } from '../files/uri.ts'
 import { stagingOf } from '../kernel/datum.ts'
-import { Problem, willPass } from '../kernel/problem.ts'
+import { isTransient, Problem } from '../kernel/problem.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { Failed, GiveUp } from '../worker/errors.ts'
@@ -82,7 +82,7 @@ async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T
 
 /** What the engine refuses, it refuses again. */
 function isSaid(error: unknown): boolean {
-  return error instanceof Problem && error.status < 500 && !willPass(error)
+  return error instanceof Problem && error.status < 500 && !isTransient(error)
 }
 
 function failed(doing: string, error: unknown): Error {

@@ -102,7 +102,7 @@ test('over a wire a transaction cannot be used, and the handler is told so', asy
   t.after(() => worker.stop())
   const { id } = await engine.enqueue(bill, null)
   const task = await ended(engine, id)
-  assert.match(task.error!.message, /cannot be passed on to an engine in another process/)
+  assert.match(task.error!.message, /cannot be used with an engine in another process/)
 })
 
 test('a heartbeat that finds the task ended by its own handler does not tell the handler to stop', () => {

@@ -1,7 +1,7 @@
 /** The worker's connection to the engine. It names the worker in every request, and repeats requests until they are answered. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Problem, willPass } from '../kernel/problem.ts'
+import { isTransient, Problem } from '../kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.ts'
 import { correlationsOf, type InHand } from './held-task.ts'
 import type { WorkerSettings } from './options.ts'
@@ -58,7 +58,7 @@ export function openLine(engine: SyncPort, settings: WorkerSettings): Line {
 /** Whether a repeated request may succeed. A refused key may be one that is being replaced. */
 export function mayPass(error: unknown): boolean {
   const isOfKeys = error instanceof Problem && (error.code === 'KEY_MISSING' || error.code === 'KEY_REFUSED')
-  return isOfKeys || willPass(error)
+  return isOfKeys || isTransient(error)
 }
 
 const backoffMs = (failures: number) => Math.min(50 * 2 ** failures, 5000) * (0.5 + Math.random() / 2)

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { connect } from '../../src/client/client.ts'
 import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
-import { Problem, willPass } from '../../src/kernel/problem.ts'
+import { isTransient, Problem } from '../../src/kernel/problem.ts'
 import { startServer } from '../../src/server/server.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
@@ -97,7 +97,7 @@ function follow(engine: Pawl, seen: Seen, signal: AbortSignal) {
         cursor = undefined
         seen.gone += 1
         seen.events.length = 0
-      } else if (!willPass(error) && !isStopped) throw error
+      } else if (!isTransient(error) && !isStopped) throw error
     }
   }
   const reading = (async () => {

@@ -171,7 +171,7 @@ test('an upload that vanished before it was in its place fails the stage, and sa
   const { state, stages } = await f.engine.job(job.id)
   assert.deepEqual([state, stages[0]!.state, stages[0]!.cause], ['failed', 'failed', 'output_lost'])
   const [file] = (await f.engine.jobArtifacts(job.id, { state: 'error' })).items
-  assert.match(file!.error!, /no such file/)
+  assert.match(file!.error!, /does not exist/)
   assert.deepEqual(await outbox.read(), {})
 })
 

@@ -6,7 +6,7 @@
  * Locks are taken in the order job, task; a settle takes tasks only, and drives the job afterwards. So the two cannot
  * wait for each other.
  */
-import { unless } from '../../kernel/problem.ts'
+import { ignoring } from '../../kernel/problem.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { keepErrand } from '../../store/jobs/jobs.ts'
@@ -141,7 +141,7 @@ export async function driveJobs(context: Context, asks: readonly JobToDrive[]): 
       // The settle is already recorded. The babysitter drives the job once its row is free.
       if (storeFault(error) === 'locked') return void context.log('job.busy', { jobId })
       // A job that was deleted meanwhile needs no driving.
-      unless('JOB_NOT_FOUND')(error)
+      ignoring('JOB_NOT_FOUND')(error)
     })
   }
 }

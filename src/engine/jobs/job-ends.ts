@@ -1,7 +1,7 @@
 /** What is done with a job that has ended: it is tried again as a new one, or deleted. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
-import { Problem, unless } from '../../kernel/problem.ts'
+import { ignoring, Problem } from '../../kernel/problem.ts'
 import { controlFields, retryJobFields } from '../../protocol/fields.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { removeJob } from '../../store/jobs/job-ends.ts'
@@ -35,7 +35,7 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   if (found !== undefined) demandState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
     // It may have ended by itself since it was looked at.
-    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))
+    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(ignoring('MOVE_REFUSED'))
   }
   await once(sql, call, ['delete', jobId], async outer => {
     const job = await readJob({ sql: outer }, jobId)

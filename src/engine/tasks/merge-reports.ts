@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { willPass } from '../../kernel/problem.ts'
+import { isTransient } from '../../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { beatTasks } from '../../store/tasks/settle.ts'
@@ -94,7 +94,7 @@ async function answerAll<Item extends HeldTask>(write: Write<Item>, asks: readon
     const refused = await write([...askerOf.keys()] as Item[], item => askerOf.get(item)!.speaker)
     for (const ask of asks) ask.answer(refusalsIn(refused.filter(({ item }) => askerOf.get(item) === ask)))
   } catch (error) {
-    if (asks.length === 1 || willPass(error)) for (const ask of asks) ask.fail(error)
+    if (asks.length === 1 || isTransient(error)) for (const ask of asks) ask.fail(error)
     else for (const ask of asks) await answerAll(write, [ask])
   }
 }

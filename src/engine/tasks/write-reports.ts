@@ -3,7 +3,7 @@
  * says why.
  */
 import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
-import { Problem, type ProblemCode, problems, willPass } from '../../kernel/problem.ts'
+import { isTransient, Problem, type ProblemCode, problems } from '../../kernel/problem.ts'
 import { type HeldTask, leaseOf, type Refusal, type SettledTask, type StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
@@ -145,7 +145,7 @@ async function settleAndSpawn(context: Context, item: SettledTask, speaker: Spea
       ruleAndSpawn(context, tx, book, item, speaker),
     )
   } catch (error) {
-    if (!(error instanceof Problem) || willPass(error)) throw error
+    if (!(error instanceof Problem) || isTransient(error)) throw error
     return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
   }
 }
