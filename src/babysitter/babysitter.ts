@@ -10,15 +10,15 @@ import { vacuumWorn } from '../store/driver/vacuum.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
+import { continueRedrives } from './continue-redrives.ts'
 import { findInputs, putInPlace, sweepUploads } from './file-chores.ts'
-import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
-import { redriveOn } from './redrive-on.ts'
+import { continueJobs, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 import { rescue } from './rescue.ts'
 
 export function allChores({ oneConnection }: Context): Chore[] {
   const ofTasks = [rescue(), expireTasks, endGraces, retention(), ageLanes(), watchQueues, watchIntegrity, countEvents]
   const ofFiles = [findInputs, putInPlace, sweepUploads]
-  const chores = [...ofTasks, driveOn(), jobDeadlines, failStale, jobRetention, redriveOn(), ...ofFiles]
+  const chores = [...ofTasks, continueJobs(), jobDeadlines, failStale, jobRetention, continueRedrives(), ...ofFiles]
   return oneConnection ? [...chores, tidyEmbedded] : chores
 }
 

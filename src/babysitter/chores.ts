@@ -12,9 +12,9 @@ import { forgetIds } from '../store/tasks/chosen-ids.ts'
 import { forgetLines } from '../store/tasks/logs.ts'
 import { removeRedrives } from '../store/tasks/redrive.ts'
 import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/tasks/task-chores.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
-import { tellUnruly, type Unruly } from './tell-unruly.ts'
+import { logFailures, type WriteFailure } from './log-failures.ts'
 
 const batch = 500
 
@@ -24,7 +24,7 @@ export const expireTasks: Chore = {
   everySeconds: 1,
   async run(context) {
     const { ids, looked } = await overdueTasks(context.sql, batch)
-    const { moved, failed } = await judge(context, ids, task => (task.overdue ? expire(task) : undefined))
+    const { moved, failed } = await applyVerdicts(context, ids, task => (task.overdue ? expire(task) : undefined))
     const gone = looked - ids.length
     return { expired: moved, failed, more: looked === batch && moved + gone > 0 }
   },
@@ -36,7 +36,7 @@ export const endGraces: Chore = {
   everySeconds: 1,
   async run(context) {
     const ids = await graceOver(context.sql, batch)
-    const { moved, failed } = await judge(context, ids, task => {
+    const { moved, failed } = await applyVerdicts(context, ids, task => {
       const isOver = task.cancelling && task.cancelledForSeconds! >= task.settings.graceSeconds
       return isOver ? endGrace(task) : undefined
     })
@@ -61,18 +61,18 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const { sql } = context
       const { ids, next } = await oldTasks(sql, after, 5000)
       after = next ?? first
-      const unruly: Unruly[] = []
+      const failures: WriteFailure[] = []
       const gone = await splitting<string, string | undefined>(
         ids,
         // In a transaction, for only its rollback says that the locks of a part that failed are given up.
         part => sql.begin(tx => removeTasks(tx, part)),
         (id, error) => {
-          unruly.push({ id, error })
+          failures.push({ id, error })
           return undefined
         },
       )
-      await tellUnruly(context, 'task', unruly)
-      const failed = unruly.length
+      await logFailures(context, 'task', failures)
+      const failed = failures.length
       const removed = gone.length - failed
       const { pulses, keys, sessions } = await forget(sql)
       const { forgotten: changes, ...walked } = await forgetChanges(sql, walk)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fresh } from '../../test/harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../../test/harness/jobs.ts'
 import { succeedTasks } from '../store/tasks/settle.ts'
-import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
+import { continueJobs, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 
 const two = {
   name: 'j',
@@ -20,10 +20,10 @@ test('a job whose settler died before it could drive it on is driven on', async 
   // The settle is committed, and its process is gone.
   await succeedTasks(f.sql, await claim(f, ['a']))
   assert.equal(await statesOf(f, id), 'pending: a pending, b created')
-  await driveOn().run(f.engine.context)
+  await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'pending: a pending, b created', 'it may still be about to')
   await f.advance(10)
-  await driveOn().run(f.engine.context)
+  await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'running: a succeeded, b pending')
 })
 
@@ -41,7 +41,7 @@ test('an errand that was left half done is done', async t => {
   await f.sql.begin(tx => f.engine.cancelJob(id, { tx }))
   assert.equal((await f.engine.job(id)).state, 'stopping')
   await f.advance(10)
-  for (let round = 0; round < 3; round++) await driveOn().run(f.engine.context)
+  for (let round = 0; round < 3; round++) await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'cancelled: a cancelled, b cancelled')
 })
 

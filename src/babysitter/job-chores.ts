@@ -17,8 +17,8 @@ import {
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
-import { tellUnruly } from './tell-unruly.ts'
-import { type Turn, takingTurns } from './turns.ts'
+import { type BatchResult, fairBatches } from './fair-batches.ts'
+import { logFailures } from './log-failures.ts'
 
 const batch = 100
 /** How far each engine has come in its walk through ended jobs. */
@@ -26,8 +26,8 @@ const walks = new WeakMap<Context, JobWalk>()
 const staleWords = 'Job timed out or was orphaned'
 
 /** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
-export function driveOn(olderThanSeconds = 3): Chore {
-  const each = takingTurns(batch)
+export function continueJobs(olderThanSeconds = 3): Chore {
+  const each = fairBatches(batch)
   return {
     name: 'drive-on',
     everySeconds: 1,
@@ -51,8 +51,8 @@ async function driveOrRemove(context: Context, id: string): Promise<void> {
   }
 }
 
-const eachDeadline = takingTurns(batch)
-const eachGate = takingTurns(batch)
+const eachDeadline = fairBatches(batch)
+const eachGate = fairBatches(batch)
 
 /** Ends jobs whose deadline has passed, and gates that nobody passed in time. */
 export const jobDeadlines: Chore = {
@@ -81,7 +81,7 @@ function closeGate(book: JobBook, stageId: string): void {
   book.intendStage(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
 }
 
-const eachStale = takingTurns(batch)
+const eachStale = fairBatches(batch)
 
 /** Fails jobs that have come to a halt: no progress, nothing in hand, and nobody to wait for. */
 export const failStale: Chore = {
@@ -97,8 +97,8 @@ export const failStale: Chore = {
   },
 }
 
-const eachCutOff = takingTurns(batch)
-const eachOld = takingTurns(batch)
+const eachCutOff = fairBatches(batch)
+const eachOld = fairBatches(batch)
 
 /** Removes submissions that were cut off, and jobs that have been kept for long enough. */
 export const jobRetention: Chore = {
@@ -134,12 +134,12 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
 }
 
 /** Tells of those that could not be helped; answers with how many. */
-async function tell(context: Context, { failures }: Turn<string | { readonly jobId: string }>): Promise<number> {
-  const unruly = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
-  await tellUnruly(context, 'job', unruly)
-  return unruly.length
+async function tell(context: Context, { failures }: BatchResult<string | { readonly jobId: string }>): Promise<number> {
+  const failed = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
+  await logFailures(context, 'job', failed)
+  return failed.length
 }
 
-function count(name: string, { done, isFull }: Turn<string>, failed: number) {
+function count(name: string, { done, isFull }: BatchResult<string>, failed: number) {
   return { [name]: done, failed, more: isFull && done > 0 }
 }

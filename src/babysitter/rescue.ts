@@ -10,8 +10,8 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import type { LockedTask } from '../store/tasks/rulings.ts'
 import { overrunTasks } from '../store/tasks/task-chores.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
 
 const claimsPerLook = 100
 
@@ -44,7 +44,7 @@ export function rescue({
       if (at < blindUntil) return { rescued: 0, isBlind: true }
       const sightedSeconds = (at - blindUntil) / 1000
       const ids = await overrunTasks(context.sql, claimsPerLook)
-      const { moved, failed } = await judge(context, ids, task => decide(task, sightedSeconds))
+      const { moved, failed } = await applyVerdicts(context, ids, task => decide(task, sightedSeconds))
       return { rescued: moved, failed, more: moved > 0 }
     },
   }

@@ -38,8 +38,8 @@ import {
   runsToEnd,
   type StageOfRunner,
 } from '../store/jobs/runs.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
 
 type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
@@ -165,7 +165,7 @@ async function heed(
     lostWorkers.map(({ worker, reason, detail }) => [worker, detail ? `${reason}: ${detail}` : reason]),
   )
   const taken = new Map(holders.filter(({ worker }) => why.has(worker)).map(holder => [holder.id, holder]))
-  const { moved } = await judge(context, [...taken.keys()], task => {
+  const { moved } = await applyVerdicts(context, [...taken.keys()], task => {
     const { worker, epoch } = taken.get(task.id)!
     const isHeld = task.state === 'assigned' || task.state === 'running'
     return isHeld && task.epoch === epoch ? loseLease(task, { charged: true, why: why.get(worker)! }) : undefined

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
-import { isDead, ownName } from './owner.ts'
+import { isOwnerDead, ownerToken } from './process-owner.ts'
 
 export interface AttemptFolder {
   readonly path: string
@@ -29,14 +29,14 @@ export async function openFolder(folder: string): Promise<void> {
   }
   for (const name of await readdir(folder)) {
     const [, owner] = /^attempt\.([^.]+)\./.exec(name) ?? []
-    if (owner !== undefined && isDead(owner)) await removeFolder(join(folder, name)).catch(() => {})
+    if (owner !== undefined && isOwnerDead(owner)) await removeFolder(join(folder, name)).catch(() => {})
   }
 }
 
 /** Only its owner may look into it. Its name says whose it is from the first moment on. */
 export async function makeAttemptFolder(folder: string): Promise<AttemptFolder> {
   // The real path: if a link is put in the place of a folder on the way, it leads elsewhere, and that is seen.
-  const path = await realpath(await mkdtemp(join(folder, `attempt.${ownName()}.`)))
+  const path = await realpath(await mkdtemp(join(folder, `attempt.${ownerToken()}.`)))
   const made = { path, in: join(path, 'in'), out: join(path, 'out'), scratch: join(path, 'scratch') }
   for (const part of [made.in, made.out, made.scratch]) await mkdir(part)
   return made

@@ -8,9 +8,9 @@ import { encodePath } from '../files/uri.ts'
 import type { DatumInput } from '../kernel/datum.ts'
 import type { ArtifactPort } from '../protocol/files/artifacts.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
+import { toAttemptError } from './attempt-error.ts'
 import { inParallel } from './in-parallel.ts'
-import { placeIn, shown } from './place.ts'
+import { joinInside, quote } from './safe-path.ts'
 
 interface Wanted {
   readonly uri: string
@@ -40,8 +40,8 @@ export interface Fetching {
 export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetching): Promise<void> {
   const { folder, atOnce, signal } = fetching
   for (const { name } of inputs) {
-    if (name.includes('/')) throw new GiveUp(`The input ${shown(name)} cannot be a folder here: its name holds a "/".`)
-    await naming(name, () => mkdir(placeIn(folder, name), { recursive: true }))
+    if (name.includes('/')) throw new GiveUp(`The input ${quote(name)} cannot be a folder here: its name holds a "/".`)
+    await naming(name, () => mkdir(joinInside(folder, name), { recursive: true }))
   }
   await inParallel(wantedOf(inputs, fetching), atOnce, async wanted => {
     signal.throwIfAborted()
@@ -76,13 +76,13 @@ async function* told<T>(pages: AsyncIterable<T>, name: string): AsyncGenerator<T
   try {
     yield* pages
   } catch (error) {
-    throw asFailure(error, `Listing the input ${shown(name)}`)
+    throw toAttemptError(error, `Listing the input ${quote(name)}`)
   }
 }
 
 async function fetchOne(wanted: Wanted, { files, folder, signal }: Fetching): Promise<void> {
   const { uri, path, isFolder } = wanted
-  const place = placeIn(folder, path)
+  const place = joinInside(folder, path)
   await mkdir(isFolder ? place : dirname(place), { recursive: true })
   if (isFolder) return
   const bytes = await files.open(uri, signal)
@@ -97,7 +97,7 @@ async function checkVersion(files: FileStore, { uri, path, version }: Wanted & {
   const isOfStage = /^[0-9a-f]{64}$/.test(version)
   if (stat?.version === version || (isOfStage && stat !== undefined && (stat.sha256 ?? version) === version)) return
   const why = 'what is made of it could be taken for what would have been made of the file that was found'
-  throw new GiveUp(`The input ${shown(path)} has changed since it was found, and ${why}.`)
+  throw new GiveUp(`The input ${quote(path)} has changed since it was found, and ${why}.`)
 }
 
 const clashes: readonly (string | undefined)[] = ['EEXIST', 'ENOTDIR', 'EISDIR']
@@ -111,11 +111,11 @@ async function naming(path: string, write: () => Promise<unknown>): Promise<void
     const { code, message } = error as NodeJS.ErrnoException
     if (clashes.includes(code)) {
       const why = 'another input lies there: it has the same name, or one that this disk does not tell apart'
-      throw new GiveUp(`The input ${shown(path)} has no place: ${why}.`, { cause: error })
+      throw new GiveUp(`The input ${quote(path)} has no place: ${why}.`, { cause: error })
     }
     if (impossible.includes(code)) {
-      throw new GiveUp(`The input ${shown(path)} cannot be a file here: ${message}`, { cause: error })
+      throw new GiveUp(`The input ${quote(path)} cannot be a file here: ${message}`, { cause: error })
     }
-    throw asFailure(error, `Fetching the input ${shown(path)}`)
+    throw toAttemptError(error, `Fetching the input ${quote(path)}`)
   }
 }

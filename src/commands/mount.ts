@@ -13,8 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../schema/check.ts'
 import { GiveUp } from '../worker/errors.ts'
 import type { AttemptFolder } from './attempt-folder.ts'
-import { isDead, ownName } from './owner.ts'
-import { shown } from './place.ts'
+import { isOwnerDead, ownerToken } from './process-owner.ts'
+import { quote } from './safe-path.ts'
 
 /** By the name of the link, what it leads to. */
 type Links = Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export async function takeMount(
   }
   const links = { ...Object.fromEntries(names.map(name => [name, join(folder.in, name)])), [outName]: folder.out }
   const turns = join(mount, turnsFolder)
-  const claim = `${ownName()}.${randomBytes(6).toString('hex')}`
+  const claim = `${ownerToken()}.${randomBytes(6).toString('hex')}`
   for (const place of [mount, turns]) await making(mount, () => makeFolder(place))
   const pass = async () => {
     await removeLinks(mount, links)
@@ -76,7 +76,7 @@ async function takeTurn(mount: string, claim: string, signal: AbortSignal): Prom
   }
 }
 
-const isDeadClaim = (name: string) => isDead(name.split('.')[0]!)
+const isDeadClaim = (name: string) => isOwnerDead(name.split('.')[0]!)
 
 /** Removes what dead ones left. */
 async function bury(mount: string, claim: string): Promise<void> {
@@ -113,6 +113,6 @@ async function making(place: string, make: () => Promise<unknown>): Promise<void
       code === 'EEXIST'
         ? 'Something else is there: remove it, or choose another mount.'
         : "The worker's user must be able to make that folder and write to it, and what it lies in must exist; on macOS / itself is read-only."
-    throw new GiveUp(`The mount ${shown(place)} cannot be made: ${message}. ${hint}`, { cause: error })
+    throw new GiveUp(`The mount ${quote(place)} cannot be made: ${message}. ${hint}`, { cause: error })
   }
 }

@@ -5,7 +5,7 @@
  * The first lines are logged as they come. Then only the last ones are kept, and logged at the end, after a line that
  * says how much is missing between: why a program failed stands at its end.
  */
-import { keepableText } from '../kernel/json.ts'
+import { storableText } from '../kernel/json.ts'
 import { logLimits } from '../protocol/tasks/logs.ts'
 import type { Mask } from './secrets.ts'
 
@@ -87,12 +87,12 @@ function fitted({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Ma
   const masked = Buffer.from(text)
   // The beginning of a secret may stand at the end of what was held.
   const kept = missing === 0 ? masked : masked.subarray(0, Math.max(0, masked.length - mask.longest))
-  if (missing === 0 && kept.length <= longest) return keepableText(text, logLimits.messageLength)
+  if (missing === 0 && kept.length <= longest) return storableText(text, logLimits.messageLength)
   const cut = kept
     .subarray(0, longest)
     .toString('utf8')
     .replace(/\uFFFD$/, '')
-  return keepableText(
+  return storableText(
     `${cut}… (${masked.length - Buffer.byteLength(cut) + missing} more bytes)`,
     logLimits.messageLength,
   )

@@ -3,8 +3,8 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { byBytes, isHidden, nameOf } from '../files/names.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
-import { shown } from './place.ts'
+import { toAttemptError } from './attempt-error.ts'
+import { quote } from './safe-path.ts'
 
 export interface LeftFile {
   /** From the folder for outputs, parts joined by `/`. */
@@ -24,7 +24,7 @@ export async function scanOutputs(out: string): Promise<LeftFile[]> {
     throw new GiveUp('The folder of the outputs is not the one that the command was given: it was removed or replaced.')
   }
   const found = await scan(root, root, '').catch(error => {
-    throw asFailure(error, 'Looking through the outputs')
+    throw toAttemptError(error, 'Looking through the outputs')
   })
   // Listings would not show it: it would be kept, and never found.
   const hidden = found.find(({ name }) => isHidden(name))
@@ -57,5 +57,5 @@ async function linked(root: string, path: string, name: string): Promise<string>
 }
 
 function cannotCarry(name: string, why: string): GiveUp {
-  return new GiveUp(`The output ${shown(name)} cannot be kept: ${why}.`)
+  return new GiveUp(`The output ${quote(name)} cannot be kept: ${why}.`)
 }

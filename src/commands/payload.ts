@@ -15,7 +15,7 @@ const plainText: Field = value => argument(value)
 const secretRef: FieldsOf<SecretRef> = { secret: plainName, key: plainName, optional: oneOf([true, false]) }
 
 const run: FieldsOf<RunPlan> = {
-  command: value => command(value) ?? programFault((value as string[])[0]),
+  command: value => command(value) ?? programError((value as string[])[0]),
   env: mapOf(plainText),
   secrets: mapOf(nested(secretRef, ['secret', 'key'])),
   permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 'be a list of exit codes, 1 to 255'),
@@ -36,7 +36,7 @@ const input: FieldsOf<DatumInput> = {
 const payload = nested(
   {
     run: nested(run, ['command']),
-    inputs: listOf(value => nested(input, ['name', 'uri', 'path'])(value) ?? placeFault(value), 'be a list of inputs'),
+    inputs: listOf(value => nested(input, ['name', 'uri', 'path'])(value) ?? pathError(value), 'be a list of inputs'),
     outputs: orNull(value =>
       typeof value === 'string' && /^[a-z][a-z0-9]*:\/\/.*\/$/s.test(value) ? undefined : 'be a URI that ends in "/"',
     ),
@@ -49,9 +49,9 @@ type Given = Partial<CommandPayload> & { readonly run: Partial<RunPlan> & Pick<R
 
 /** What is left out is empty: `{ run: { command: ['true'] } }` is a whole payload. */
 export function readPayload(given: unknown): CommandPayload {
-  const fault = payload(given)
-  if (fault !== undefined) {
-    throw new DeadLetter('validation_failed', `The payload of a command task must ${fault}.`, 'input')
+  const error = payload(given)
+  if (error !== undefined) {
+    throw new DeadLetter('validation_failed', `The payload of a command task must ${error}.`, 'input')
   }
   const { run, inputs = [], outputs = null, exact } = given as Given
   const { command, env = {}, secrets = {}, permanentExitCodes = [], mount = null } = run
@@ -69,12 +69,12 @@ function plainName(value: unknown): string | undefined {
   return isPlain ? undefined : 'be a name of letters, digits, ".", "_" and "-"'
 }
 
-function programFault(program: string | undefined): string | undefined {
+function programError(program: string | undefined): string | undefined {
   if (program === undefined || program === '') return 'begin with a program'
   return program.startsWith('-') ? 'begin with a program, not with an option' : undefined
 }
 
-function placeFault(value: unknown): string | undefined {
+function pathError(value: unknown): string | undefined {
   const { uri, path } = value as DatumInput
   if (uri.endsWith('/')) return path === '' || path.endsWith('/') ? undefined : 'have a "path" that ends in "/" too'
   return path === '' || path.endsWith('/') ? 'have a "path" that names a file' : undefined
@@ -84,8 +84,8 @@ function listOf(item: Field, otherwise: string): Field {
   return value => {
     if (!Array.isArray(value)) return otherwise
     for (const [index, one] of value.entries()) {
-      const fault = item(one)
-      if (fault !== undefined) return `${otherwise}; [${index}] must ${fault}`
+      const error = item(one)
+      if (error !== undefined) return `${otherwise}; [${index}] must ${error}`
     }
     return undefined
   }
@@ -96,8 +96,8 @@ function mapOf(item: Field): Field {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'be an object'
     for (const [name, one] of Object.entries(value)) {
       if (!variableName.test(name)) return `have names of letters, digits and "_", not ${JSON.stringify(name)}`
-      const fault = item(one)
-      if (fault !== undefined) return `have a "${name}" that must ${fault}`
+      const error = item(one)
+      if (error !== undefined) return `have a "${name}" that must ${error}`
     }
     return undefined
   }

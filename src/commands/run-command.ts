@@ -26,7 +26,7 @@ const lastBytesMs = 1000
  * process group is alive when this is over.
  */
 export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskContext): Promise<{ seconds: number }> {
-  await mustFindProgram(run.command[0]!, env.PATH ?? '', cwd)
+  await checkProgram(run.command[0]!, env.PATH ?? '', cwd)
   ctx.signal.throwIfAborted()
   const log = makeOutputLog(ctx.log.info, mask)
   const began = performance.now()
@@ -42,7 +42,7 @@ export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskCont
   try {
     const ended = await outcomeOf(group, log)
     ctx.hardSignal.throwIfAborted()
-    judge(ended, run, log.complaint())
+    checkExit(ended, run, log.complaint())
     return { seconds: (performance.now() - began) / 1000 }
   } finally {
     ctx.signal.removeEventListener('abort', onSoft)
@@ -74,30 +74,32 @@ async function outcomeOf(group: ProcessGroup, log: OutputLog): Promise<Ended> {
   }
 }
 
-const customs: Readonly<Record<number, string>> = {
+const exitCodeNotes: Readonly<Record<number, string>> = {
   126: ' (by custom: a program that may not be run)',
   127: ' (by custom: a program that was not found)',
 }
 
-function judge({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complaint: string): void {
+function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complaint: string): void {
   if (code === 0) return
   const how =
-    signal === null ? `ended with exit code ${code}${customs[code!] ?? ''}` : `was killed by ${tellSignal(signal)}`
+    signal === null
+      ? `ended with exit code ${code}${exitCodeNotes[code!] ?? ''}`
+      : `was killed by ${tellSignal(signal)}`
   const message = `The command ${how}.${complaint === '' ? '' : ` The end of its stderr:\n${complaint}`}`
   if (code !== null && permanentExitCodes.includes(code)) throw new GiveUp(message)
   throw new Error(message)
 }
 
 /** Looks where the system will look, so that a program that cannot be run is told in plain words, and not tried again. */
-async function mustFindProgram(program: string, path: string, cwd: string): Promise<void> {
+async function checkProgram(program: string, path: string, cwd: string): Promise<void> {
   const places = program.includes('/')
     ? [resolve(cwd, program)]
     : placesIn(path).map(folder => resolve(folder, program))
   let refused: string | undefined
   for (const place of places) {
-    const fault = await faultOf(place)
-    if (fault === undefined) return
-    if (fault === 'EACCES') refused ??= place
+    const error = await accessErrorOf(place)
+    if (error === undefined) return
+    if (error === 'EACCES') refused ??= place
   }
   if (refused !== undefined) {
     throw new GiveUp(`The program ${refused} may not be run (EACCES): make it executable for the worker's user.`)
@@ -110,7 +112,7 @@ async function mustFindProgram(program: string, path: string, cwd: string): Prom
 /** Empty is, by custom, the current folder; a fresh one holds no program. */
 const placesIn = (path: string) => path.split(delimiter).filter(folder => folder !== '')
 
-async function faultOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {
+async function accessErrorOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {
   try {
     if (!(await stat(place)).isFile()) return 'EACCES'
     await access(place, constants.X_OK)

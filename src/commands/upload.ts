@@ -7,10 +7,10 @@ import { isTransient, Problem } from '../kernel/problem.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { Failed, GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
+import { toAttemptError } from './attempt-error.ts'
 import { inParallel } from './in-parallel.ts'
 import type { LeftFile } from './outputs.ts'
-import { shown } from './place.ts'
+import { quote } from './safe-path.ts'
 
 export interface Uploading {
   readonly files: FileStore
@@ -41,10 +41,10 @@ export async function upload(left: readonly LeftFile[], uploading: Uploading): P
   }
   const uploaded = new Map<string, UploadedFile>()
   await inParallel(all, atOnce, async ({ name, path, uri, stagedUri }) => {
-    const doing = `Sending the output ${shown(name)}`
+    const doing = `Sending the output ${quote(name)}`
     const { size, sha256 } = await tried(doing, ctx.hardSignal, async () => {
       return await files.put(path, stagedUri, ctx.hardSignal).catch(error => {
-        throw asFailure(error, doing)
+        throw toAttemptError(error, doing)
       })
     })
     uploaded.set(name, { name, uri, size, sha256 })

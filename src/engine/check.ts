@@ -1,6 +1,6 @@
 /** What comes in is checked before anything is written: options by a table of fields, JSON by what PostgreSQL can keep. */
 
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { isId } from '../schema/fields.ts'
 
@@ -15,12 +15,12 @@ export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): s
 /** JSON text that PostgreSQL can keep, or a problem that says why not. */
 export function checkedJson(value: unknown, maxBytes: number, where: string): string {
   const made = writeJson(value)
-  if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: where, why: made.fault })
+  if ('error' in made) throw new Problem('PAYLOAD_INVALID', { at: where, why: made.error })
   const { text } = made
   if (text.length > maxBytes || Buffer.byteLength(text) > maxBytes) {
     throw new Problem('PAYLOAD_TOO_LARGE', { at: where, bytes: Buffer.byteLength(text), limit: maxBytes })
   }
-  const why = unkeepable(text)
+  const why = whyNotStorable(text)
   if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at: where, why })
   return text
 }

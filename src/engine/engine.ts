@@ -1,4 +1,4 @@
-import { otherName } from '../kernel/bounded-names.ts'
+import { otherLabel } from '../kernel/metric-labels.ts'
 import type { NewKey } from '../protocol/admin/keys.ts'
 import type { StatsQuery } from '../protocol/admin/stats.ts'
 import type {
@@ -75,7 +75,7 @@ export type { PawlOptions } from './open-store.ts'
 const callersBounds = { idleSeconds: 60 }
 
 /** Types and queues in figures, unless the caller names others. */
-const unnamed = { named: [], most: 1000, others: otherName }
+const unnamed = { named: [], most: 1000, others: otherLabel }
 
 export type Pawl = Awaited<ReturnType<typeof pawl>>
 

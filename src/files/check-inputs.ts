@@ -1,6 +1,6 @@
 import type { FilesInput, InputPlan } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
-import { globFault } from './glob.ts'
+import { globError } from './glob.ts'
 import { checkFolder } from './uri.ts'
 
 const deepest = 20
@@ -34,8 +34,8 @@ function checkFiles({ name, glob, from }: FilesInput, at: string): string {
   if (!/^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$/.test(name))
     refuse(`the name ${JSON.stringify(name)} is not made of up to 100 letters, digits, _ . and -`)
   if (name === 'out') refuse('the name "out" is that of the outputs')
-  const fault = globFault(glob)
-  if (fault !== undefined) refuse(`the glob ${JSON.stringify(glob)} makes no sense: ${fault}`)
+  const error = globError(glob)
+  if (error !== undefined) refuse(`the glob ${JSON.stringify(glob)} makes no sense: ${error}`)
   if ('uri' in from) checkFolder(from.uri)
   return name
 }

@@ -31,12 +31,12 @@ async function* find(
 ): AsyncGenerator<Entry> {
   const { levels, rest } = glob
   const level = levels[depth]
-  const isMeant =
+  const matches =
     level === undefined ? rest : depth === levels.length - 1 && rest === undefined && byName(level.matches)
-  if (isMeant) {
+  if (matches) {
     const ask = { deep: level === undefined, ...asking(start) }
     for await (const entry of entriesIn(folder, path, ask)) {
-      if (isAhead(entry.path, start) && isMeant(entry.path)) yield { ...entry, path: path + entry.path }
+      if (isAhead(entry.path, start) && matches(entry.path)) yield { ...entry, path: path + entry.path }
     }
     return
   }

@@ -30,15 +30,15 @@ export function readGlob(glob: string): Glob {
 }
 
 /** What is wrong with a glob, if anything is. */
-export function globFault(glob: string): string | undefined {
+export function globError(glob: string): string | undefined {
   if (!glob.startsWith('/')) return 'a glob begins with /'
   if (glob === '/') return undefined
   if (!glob.isWellFormed() || glob.includes('\0')) return 'it holds a NUL, or is not Unicode'
   for (const part of partsOf(glob)) {
     if (part === '') return 'it has an empty part: two / in a row, or one at the end'
     if (part === '.' || part === '..') return 'it has a part that is . or ..'
-    const fault = partFault(part)
-    if (fault !== undefined) return fault
+    const error = partError(part)
+    if (error !== undefined) return error
   }
   return undefined
 }
@@ -50,12 +50,12 @@ export function escapeGlob(name: string): string {
 
 const token = /\\[\s\S]|\[[!^]?\]?[^\]]*\]|[\s\S]/g
 
-/** Between the `/`s; those that are escaped or inside of brackets are caught by `partFault`. */
+/** Between the `/`s; those that are escaped or inside of brackets are caught by `partError`. */
 function partsOf(glob: string): string[] {
   return glob === '/' ? [] : glob.slice(1).split('/')
 }
 
-function partFault(part: string): string | undefined {
+function partError(part: string): string | undefined {
   const tokens: string[] = part.match(token) ?? []
   if (tokens.at(-1) === '\\') return 'nothing follows a \\'
   if (tokens.includes('[]') || tokens.includes('[!]')) return 'there is nothing between a [ and its ]'

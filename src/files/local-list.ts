@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import type { Fence } from './fence.ts'
 import type { Entry, ListAsk } from './file-store.ts'
-import { codeOf, told } from './local-problem.ts'
+import { codeOf, withFileErrors } from './local-problem.ts'
 import { byBytes, isHidden, nameOf } from './names.ts'
 
 interface Walk {
@@ -31,13 +31,13 @@ export async function* listLocal(
   fence: Fence,
 ): AsyncGenerator<Entry[]> {
   const root = `/${path}`
-  const real = await told(root, () => realpath(root).catch(error => noFolder(error, root)))
+  const real = await withFileErrors(root, () => realpath(root).catch(error => noFolder(error, root)))
   const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path), fence }
   yield* walkFolder(walk, '')
 }
 
 async function* walkFolder(walk: Walk, folder: string): AsyncGenerator<Entry[]> {
-  const found = await told(walk.root + folder, () => readFolder(walk, folder))
+  const found = await withFileErrors(walk.root + folder, () => readFolder(walk, folder))
   const waiting = found.filter(({ path }) => isAhead(walk, path)).sort((one, other) => byBytes(one.path, other.path))
   for (let at = 0; at < waiting.length; at += pageSize) {
     const slice = waiting.slice(at, at + pageSize)

@@ -30,7 +30,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** Runs a step, and says what went wrong in our words. */
-export async function told<T>(name: string, step: () => Promise<T>): Promise<T> {
+export async function withFileErrors<T>(name: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {

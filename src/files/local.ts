@@ -13,7 +13,7 @@ import { Problem } from '../kernel/problem.ts'
 import { type Fence, flush, type HeldFolder, makeFence } from './fence.ts'
 import type { FileStore, Kept } from './file-store.ts'
 import { listLocal, versionOf } from './local-list.ts'
-import { codeOf, localProblem, told } from './local-problem.ts'
+import { codeOf, localProblem, withFileErrors } from './local-problem.ts'
 import { checkLocalPath, isHidden, unfinished } from './names.ts'
 import { chunksOf, stepBytes } from './read-file.ts'
 import { checkFolder, parseUri, placeOfFile } from './uri.ts'
@@ -30,12 +30,12 @@ export function openLocalFiles(roots?: readonly string[]): FileStore {
     promote: async (staged, uri, kept) => promote(fence, fileOf(staged), fileOf(uri), kept),
     async stat(uri) {
       const path = fileOf(uri)
-      const facts = await told(path, () => statWithin(fence, path).catch(absent))
+      const facts = await withFileErrors(path, () => statWithin(fence, path).catch(absent))
       return facts?.isFile() ? { size: Number(facts.size), version: versionOf(facts) } : undefined
     },
     async remove(uris) {
       for (const path of uris.map(fileOf)) {
-        await told(path, () => removeFile(fence, path).catch(absent))
+        await withFileErrors(path, () => removeFile(fence, path).catch(absent))
         await prune(dirname(path))
       }
     },
@@ -80,7 +80,7 @@ async function removeFile(fence: Fence, path: string): Promise<void> {
 
 async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promise<Readable> {
   signal?.throwIfAborted()
-  const handle = await told(path, () => open(path, toRead))
+  const handle = await withFileErrors(path, () => open(path, toRead))
   try {
     await fence.check(handle, path)
     if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
@@ -89,10 +89,10 @@ async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promi
     throw localProblem(error, path)
   }
   const stream = handle.createReadStream({ highWaterMark: 1 << 18, ...(signal && { signal }) })
-  return Readable.from(inOurWords(stream, path), { objectMode: false }).once('close', () => stream.destroy())
+  return Readable.from(translateErrors(stream, path), { objectMode: false }).once('close', () => stream.destroy())
 }
 
-async function* inOurWords(stream: Readable, path: string): AsyncGenerator<Buffer> {
+async function* translateErrors(stream: Readable, path: string): AsyncGenerator<Buffer> {
   try {
     yield* stream
   } catch (error) {
@@ -102,7 +102,7 @@ async function* inOurWords(stream: Readable, path: string): AsyncGenerator<Buffe
 
 async function putFile(fence: Fence, path: string, target: string, signal?: AbortSignal): Promise<Kept> {
   const name = unfinished + randomUUID()
-  const { folder, handle } = await told(target, () => create(fence, dirname(target), name))
+  const { folder, handle } = await withFileErrors(target, () => create(fence, dirname(target), name))
   await using _folder = folder
   const hidden = join(folder.here, name)
   try {
@@ -112,15 +112,15 @@ async function putFile(fence: Fence, path: string, target: string, signal?: Abor
       for await (const chunk of chunksOf(path, stepBytes, signal)) {
         hash.update(chunk)
         size += chunk.length
-        await told(target, () => handle.writeFile(chunk))
+        await withFileErrors(target, () => handle.writeFile(chunk))
       }
-      await told(target, () => handle.sync())
+      await withFileErrors(target, () => handle.sync())
     } finally {
       await handle.close()
     }
     signal?.throwIfAborted()
-    await told(target, () => rename(hidden, join(folder.here, basename(target))))
-    await told(target, () => flush(folder.here))
+    await withFileErrors(target, () => rename(hidden, join(folder.here, basename(target))))
+    await withFileErrors(target, () => flush(folder.here))
     return { size, sha256: hash.digest('hex') }
   } finally {
     await discard(hidden)
@@ -133,7 +133,7 @@ async function putFile(fence: Fence, path: string, target: string, signal?: Abor
  * nothing at all, so the spare name is removed in any case.
  */
 async function promote(fence: Fence, staged: string, target: string, kept: Kept): Promise<void> {
-  await told(target, () => fence.make(dirname(target)))
+  await withFileErrors(target, () => fence.make(dirname(target)))
   try {
     await using from = await fence.enter(dirname(staged))
     await using to = await fence.enter(dirname(target))
@@ -158,7 +158,7 @@ async function promote(fence: Fence, staged: string, target: string, kept: Kept)
 const cannotLink = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 async function holds(fence: Fence, path: string, { size, sha256 }: Kept): Promise<boolean> {
-  const facts = await told(path, () => statWithin(fence, path).catch(absent))
+  const facts = await withFileErrors(path, () => statWithin(fence, path).catch(absent))
   if (!facts?.isFile() || Number(facts.size) !== size) return false
   const hash = createHash('sha256')
   await pipeline(await openFile(fence, path), hash)

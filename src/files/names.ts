@@ -7,7 +7,7 @@ import { Problem } from '../kernel/problem.ts'
 
 /** Refuses a path that cannot be kept by every store. A folder's path ends in `/`; '' is the folder itself. */
 export function checkPath(path: string): void {
-  const why = faultOf(path)
+  const why = pathError(path)
   if (why !== undefined) throw new Problem('NAME_REFUSED', { name: path.toWellFormed(), why })
 }
 
@@ -19,7 +19,7 @@ export function checkLocalPath(path: string): void {
 }
 
 /** What is wrong with a path, if anything is. */
-export function faultOf(path: string): string | undefined {
+export function pathError(path: string): string | undefined {
   if (path === '') return undefined
   if (!path.isWellFormed()) return 'it is not Unicode'
   if (path.includes('\0')) return 'it holds a NUL'

@@ -6,7 +6,7 @@ import { s3Problem } from './s3-problem.ts'
 
 export type S3Settings = S3Options & typeof s3Defaults
 
-export interface S3Line {
+export interface S3Connection {
   readonly settings: S3Settings
   /** Asks, and refuses in our words; `uri` is what it is about. */
   ask<T>(uri: string, question: (client: S3Client) => Promise<T>, signal?: AbortSignal): Promise<T>
@@ -17,7 +17,7 @@ export interface S3Line {
  * Credentials are looked for once per client. Where they are refused, the next request begins with a new client, which
  * looks again: who renews them need not start the process again.
  */
-export function openLine(options: S3Options): S3Line {
+export function openS3Connection(options: S3Options): S3Connection {
   const settings = { ...s3Defaults, ...options }
   const clients: S3Client[] = []
   let current: S3Client | undefined

@@ -2,11 +2,11 @@ import { ListObjectsV2Command, type ListObjectsV2CommandOutput } from '@aws-sdk/
 import { Problem } from '../kernel/problem.ts'
 import type { Entry, ListAsk } from './file-store.ts'
 import { byBytes, checkPath, isHidden, nameOf } from './names.ts'
-import type { S3Line } from './s3-client.ts'
+import type { S3Connection } from './s3-client.ts'
 import { parseUri } from './uri.ts'
 
 /** Any number of pages. Keys come escaped, since XML has no way to write some characters. */
-export async function* listS3(line: S3Line, folder: string, { after = '', deep = false }: ListAsk) {
+export async function* listS3(connection: S3Connection, folder: string, { after = '', deep = false }: ListAsk) {
   const { bucket, path: prefix } = parseUri(folder)
   const showsHidden = isHidden(prefix)
   let last = after
@@ -15,12 +15,12 @@ export async function* listS3(line: S3Line, folder: string, { after = '', deep =
     const command = new ListObjectsV2Command({
       Bucket: bucket,
       EncodingType: 'url',
-      MaxKeys: line.settings.pageSize,
+      MaxKeys: connection.settings.pageSize,
       ...(prefix !== '' && { Prefix: prefix }),
       ...(!deep && { Delimiter: '/' }),
       ...(token === undefined ? after !== '' && { StartAfter: prefix + after } : { ContinuationToken: token }),
     })
-    const page = await line.ask(folder, client => client.send(command))
+    const page = await connection.ask(folder, client => client.send(command))
     const found = entriesOf(page, prefix).filter(({ path }) => byBytes(path, after) > 0 && path !== last)
     if (found[0] !== undefined && byBytes(found[0].path, last) < 0)
       throw new Problem('FILES_UNORDERED', { uri: folder, name: found[0].path, behind: last })

@@ -4,17 +4,17 @@ import { Readable } from 'node:stream'
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3'
 import { Problem } from '../kernel/problem.ts'
 import { targetOf } from './s3.ts'
-import type { S3Line } from './s3-client.ts'
+import type { S3Connection } from './s3-client.ts'
 import { options } from './s3-parts.ts'
 import { s3Problem } from './s3-problem.ts'
 
-export async function openObject(line: S3Line, uri: string, signal?: AbortSignal): Promise<Readable> {
+export async function openObject(connection: S3Connection, uri: string, signal?: AbortSignal): Promise<Readable> {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, ...(signal ? [signal] : [])])
   const get = (more: { Range?: string; IfMatch?: string } = {}) =>
-    line.ask(uri, client => client.send(new GetObjectCommand({ ...targetOf(uri), ...more }), options(stop)), stop)
+    connection.ask(uri, client => client.send(new GetObjectCommand({ ...targetOf(uri), ...more }), options(stop)), stop)
   const first = await get()
-  const bytes = bytesOf(first, uri, line.settings.tries, stop, get)
+  const bytes = bytesOf(first, uri, connection.settings.tries, stop, get)
   return Readable.from(bytes, { objectMode: false }).once('close', () => closed.abort())
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { byBytes, faultOf } from './names.ts'
+import { byBytes, pathError } from './names.ts'
 import { isFolder, joinUri, parentOf, parseUri, pathIn, uriOf } from './uri.ts'
 
 const part = fc
@@ -52,7 +52,7 @@ test('a path never leads out of its folder: it is refused by its name', () => {
   const bad = ['..', 'a/../b', './a', 'a//b', '/a', 'a\0', '../', '//', '/', '\ud800', '.']
   for (const name of bad) {
     assert.throws(() => joinUri('s3://bucket/x/', name), { code: 'NAME_REFUSED' }, name)
-    assert.notEqual(faultOf(name), undefined)
+    assert.notEqual(pathError(name), undefined)
   }
 })
 

@@ -3,7 +3,7 @@
  * the same name back. Spaces and letters of all scripts may be written as they are; URIs that Pawl makes hold none.
  */
 import { Problem } from '../kernel/problem.ts'
-import { checkPath, faultOf } from './names.ts'
+import { checkPath, pathError } from './names.ts'
 
 export interface Place {
   readonly scheme: 'file' | 's3'
@@ -30,8 +30,8 @@ export function parseUri(uri: string): Place {
   if (/[#?]/.test(rest)) return refuse('it holds a # or a ?')
   if (/%2f/i.test(rest)) return refuse('it holds %2F, and no name has a / inside')
   const path = decoded(rest.slice(1)) ?? refuse('a % in it does not begin UTF-8, two hexadecimal digits for each byte')
-  const fault = faultOf(path)
-  if (fault !== undefined) return refuse(fault)
+  const error = pathError(path)
+  if (error !== undefined) return refuse(error)
   return { scheme, bucket: scheme === 's3' ? host : '', path }
 }
 

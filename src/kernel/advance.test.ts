@@ -229,7 +229,7 @@ function performOn(
     case 'intend stage':
       Object.assign(on, { endsAs: act.endsAs, endsCause: act.cause, total: on.total - on.unfanned, unfanned: 0 })
       return
-    case 'look':
+    case 'evaluate':
       on.opening = 'yes'
       return
     case 'release':

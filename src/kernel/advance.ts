@@ -74,7 +74,7 @@ export type Act =
       readonly cause: string
     }
   /** Look at its condition and its list. */
-  | { readonly act: 'look'; readonly stage: StageFacts }
+  | { readonly act: 'evaluate'; readonly stage: StageFacts }
   /** Let its blocked tasks be claimed. */
   | { readonly act: 'release'; readonly stage: StageFacts }
   /** Have its inputs found. */
@@ -102,7 +102,7 @@ export interface NeedsOfJob {
  * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
  * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
  */
-export function isEnough(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
+export function canDecide(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
   if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
   const byName = new Map(stages.map(stage => [stage.name, stage]))
   const knows = (others: readonly string[]) => others.every(name => byName.has(name))
@@ -176,7 +176,7 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   if (verdict === 'skip') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'needs_skipped' }
   const { when, forEach, gives } = stage.plan
   const isConditional = when !== null || forEach !== null || gives !== undefined
-  if (isConditional && stage.opening === null) return { act: 'look', stage }
+  if (isConditional && stage.opening === null) return { act: 'evaluate', stage }
   if (stage.opening === 'no') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'condition_false' }
   if (stage.opening === 'error') return { act: 'intend stage', stage, endsAs: 'failed', cause: 'condition_error' }
   if (stage.held || !isApproved(stage)) return { act: 'move stage', stage, to: 'waiting', cause: 'gate' }

@@ -86,13 +86,13 @@ export interface UnionInput {
 }
 
 /** Every folder of an input plan. */
-export function leavesOf(plan: InputPlan): FilesInput[] {
-  return plan.kind === 'files' ? [plan] : plan.of.flatMap(leavesOf)
+export function filesInputsOf(plan: InputPlan): FilesInput[] {
+  return plan.kind === 'files' ? [plan] : plan.of.flatMap(filesInputsOf)
 }
 
 /** The stages whose files a stage takes as its inputs. */
-export function takenBy({ inputs }: FilesPlan): string[] {
-  return inputs === null ? [] : leavesOf(inputs).flatMap(({ from }) => ('stage' in from ? [from.stage] : []))
+export function sourceStagesOf({ inputs }: FilesPlan): string[] {
+  return inputs === null ? [] : filesInputsOf(inputs).flatMap(({ from }) => ('stage' in from ? [from.stage] : []))
 }
 
 /** Which datum of a plan, by the paths of its files and never by a count: others may come and go meanwhile. JSON. */
@@ -115,7 +115,7 @@ export function ownQueueOf(stageId: string): string {
 }
 
 /** The queue that a key must be for to use this one: a stage with a queue of its own counts as one of `command`. */
-export function keyedQueueOf(queue: string): string {
+export function permissionQueueOf(queue: string): string {
   return /^k8s-[0-9a-f-]{36}$/.test(queue) ? commandType : queue
 }
 

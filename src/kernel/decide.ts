@@ -137,7 +137,7 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
     case 'failed':
       return fail(facts, error, cause, random)
     case 'dead_lettered':
-      if (facts.cancelling) return calledOff(error, cause)
+      if (facts.cancelling) return cancelled(error, cause)
       return deadLettered(
         facts.undoes ? 'compensation_failed' : (error.reasonCode ?? 'policy_violation'),
         error,
@@ -151,7 +151,7 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
 function fail(facts: TaskFacts, error: TaskError, cause: string, random: number): Verdict {
   const { settings } = facts
   const failures = facts.failures + 1
-  if (facts.cancelling) return calledOff(error, cause, { failures })
+  if (facts.cancelling) return cancelled(error, cause, { failures })
   if (error.permanent === true && !facts.undoes) {
     return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
   }
@@ -182,7 +182,7 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
   const isLastOfRow = facts.lostBeforeStart + 1 >= lossesBeforeStart && !facts.cancelling
   const counts = facts.state === 'running' || isLastOfRow
   const losses = facts.losses + (charged && counts ? 1 : 0)
-  if (facts.cancelling) return calledOff(error, cause, { losses })
+  if (facts.cancelling) return cancelled(error, cause, { losses })
   const { settings } = facts
   const isSpent = settings.losses === null ? facts.failures + losses >= settings.attempts : losses >= settings.losses
   if (losses > facts.losses && isSpent) {
@@ -193,10 +193,10 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
   }
   const careful = facts.state === 'assigned'
   // A lease that ran out says no more than that; what somebody saw of its worker is worth keeping.
-  const isTold = why !== undefined
+  const hasReason = why !== undefined
   return verdict(
-    { to: 'retrying', cause, payload: { charged: losses > facts.losses, ...(isTold && { error }) } },
-    { losses, careful, runInSeconds: 0, ...(isTold && { error }) },
+    { to: 'retrying', cause, payload: { charged: losses > facts.losses, ...(hasReason && { error }) } },
+    { losses, careful, runInSeconds: 0, ...(hasReason && { error }) },
   )
 }
 
@@ -229,10 +229,10 @@ export function endGrace(facts: TaskFacts): Verdict {
 
 export function deadLetter(
   facts: TaskFacts,
-  said: { reasonCode: ReasonCode; step?: Step; reason?: string },
+  request: { reasonCode: ReasonCode; step?: Step; reason?: string },
   by: 'operator' | 'holder' = 'operator',
 ): Verdict {
-  const { reasonCode, step, reason } = said
+  const { reasonCode, step, reason } = request
   const message = reason ?? (by === 'operator' ? 'Set aside by an operator.' : 'Set aside by its worker.')
   return ask(facts, 'deadLetter', () => deadLettered(reasonCode, { message, ...(step && { step }) }, by, {}))
 }
@@ -259,7 +259,7 @@ export function revivalOf(state: TaskState): Revival | undefined {
   return (['resume', 'retry', 'redrive', 'reopen'] as const).find(move => mayMove(taskLifecycle, state, move))
 }
 
-function calledOff(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {
+function cancelled(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {
   return verdict({ to: 'cancelled', cause, payload: { error } }, { ...patch, error })
 }
 

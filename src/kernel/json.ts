@@ -6,17 +6,17 @@ const maxDepth = 100
 export function writeJson(
   value: unknown,
   replace?: (name: string, value: unknown) => unknown,
-): { text: string } | { fault: string } {
+): { text: string } | { error: string } {
   try {
     const text = JSON.stringify(value ?? null, replace)
-    return text === undefined ? { fault: `a ${typeof value} is not JSON` } : { text }
+    return text === undefined ? { error: `a ${typeof value} is not JSON` } : { text }
   } catch (error) {
-    return { fault: (error as Error).message.split('\n')[0]! }
+    return { error: (error as Error).message.split('\n')[0]! }
   }
 }
 
 /** Why this JSON text could not be kept, or nothing if it can. */
-export function unkeepable(text: string): string | undefined {
+export function whyNotStorable(text: string): string | undefined {
   if (text.includes('\\u') && /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(text)) {
     return 'it holds a NUL or half of a surrogate pair'
   }
@@ -25,13 +25,13 @@ export function unkeepable(text: string): string | undefined {
 }
 
 /** For `JSON.stringify`: errors and large numbers have no JSON of their own, and are what people log. */
-export function telling(_: string, value: unknown): unknown {
+export function loggable(_: string, value: unknown): unknown {
   if (value instanceof Error) return { ...value, name: value.name, message: value.message, stack: value.stack }
   return typeof value === 'bigint' ? String(value) : value
 }
 
 /** Text may hold anything; the store keeps no NUL and no half characters, and not without end. */
-export function keepableText(text: string, longest: number): string {
+export function storableText(text: string, longest: number): string {
   return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

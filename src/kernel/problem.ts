@@ -16,12 +16,16 @@ export class Problem extends Error {
   override readonly name = 'Problem'
   readonly code: ProblemCode
   readonly details: Readonly<Record<string, unknown>>
+  /** The first sentence of the message: what is wrong. */
+  readonly summary: string
 
   constructor(code: ProblemCode, details: Record<string, unknown> = {}, cause?: unknown) {
     const shortened = truncateStrings(details) as Record<string, unknown>
-    super(`${summarize(code, shortened)}${formatDetails(shortened)} ${problems[code].hint}`, { cause })
+    const summary = summarize(code, shortened)
+    super(`${summary}${formatDetails(shortened)} ${problems[code].hint}`, { cause })
     this.code = code
     this.details = shortened
+    this.summary = summary
   }
 
   get status(): number {

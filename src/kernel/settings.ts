@@ -37,7 +37,7 @@ export type RetrySettings = Pick<
 >
 
 /** Settings as people say them: only some of them, and those of retries under one word. */
-export interface SaidSettings extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
+export interface SettingsInput extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
   /** How often a task is tried, and how far apart. */
   readonly retry?: Partial<RetrySettings>
 }
@@ -73,8 +73,8 @@ export function resolveSettings(type: Partial<TaskSettings> | null, task: Partia
 
 const ofRetries: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
 
-/** Kept settings as people say them: the way back from `settingsOf`. */
-export function saidOf(settings: Partial<TaskSettings>): SaidSettings {
+/** Kept settings as people say them: the way back from `flattenSettings`. */
+export function toSettingsInput(settings: Partial<TaskSettings>): SettingsInput {
   const entries = Object.entries(settings)
   const retry = entries.filter(([name]) => ofRetries.includes(name))
   const rest = Object.fromEntries(entries.filter(([name]) => !ofRetries.includes(name)))
@@ -84,7 +84,7 @@ export function saidOf(settings: Partial<TaskSettings>): SaidSettings {
 const names = Object.keys(defaultSettings) as (keyof TaskSettings)[]
 
 /** Settings as they are kept: flat, and only those that were said. */
-export function settingsOf(options: SaidSettings): Partial<TaskSettings> | undefined {
+export function flattenSettings(options: SettingsInput): Partial<TaskSettings> | undefined {
   const flat: Partial<TaskSettings> = { ...options, ...options.retry }
   const said = names.filter(name => flat[name] !== undefined)
   return said.length === 0 ? undefined : Object.fromEntries(said.map(name => [name, flat[name]]))

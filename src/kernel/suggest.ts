@@ -1,5 +1,5 @@
 /** The known word nearest to a misspelt one, if any is near. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+export function closestWord(word: string, known: readonly string[]): string | undefined {
   const mostSteps = (candidate: string) => Math.max(2, candidate.length / 3)
   const near = known
     // Words differ by at least as many steps as their lengths do. So a word of a megabyte is compared with none.
@@ -10,7 +10,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 }
 
 /** A word of somebody else's as it is told in an answer. */
-export function shortened(word: string): string {
+export function truncate(word: string): string {
   return word.length <= 100 ? word : `${word.slice(0, 100).toWellFormed()}…`
 }
 

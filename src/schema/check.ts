@@ -1,6 +1,6 @@
 /** Options are checked here, once, before anything is done with them: by a table of fields. */
 import { Problem } from '../kernel/problem.ts'
-import { nearest, shortened } from '../kernel/suggest.ts'
+import { closestWord, truncate } from '../kernel/suggest.ts'
 
 /** Says what a value must be, or nothing if it is. */
 export interface Field {
@@ -23,8 +23,8 @@ export function checkOptions(given: object, fields: Fields, where: string): void
     const value = (given as Record<string, unknown>)[name]
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
     if (field === undefined) {
-      const meant = nearest(name, Object.keys(fields))
-      throw new Problem('OPTION_UNKNOWN', { at: where, option: shortened(name), ...(meant && { didYouMean: meant }) })
+      const meant = closestWord(name, Object.keys(fields))
+      throw new Problem('OPTION_UNKNOWN', { at: where, option: truncate(name), ...(meant && { didYouMean: meant }) })
     }
     if (value === undefined) continue
     const fault = field(value)
@@ -81,8 +81,8 @@ export function nested(fields: Fields, required: readonly string[] = []): Field 
     for (const [name, inner] of Object.entries(value)) {
       const known = Object.hasOwn(fields, name) ? fields[name] : undefined
       if (known === undefined) {
-        const meant = nearest(name, Object.keys(fields))
-        return `not have "${shortened(name)}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+        const meant = closestWord(name, Object.keys(fields))
+        return `not have "${truncate(name)}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
       }
       const fault = inner === undefined ? undefined : known(inner)
       if (fault !== undefined) return `have a "${name}" that must ${fault}`

@@ -1,7 +1,7 @@
 /** Finds every fault in what was written, each with its place: a spec is mended in one go, not fault by fault. */
 
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { type Field, isObject, type Shape } from '../schema/check.ts'
 import type { List } from './fields.ts'
 
@@ -54,6 +54,6 @@ export function specInvalid(faults: readonly Fault[]): Problem {
 
 function told({ at, why, unknown }: Fault): Issue {
   if (unknown === undefined || unknown.word.length > longestWord) return { at, why }
-  const meant = nearest(unknown.word, unknown.known.slice(0, mostWords))
+  const meant = closestWord(unknown.word, unknown.known.slice(0, mostWords))
   return meant === undefined ? { at, why } : { at, why: `${why}; did you mean '${meant}'?`, didYouMean: meant }
 }

@@ -1,6 +1,6 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
 
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../schema/check.ts'
 import { chosenId, name, priority, settingFields, traceparent, tracestate, year } from '../schema/fields.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
@@ -25,7 +25,7 @@ export function listOf(items: Field, most: number, more: object = {}): List {
 
 const json = field({}, value => {
   const made = writeJson(value)
-  const why = 'fault' in made ? made.fault : unkeepable(made.text)
+  const why = 'error' in made ? made.error : whyNotStorable(made.text)
   return why && `be JSON that can be kept: ${why}`
 })
 

@@ -4,7 +4,7 @@ import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.
 import { nextDueSeconds } from '../store/tasks/claim.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
-import { inTime, makeChanges } from './changes.ts'
+import { inTime, makeChangeSignal } from './change-signal.ts'
 
 export interface DrainOptions {
   /** Default: the types of the tasks. */
@@ -47,8 +47,8 @@ export async function drain(
   const { limit = 1000, withinSeconds = 30 } = options
   const held = new Map<string, ClaimedTask>()
   const ran: Ran[] = []
-  const said = makeChanges()
-  const over = makeChanges()
+  const reported = makeChangeSignal()
+  const over = makeChangeSignal()
   let failed: Error | undefined
   let attempts = 0
 
@@ -65,13 +65,13 @@ export async function drain(
   }
   const claim: SyncPort['sync'] = async (request, signal) => {
     for (;;) {
-      const next = said.next()
+      const next = reported.next()
       const answer = await engine.sync({ ...request, waitSeconds: 0 }, signal)
       attempts += answer.claimed.length
       for (const task of answer.claimed) held.set(task.id, task)
       if (attempts > limit) failed = new Error(`More than ${limit} attempts: does a task queue itself?`)
       const isOver = failed !== undefined || (answer.claimed.length === 0 && (await isDrained(next)))
-      if (isOver) over.tell()
+      if (isOver) over.notify()
       if (isOver || answer.claimed.length > 0) return isOver ? untilStopped(answer, signal) : answer
     }
   }
@@ -86,7 +86,7 @@ export async function drain(
         held.delete(settled.id)
         if (task !== undefined) ran.push(toRan(task, settled))
       }
-      said.tell()
+      reported.notify()
       return answer
     },
   }

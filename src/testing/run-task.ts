@@ -1,13 +1,13 @@
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { checkPayload } from '../protocol/tasks/task-type.ts'
 import { checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { interrupt, newAttempt, runAttempt } from '../worker/attempt.ts'
 import type { Task } from '../worker/define-task.ts'
-import { attempt, inHand, interrupt } from '../worker/held-task.ts'
 
 export interface RunTaskOptions {
   readonly id?: string
@@ -55,7 +55,7 @@ export interface TaskRun {
 export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskOptions = {}): Promise<TaskRun> {
   checkOptions(options, fields, 'runTask')
   const kept = asStored(payload, 'payload')
-  const held = inHand(
+  const held = newAttempt(
     {
       id: options.id ?? newId(),
       epoch: 1,
@@ -76,14 +76,18 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
   const cancel = () => interrupt(held, 'cancelled')
   if (options.signal?.aborted) cancel()
   options.signal?.addEventListener('abort', cancel, { once: true })
-  const settled = await attempt(held, async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx), {
-    async saveCheckpoint(_, value) {
-      held.unsent.checkpoint = asStored(value, 'checkpoint')
+  const settled = await runAttempt(
+    held,
+    async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx),
+    {
+      async saveCheckpoint(_, value) {
+        held.unsent.checkpoint = asStored(value, 'checkpoint')
+      },
+      completeIn: async () => {},
+      reportFiles: async () => {},
+      async *filesOf() {},
     },
-    completeIn: async () => {},
-    sayFiles: async () => {},
-    async *filesOf() {},
-  })
+  )
   options.signal?.removeEventListener('abort', cancel)
   return toRun(asReported(settled), held)
 }
@@ -91,7 +95,7 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
 /** A value as the store would give it back. */
 function asStored(value: unknown, at: string): unknown {
   const made = writeJson(value)
-  const why = 'fault' in made ? made.fault : unkeepable(made.text)
+  const why = 'error' in made ? made.error : whyNotStorable(made.text)
   if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at, why })
   return 'text' in made ? JSON.parse(made.text) : null
 }
@@ -106,7 +110,7 @@ function asReported(settled: SettledTask): SettledTask {
   }
 }
 
-function toRun(settled: SettledTask, held: ReturnType<typeof inHand>): TaskRun {
+function toRun(settled: SettledTask, held: ReturnType<typeof newAttempt>): TaskRun {
   const { outcome, output = null, error = null, reason = null, partial = false, spawn = [] } = settled
   return {
     outcome,

@@ -8,7 +8,7 @@ import { checkOptions, number } from '../schema/check.ts'
 import { movableClock } from '../store/driver/movable-clock.ts'
 import { openScratch } from '../store/driver/scratch-store.ts'
 import type { Task } from '../worker/define-task.ts'
-import { makeChanges } from './changes.ts'
+import { makeChangeSignal } from './change-signal.ts'
 import { type DrainOptions, drain, type Ran } from './drain.ts'
 import { type WaitFor, waitFor } from './wait-for.ts'
 
@@ -35,8 +35,8 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
   const { log, maxPayloadBytes, pipelines, ...unknown } = options
   checkOptions(unknown, {}, 'testEngine')
   const schema = `t_${randomBytes(6).toString('hex')}`
-  const changes = makeChanges()
-  const { sql, quiet, close } = await openScratch(schema, changes.tell)
+  const changes = makeChangeSignal()
+  const { sql, quiet, close } = await openScratch(schema, changes.notify)
   const given = {
     ...(log && { log }),
     ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),

@@ -1,6 +1,6 @@
 /** What a handler may throw to say more than "it failed". Anything else is retried by the task's policy. */
 import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
-import { keepableText } from '../kernel/json.ts'
+import { storableText } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 
 /** Try again after so many seconds, whatever the backoff says. It counts as a failure. */
@@ -95,5 +95,5 @@ function describe(thrown: unknown): TaskError {
 }
 
 function clean(text: string): string {
-  return keepableText(text, longest)
+  return storableText(text, longest)
 }

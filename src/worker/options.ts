@@ -44,11 +44,11 @@ export const timings = {
   /** How often leases, starts and deadlines are looked at. */
   tickMs: 50,
   /** A task that has run for so long has its start reported. */
-  tellStartMs: 200,
+  reportStartMs: 200,
   /** A line that has waited for so long is sent; before, it goes with the next beat. */
-  tellLogsMs: 1000,
+  sendLogsMs: 1000,
   /** How long the last reports may take after the deadline of a stop. */
-  lastWordMs: 5000,
+  lastReportMs: 5000,
 }
 
 export function workerSettings(tasks: readonly Task[], options: WorkerOptions, name: string): WorkerSettings {

@@ -13,7 +13,7 @@ export interface TaskLog {
   /** All of them, and how many were dropped: with the report, after which no more are taken. */
   last(now: number): LogLine[]
   /** The engine has these. */
-  heard(lines: readonly LogLine[]): void
+  acknowledge(lines: readonly LogLine[]): void
   /** How long the oldest unsent line has waited. */
   waitedMs(now: number): number
   /** Of the unsent lines. */
@@ -49,7 +49,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
       const lines = dated(now, waiting)
       return dropped === 0 ? lines : [...lines, lineOnDropped(count + 1, dropped)]
     },
-    heard(lines) {
+    acknowledge(lines) {
       const upTo = lines.at(-1)?.n ?? 0
       waiting = waiting.filter(({ line }) => line.n > upTo)
     },

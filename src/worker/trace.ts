@@ -6,7 +6,7 @@ import { fail, inSpan, spanContextOf, tracer } from '../protocol/tracing.ts'
  * Runs an attempt, in a span if somebody traces. It is a child of the span that queued the task, so that one trace
  * shows the way from there to every attempt; and it links to it, for tools that follow messages by links.
  */
-export function consumed(task: ClaimedTask, worker: string, run: () => Promise<SettledTask>): Promise<SettledTask> {
+export function traceAttempt(task: ClaimedTask, worker: string, run: () => Promise<SettledTask>): Promise<SettledTask> {
   const tracing = tracer()
   if (tracing === undefined) return run()
   const producer = task.traceparent === null ? undefined : spanContextOf(task.traceparent)

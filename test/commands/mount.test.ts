@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ownName } from '../../src/commands/owner.ts'
+import { ownerToken } from '../../src/commands/process-owner.ts'
 import { commandRig, ownFolder } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
@@ -65,7 +65,7 @@ test('what a dead worker left at a mount is removed by whoever comes next', boun
   symlinkSync('/gone/in/data', join(mount, 'data'))
   symlinkSync('/gone/in/other', join(mount, 'other'))
   const { pid } = spawnSync('true')
-  const dead = ownName().replace(`-${process.pid}-`, `-${pid}-`)
+  const dead = ownerToken().replace(`-${process.pid}-`, `-${pid}-`)
   writeFileSync(join(mount, turns, `${dead}.1`), JSON.stringify({ data: '/gone/in/data', other: '/gone/in/other' }))
   const rig = commandRig(t, shelf({ f: 'hello' }))
   const { outcome, lines } = await rig.script(`cat ${mount}/data/f; ls ${mount}`, { run: { mount }, inputs })

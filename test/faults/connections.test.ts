@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
@@ -96,7 +96,7 @@ test(
       await server.close()
       await engine.close()
     })
-    const babysitter = startBabysitter(engine, [driveOn()])
+    const babysitter = startBabysitter(engine, [continueJobs()])
     t.after(() => babysitter.stop())
     const { id } = await engine.submit({
       name: 'held',

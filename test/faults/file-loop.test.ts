@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-chores.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Pawl, pawl } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
@@ -52,7 +52,7 @@ async function scene(t: TestContext, f: Fresh): Promise<Scene> {
   return { f, jobId: id, outbox }
 }
 
-const chores = [findInputs, putInPlace, sweepUploads, driveOn()]
+const chores = [findInputs, putInPlace, sweepUploads, continueJobs()]
 
 /** Everything that there is to do: by the weak one first, as far as it comes, and then by the sound one, later. */
 async function tell(scene: Scene, weak: Pawl, isDead: () => boolean): Promise<void> {

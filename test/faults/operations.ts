@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
-import { redriveOn } from '../../src/babysitter/redrive-on.ts'
+import { continueRedrives } from '../../src/babysitter/continue-redrives.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Pawl } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
@@ -209,7 +209,7 @@ export const operations: Record<string, Operation> = {
       async check() {
         // It was taken once: what its first doer has not brought back, the babysitter does.
         await story.advance(4)
-        await redriveOn().run(story.engine.context)
+        await continueRedrives().run(story.engine.context)
         const back = await Promise.all(ids.map(id => story.engine.task(id)))
         assert.deepEqual(
           back.map(({ state, round }) => [state, round]),

@@ -2,8 +2,8 @@
 import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { harmless } from '../../../src/kernel/harmless.ts'
 import { Problem } from '../../../src/kernel/problem.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { RedriveRequest } from '../../../src/protocol/tasks/dead-letters.ts'
 import type { TaskTypeRecord } from '../../../src/protocol/tasks/tasks.ts'
 import { faultsIn, type PayloadSchema } from '../../../src/spec/payload-schema.ts'
@@ -58,7 +58,7 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
     <Modal
       opened
       onClose={onClose}
-      title={`Redrive ${harmless(type)}`}
+      title={`Redrive ${sanitize(type)}`}
       size="lg"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >

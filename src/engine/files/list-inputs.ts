@@ -10,7 +10,7 @@ import {
   type DatumInput,
   type FilesInput,
   type FilesPlan,
-  leavesOf,
+  filesInputsOf,
   type Position,
   payloadOf,
 } from '../../kernel/datum.ts'
@@ -120,7 +120,7 @@ const stageNamed = (stages: readonly StageRow[], name: string) =>
 /** A folder of an earlier stage's files is told by the stage: what else lies in that folder is not meant. */
 function byStage(plan: FilesPlan, stages: readonly StageRow[], input: DatumInput): DatumInput {
   if (!input.uri.endsWith('/')) return input
-  const from = leavesOf(plan.inputs!).flatMap(({ name, from }) =>
+  const from = filesInputsOf(plan.inputs!).flatMap(({ name, from }) =>
     name === input.name && 'stage' in from ? [from.stage] : [],
   )
   const stage = from

@@ -3,7 +3,7 @@
  * stage, or it takes those of others, the clone has the rest of its tasks too, passed over with their files: whoever
  * looks for files finds those of the whole stage, and what is found once more is told from what was not there before.
  */
-import { ownQueueOf, takenBy } from '../../kernel/datum.ts'
+import { ownQueueOf, sourceStagesOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
@@ -61,7 +61,7 @@ async function makeClone(
   return writeJob(context, plan, made, call, ['clone', jobId], jobId)
 }
 
-const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))
+const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : sourceStagesOf(files))
 
 /** It has done all that it had to do; a stage without tasks may come to have some in the clone. */
 const isDone = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !isFoundAnew(stage)

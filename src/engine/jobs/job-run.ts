@@ -1,9 +1,9 @@
 /** One transaction's worth of what a job does next (drive.ts). */
 import type { Act } from '../../kernel/advance.ts'
-import { Agenda } from '../../kernel/agenda.ts'
 import { cancel } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
+import { NextActs } from '../../kernel/next-acts.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -58,14 +58,14 @@ export class JobRun {
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
-    let agenda = new Agenda(book.job, book.stages)
+    let acts = new NextActs(book.job, book.stages)
     for (;;) {
       await book.readRest(this.#tx, 'if needed')
-      if (agenda.size !== book.stages.length) agenda = new Agenda(book.job, book.stages)
-      const act = agenda.nextOfStages(book.takeChanged())
+      if (acts.size !== book.stages.length) acts = new NextActs(book.job, book.stages)
+      const act = acts.ofStages(book.takeChanged())
       if (act !== undefined) await this.#do(act)
       else if (!(await this.#endGathered())) {
-        const last = agenda.nextOfJob()
+        const last = acts.ofJob()
         if (last === undefined) return this.#room
         await this.#do(last)
       }
@@ -79,7 +79,7 @@ export class JobRun {
         return this.#moveStage(act.stage as StageRow, act.to, act.cause)
       case 'intend stage':
         return book.intendStage(act.stage as StageRow, act.endsAs, act.cause)
-      case 'look':
+      case 'evaluate':
         return this.#look(act.stage as StageRow)
       case 'intend job':
         return book.setJob({ endsAs: act.endsAs, endsCause: act.cause })
@@ -174,7 +174,11 @@ export class JobRun {
     return true
   }
 
-  async #endTasks(errand: 'call off' | 'pass over', stages: readonly StageRow[], limit: number | null): Promise<Batch> {
+  async #endTasks(
+    errand: 'call off' | 'pass over',
+    stages: readonly StageRow[],
+    limit: number | null,
+  ): Promise<Batch> {
     const book = this.#book
     await book.closeLanes(this.#tx)
     if (errand === 'pass over') return this.#passOver(stages, limit)

@@ -2,7 +2,7 @@
  * A locked job with its stages, as they are and as they are about to be. Moves are noted here, seen by whoever looks
  * next, and written down together.
  */
-import { isEnough } from '../../kernel/advance.ts'
+import { canDecide } from '../../kernel/advance.ts'
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -98,7 +98,7 @@ export class JobBook {
   async readRest(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
     if (this.#outline === undefined) return
     const isLarge = this.stages.length > mostInPart
-    if (what === 'all' || isLarge || !isEnough(this.job, this.stages, this.#outline)) await this.#readWhole(tx)
+    if (what === 'all' || isLarge || !canDecide(this.job, this.stages, this.#outline)) await this.#readWhole(tx)
   }
 
   async #readWhole(tx: Sql): Promise<void> {

@@ -1,5 +1,5 @@
 /** The next round: of a task, of a stage, of a whole job. What succeeded is never opened again. */
-import { takenBy } from '../../kernel/datum.ts'
+import { sourceStagesOf } from '../../kernel/datum.ts'
 import { revivalOf, revive } from '../../kernel/decide.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove } from '../../kernel/lifecycle.ts'
@@ -93,7 +93,7 @@ function bringBack(book: JobBook, stage: StageRow, cause: string, errand: 'reviv
  */
 function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'listAt'> {
   if (!listing || !plan.files?.inputs) return {}
-  if (takenBy(plan.files).length > 0) return { listing: 'wanted', listAt: null }
+  if (sourceStagesOf(plan.files).length > 0) return { listing: 'wanted', listAt: null }
   return listing === 'under way' ? { listing: 'wanted' } : {}
 }
 

@@ -1,5 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import { saidOf } from '../../kernel/settings.ts'
+import { toSettingsInput } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
 import type { PageQuery, TasksOfQuery, WorkerQuery } from '../../protocol/api.ts'
 import {
@@ -166,7 +166,7 @@ export async function findTaskTypes({ sql }: Context, query: PageQuery = {}): Pr
 }
 
 function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
-  return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
+  return { ...toSettingsInput(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
 /** How deep each queue is. */

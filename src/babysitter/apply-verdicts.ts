@@ -3,19 +3,19 @@ import { rollUp } from '../engine/jobs/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
 import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/tasks/rulings.ts'
-import { tellUnruly, type Unruly } from './tell-unruly.ts'
+import { logFailures, type WriteFailure } from './log-failures.ts'
 
 /**
  * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
  * locked are left to them, and one that cannot be written is counted and never holds up the others.
  */
-export async function judge(
+export async function applyVerdicts(
   context: Context,
   ids: readonly string[],
   decide: (task: LockedTask) => Verdict | undefined,
 ): Promise<{ moved: number; failed: number }> {
   const { sql, wake } = context
-  const unruly: Unruly[] = []
+  const failures: WriteFailure[] = []
   const run = (batch: readonly string[]) =>
     sql.begin(async tx => {
       const rulings: Ruling[] = []
@@ -27,12 +27,12 @@ export async function judge(
       return rulings
     })
   const rulings = await splitting<string, Ruling | undefined>(ids, run, (id, error) => {
-    unruly.push({ id, error })
+    failures.push({ id, error })
     return undefined
   })
-  await tellUnruly(context, 'task', unruly)
+  await logFailures(context, 'task', failures)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
   await rollUp(context, stagesOf(written))
-  return { moved: written.length, failed: unruly.length }
+  return { moved: written.length, failed: failures.length }
 }

@@ -4,7 +4,7 @@ import { Failed, GiveUp } from '../worker/errors.ts'
 const full: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'DISK_FULL']
 
 /** What went wrong with a file, as an attempt tells it: whether trying again can help, and what was being done. */
-export function asFailure(error: unknown, doing: string): unknown {
+export function toAttemptError(error: unknown, doing: string): unknown {
   if (error instanceof GiveUp || error instanceof Failed || !(error instanceof Error)) return error
   const message = `${doing} failed: ${error.message}`
   // Nobody's fault for good: there may be room the next time, or elsewhere.

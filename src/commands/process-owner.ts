@@ -7,10 +7,10 @@ import { beganAt } from '../machine/began-at.ts'
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 
 /** Its number and when it began, since numbers are used again. */
-export const ownName = () => `${host}-${process.pid}-${beganAt(process.pid)}`
+export const ownerToken = () => `${host}-${process.pid}-${beganAt(process.pid)}`
 
 /** Whether the process that has this name is known to be dead. */
-export function isDead(owner: string): boolean {
+export function isOwnerDead(owner: string): boolean {
   const [where, pid, began] = owner.split('-')
   return where === host && beganAt(Number(pid)) !== began
 }

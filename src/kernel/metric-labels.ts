@@ -4,6 +4,6 @@
  * together as one, so that sums stay right.
  */
 
-export const mostNamed = 100
+export const maxLabels = 100
 /** The label of all that are not told by name. */
-export const otherName = '_other'
+export const otherLabel = '_other'

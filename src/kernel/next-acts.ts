@@ -8,7 +8,7 @@ import { jobLifecycle } from './job.ts'
 import { isFinal } from './lifecycle.ts'
 import { stageLifecycle } from './stage.ts'
 
-export class Agenda {
+export class NextActs {
   /** How many stages it knows of. If the job gets more, it needs another agenda. */
   readonly size: number
   readonly #job: JobFacts
@@ -41,7 +41,7 @@ export class Agenda {
   }
 
   /** The next act of a stage, the first stage first. `changed`: those that something was done to since the last act. */
-  nextOfStages(changed: Iterable<StageFacts> = []): Act | undefined {
+  ofStages(changed: Iterable<StageFacts> = []): Act | undefined {
     if (isFinal(jobLifecycle, this.#job.state)) return undefined
     this.#note(changed)
     for (let place = this.#from; place < this.size; place++) {
@@ -58,7 +58,7 @@ export class Agenda {
   }
 
   /** The next act of the job itself, when no stage has anything to do. */
-  nextOfJob(): Act | undefined {
+  ofJob(): Act | undefined {
     return isFinal(jobLifecycle, this.#job.state) ? undefined : jobAct(this.#job, this.#stages, this.#byName)
   }
 

@@ -1,25 +1,25 @@
 /** All that this worker holds. A task that it lost and claimed again is there twice, under two epochs. */
 import { leaseOf, type SyncAnswer } from '../protocol/tasks/sync.ts'
-import type { Bell } from './bell.ts'
-import { type InHand, interrupt, traceOf } from './held-task.ts'
+import { type Attempt, interrupt, traceOf } from './attempt.ts'
+import type { Notifier } from './notifier.ts'
 import type { WorkerSettings } from './options.ts'
 
-export interface Hands {
-  readonly held: ReadonlySet<InHand>
-  take(one: InHand): void
-  letGo(one: InHand): void
+export interface Attempts {
+  readonly active: ReadonlySet<Attempt>
+  add(one: Attempt): void
+  remove(one: Attempt): void
   /** What every answer may hold: tasks that are not ours any more, and tasks that are to stop. */
-  heed(answer: SyncAnswer): void
+  applyAnswer(answer: SyncAnswer): void
 }
 
-export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Hands {
-  const held = new Set<InHand>()
-  const letGo = (one: InHand) => {
-    held.delete(one)
-    if (held.size === 0) bell.ring()
+export function makeAttempts({ name: worker, log }: WorkerSettings, notifier: Notifier): Attempts {
+  const active = new Set<Attempt>()
+  const remove = (one: Attempt) => {
+    active.delete(one)
+    if (active.size === 0) notifier.notify()
   }
-  const heed = ({ refused, cancel }: SyncAnswer) => {
-    const byLease = new Map([...held].map(one => [leaseOf(one.task), one]))
+  const apply = ({ refused, cancel }: SyncAnswer) => {
+    const byLease = new Map([...active].map(one => [leaseOf(one.task), one]))
     for (const refusal of refused) {
       const lost = byLease.get(leaseOf(refusal))
       // What its handler has ended itself is not held any more, and not lost.
@@ -28,7 +28,7 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
       if (refusal.code !== 'LEASE_LOST') continue
       interrupt(lost, 'lease-lost')
       // What has not begun is simply dropped; what runs is dropped when it stops.
-      if (lost.startedAt === undefined) letGo(lost)
+      if (lost.startedAt === undefined) remove(lost)
     }
     for (const notice of cancel) {
       const called = byLease.get(leaseOf(notice))
@@ -36,11 +36,11 @@ export function makeHands({ name: worker, log }: WorkerSettings, bell: Bell): Ha
     }
   }
   return {
-    held,
-    take: one => void held.add(one),
-    letGo,
-    heed(answer) {
-      if (answer.refused.length > 0 || answer.cancel.length > 0) heed(answer)
+    active,
+    add: one => void active.add(one),
+    remove,
+    applyAnswer(answer) {
+      if (answer.refused.length > 0 || answer.cancel.length > 0) apply(answer)
     },
   }
 }

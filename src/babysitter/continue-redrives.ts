@@ -1,14 +1,14 @@
 import { goOn, tellFailed } from '../engine/tasks/redrive.ts'
 import { idleRedrives } from '../store/tasks/redrive.ts'
 import type { Chore } from './chore.ts'
-import { takingTurns } from './turns.ts'
+import { fairBatches } from './fair-batches.ts'
 
 /** Letters of one redrive in one look, so that others have their turn. */
 const lettersPerLook = 5000
 
 /** Goes on with redrives whose doer died, or whose caller's transaction has committed. */
-export function redriveOn(olderThanSeconds = 3): Chore {
-  const each = takingTurns(10)
+export function continueRedrives(olderThanSeconds = 3): Chore {
+  const each = fairBatches(10)
   return {
     name: 'redrive-on',
     everySeconds: 1,

@@ -5,7 +5,7 @@
 const harmful = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\p{Cs}/gu
 
 /** Names, payloads and errors come from others: what could move the cursor or forge a line is shown as an escape. */
-export function harmless(text: string): string {
+export function sanitize(text: string): string {
   return text.replace(harmful, escapeOf)
 }
 
@@ -19,13 +19,13 @@ function escapeOf(character: string): string {
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0')
 
 /** JSON that is harmless too: it says the same, for JSON has escapes of its own. */
-export function harmlessJson(value: unknown, indent?: number): string {
+export function sanitizeJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value ?? null, null, indent)
   return text.replace(harmful, character => (character === '\n' ? character : `\\u${hex(character.charCodeAt(0), 4)}`))
 }
 
 /** Of several lines, for where they may stand: line breaks and tabs stay. */
-export function harmlessLines(text: string): string {
+export function sanitizeLines(text: string): string {
   return text.replace(harmful, character =>
     character === '\n' || character === '\t' ? character : escapeOf(character),
   )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { nextAct } from '../../test/harness/next-act.ts'
-import { isEnough, type JobFacts, type StageFacts } from './advance.ts'
+import { canDecide, type JobFacts, type StageFacts } from './advance.ts'
 import { isFinal } from './lifecycle.ts'
 import type { Join, OnFailure } from './plan.ts'
 import { stageLifecycle } from './stage.ts'
@@ -76,7 +76,7 @@ class World {
     let known = seen
     let reads = 0
     for (let acts = 0; acts < 1000; acts++) {
-      if (known !== this.stages && !isEnough(this.job, known, this)) {
+      if (known !== this.stages && !canDecide(this.job, known, this)) {
         known = this.stages
         reads += 1
       }
@@ -95,7 +95,7 @@ class World {
         return { state: act.to, endedIn: isFinal(stageLifecycle, act.to) ? 1 : null }
       case 'intend stage':
         return { endsAs: act.endsAs, endsCause: act.cause }
-      case 'look':
+      case 'evaluate':
         return { opening: Number(act.stage.name) % 2 === 0 ? 'yes' : 'no' }
       case 'release':
         return { blocked: 0 }

@@ -1,14 +1,14 @@
 /** Tells whoever waits that something may have changed. What comes between a look and the wait is not missed. */
-export interface Changes {
-  tell(): void
+export interface ChangeSignal {
+  notify(): void
   /** Resolves at the next change. Taken before a look, it covers whatever the look did not see. */
   next(): Promise<void>
 }
 
-export function makeChanges(): Changes {
+export function makeChangeSignal(): ChangeSignal {
   let waiting: { promise: Promise<void>; resolve: () => void } | undefined
   return {
-    tell() {
+    notify() {
       waiting?.resolve()
       waiting = undefined
     },
