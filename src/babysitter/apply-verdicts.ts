@@ -6,8 +6,8 @@ import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from 
 import { logFailures, type WriteFailure } from './log-failures.ts'
 
 /**
- * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
- * locked are left to them, and one that cannot be written is counted and never holds up the others.
+ * Locks the tasks that a chore found, checks them again, and writes down the verdicts. Tasks locked by somebody else
+ * are left alone. A task that cannot be written is counted and never holds up the others.
  */
 export async function applyVerdicts(
   context: Context,

@@ -30,7 +30,7 @@ export const expireTasks: Chore = {
   },
 }
 
-/** Makes soft cancels hard when their grace has passed. */
+/** Turns soft cancels into hard ones when their grace period has passed. */
 export const endGraces: Chore = {
   name: 'end-graces',
   everySeconds: 1,
@@ -45,11 +45,11 @@ export const endGraces: Chore = {
 }
 
 export interface RetentionOptions {
-  /** How long the lines that handlers log are kept; they go with their task at the latest. Default: 7 days. */
+  /** How long log lines of handlers are kept, at most as long as their task. Default: 7 days. */
   readonly keepLogSeconds?: number
 }
 
-/** Removes what has been kept for long enough, a stretch of the table at a time. */
+/** Removes expired data, one range of the table at a time. */
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
@@ -64,7 +64,7 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const failures: WriteFailure[] = []
       const gone = await splitting<string, string | undefined>(
         ids,
-        // In a transaction, for only its rollback says that the locks of a part that failed are given up.
+        // In a transaction of its own, because only its rollback guarantees that a failed part has released its locks.
         part => sql.begin(tx => removeTasks(tx, part)),
         (id, error) => {
           failures.push({ id, error })
@@ -91,14 +91,14 @@ const movesPerBatch = 2000
 const batchesPerLook = 10
 
 /**
- * Counts what has happened to tasks, for statistics and metrics. It takes a share of the database and no more: where
- * tasks move faster than this, it falls behind and catches up later.
+ * Counts the transitions of tasks for statistics and metrics. It uses a limited share of the database: if tasks move
+ * faster, it falls behind and catches up later.
  */
 export const countEvents: Chore = {
   name: 'count',
   everySeconds: 1,
   async run({ sql }) {
-    // After a failover, counting starts anew in the new generation.
+    // After a failover, counting starts again in the new generation.
     await currentGeneration(sql)
     let counted = 0
     for (let batch = 0; batch < batchesPerLook; batch++) {
@@ -110,7 +110,7 @@ export const countEvents: Chore = {
   },
 }
 
-/** Notes how deep the queues are, and raises the alarm about those whose work is due and that nobody serves. */
+/** Records the depth of the queues, and reports queues with due work that no worker serves. */
 export const watchQueues: Chore = {
   name: 'watch-queues',
   everySeconds: 30,
@@ -124,7 +124,7 @@ export const watchQueues: Chore = {
   },
 }
 
-/** Raises the alarm if a rule is broken by anything that was queued in the last quarter of an hour. */
+/** Reports integrity rules that are broken by anything queued in the last 15 minutes. */
 export const watchIntegrity: Chore = {
   name: 'watch-integrity',
   everySeconds: 60,

@@ -1,4 +1,4 @@
-/** Jobs that need somebody: whose driver died, whose time has come, or which nobody will ever finish. */
+/** Jobs that need attention: their process died, a deadline has passed, or they can never finish. */
 import type { Context } from '../engine/context.ts'
 import { driveJob } from '../engine/jobs/drive.ts'
 import type { JobBook } from '../engine/jobs/locked-job.ts'
@@ -21,11 +21,13 @@ import { type BatchResult, fairBatches } from './fair-batches.ts'
 import { logFailures } from './log-failures.ts'
 
 const batch = 100
-/** How far each engine has come in its walk through ended jobs. */
+/** How far each engine has come in its scan of ended jobs. */
 const walks = new WeakMap<Context, JobWalk>()
 const staleWords = 'Job timed out or was orphaned'
 
-/** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
+/**
+ * Continues jobs whose process died, with the same function that drives every job, and removals that were interrupted.
+ */
 export function continueJobs(olderThanSeconds = 3): Chore {
   const each = fairBatches(batch)
   return {
@@ -54,7 +56,7 @@ async function driveOrRemove(context: Context, id: string): Promise<void> {
 const eachDeadline = fairBatches(batch)
 const eachGate = fairBatches(batch)
 
-/** Ends jobs whose deadline has passed, and gates that nobody passed in time. */
+/** Ends jobs whose deadline has passed, and gates that timed out. */
 export const jobDeadlines: Chore = {
   name: 'job-deadlines',
   everySeconds: 1,
@@ -83,7 +85,7 @@ function closeGate(book: JobBook, stageId: string): void {
 
 const eachStale = fairBatches(batch)
 
-/** Fails jobs that have come to a halt: no progress, nothing in hand, and nobody to wait for. */
+/** Fails jobs that have stalled: no progress, no running work, and nothing to wait for. */
 export const failStale: Chore = {
   name: 'stale-jobs',
   everySeconds: 30,
@@ -100,7 +102,7 @@ export const failStale: Chore = {
 const eachCutOff = fairBatches(batch)
 const eachOld = fairBatches(batch)
 
-/** Removes submissions that were cut off, and jobs that have been kept for long enough. */
+/** Removes interrupted submissions, and jobs whose retention period has passed. */
 export const jobRetention: Chore = {
   name: 'job-retention',
   everySeconds: 10,
@@ -125,7 +127,7 @@ export const jobRetention: Chore = {
   },
 }
 
-/** Decides how a job ends, unless that is decided; the rest follows. */
+/** Decides how a job ends, unless that is already decided. Driving the job does the rest. */
 function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cancelled', cause: string): Promise<void> {
   return driveJob(context, id, 'babysitter', book => {
     if (book.job.endsAs !== null || isFinal(jobLifecycle, book.job.state)) return
@@ -133,7 +135,7 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
   })
 }
 
-/** Tells of those that could not be helped; answers with how many. */
+/** Logs the failures and returns their number. */
 async function tell(context: Context, { failures }: BatchResult<string | { readonly jobId: string }>): Promise<number> {
   const failed = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
   await logFailures(context, 'job', failed)

@@ -6,7 +6,7 @@ export interface WriteFailure {
   readonly error: unknown
 }
 
-/** Tells of what could not be written, with the correlation by which people find it. */
+/** Logs items that could not be written, with their correlation ids. */
 export async function logFailures(
   context: Pick<Context, 'sql' | 'log'>,
   entity: 'task' | 'job',

@@ -1,8 +1,8 @@
-/** JSON as PostgreSQL can keep it. */
+/** JSON that PostgreSQL can store. */
 
 const maxDepth = 100
 
-/** The JSON text of a value, or why it has none. */
+/** Serializes a value, or says why it cannot be serialized. */
 export function writeJson(
   value: unknown,
   replace?: (name: string, value: unknown) => unknown,
@@ -15,7 +15,7 @@ export function writeJson(
   }
 }
 
-/** Why this JSON text could not be kept, or nothing if it can. */
+/** Returns why PostgreSQL cannot store this JSON text, or undefined if it can. */
 export function whyNotStorable(text: string): string | undefined {
   if (text.includes('\\u') && /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(text)) {
     return 'it holds a NUL or half of a surrogate pair'
@@ -24,13 +24,13 @@ export function whyNotStorable(text: string): string | undefined {
   return undefined
 }
 
-/** For `JSON.stringify`: errors and large numbers have no JSON of their own, and are what people log. */
+/** A replacer for `JSON.stringify`. Errors and bigints have no JSON form, but often appear in logs. */
 export function loggable(_: string, value: unknown): unknown {
   if (value instanceof Error) return { ...value, name: value.name, message: value.message, stack: value.stack }
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** Text may hold anything; the store keeps no NUL and no half characters, and not without end. */
+/** Truncates text and replaces what the store cannot hold: NUL characters and lone surrogates. */
 export function storableText(text: string, longest: number): string {
   return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
 }

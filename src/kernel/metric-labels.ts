@@ -1,9 +1,9 @@
 /**
- * The names that figures are told by. Anybody who may queue a task may make up queues and types, and each would be a
- * series of its own in every scrape and in Prometheus for months. So a limited number is told by name, and the rest
- * together as one, so that sums stay right.
+ * Limits the labels of metrics. Anybody who may queue a task can invent queues and types, and each would be a series of
+ * its own in every scrape, and in Prometheus for months. So only a limited number is named, and the others are summed
+ * under one label, which keeps totals correct.
  */
 
 export const maxLabels = 100
-/** The label of all that are not told by name. */
+/** The label for everything that is not named individually. */
 export const otherLabel = '_other'

@@ -14,23 +14,34 @@ import { type WaitFor, waitFor } from './wait-for.ts'
 
 export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes' | 'pipelines'>
 
-/** An engine as any other, on a store in memory, with time in the test's hands. */
+/** A full engine on an in-memory store, with a clock that the test controls. */
 export interface TestEngine extends Pawl {
   /**
-   * Moves the database's clock on and does what has come due by then: leases run out, tasks and jobs expire, graces
-   * end, jobs go on. It is one step: what would have come due in between is found at its end.
+   * Advances the database clock and does everything that becomes due: leases run out, tasks and jobs expire, grace
+   * periods end, jobs continue. It is a single step: work that becomes due on the way is done at the end.
    */
   advance(seconds: number): Promise<void>
   /**
-   * Works everything that is due in the queues of these tasks, as a worker would, until nothing is left. What waits for
-   * its time is left, unless `skipWaits` is set.
+   * Runs everything that is due in the queues of these tasks, as a worker would, until nothing is left. Tasks that are
+   * not due yet stay, unless `skipWaits` is set.
    */
   drain(tasks: readonly Task[], options?: DrainOptions): Promise<Ran[]>
-  /** Resolves with the task, job or stage once it is in a state; if it is not in time, the error tells what was seen. */
+  /**
+   * Resolves with the task, job or stage once it is in a state. If that takes too long, the error lists what was seen.
+   */
   readonly waitFor: WaitFor
 }
 
-/** Opens an engine for a test. Those of a process share one store, each with a schema of its own; close it at the end. */
+/**
+ * Opens an engine for a test. The engines of a process share one store, each with a schema of its own. Close the engine
+ * at the end of the test.
+ *
+ * @example
+ * await using engine = await testEngine()
+ * const { id } = await engine.enqueue({ type: 'mail', payload: { to: 'ann@example.com' } })
+ * await engine.drain([sendMail])
+ * await engine.waitFor({ id }, 'succeeded')
+ */
 export async function testEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const { log, maxPayloadBytes, pipelines, ...unknown } = options
   checkOptions(unknown, {}, 'testEngine')
@@ -49,7 +60,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     checkOptions({ seconds }, { seconds: number({ from: 0, to: 1e10 }) }, 'advance')
     await move(seconds)
     await doAll(chores, engine.context)
-    // What waits for work looks again: by its own clock nothing has come due.
+    // Wakes waiting claims: their own clock does not show that anything is due.
     engine.context.wake.tell(['*'])
   }
   return {
@@ -60,7 +71,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
   }
 }
 
-/** All that moves something. The rescue sees everything: time passes only when the test says so. */
+/** Every chore that changes something. Rescue is never blind, because time passes only when the test says so. */
 function choresOf(context: Context): Chore[] {
   const watching = ['rescue', 'watch-queues', 'watch-integrity', 'tidy-embedded']
   const others = allChores(context).filter(({ name }) => !watching.includes(name))
@@ -69,7 +80,7 @@ function choresOf(context: Context): Chore[] {
 
 const mostRounds = 100
 
-/** Round after round, for what one chore does may be another's to go on with, until a round finds nothing to do. */
+/** Repeats all chores until a round finds nothing to do, because one chore may create work for another. */
 async function doAll(chores: readonly Chore[], context: Context): Promise<void> {
   for (let round = 0; round < mostRounds; round++) {
     let isQuiet = true

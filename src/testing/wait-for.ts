@@ -11,7 +11,7 @@ import type { TaskView } from '../protocol/tasks/tasks.ts'
 import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
 import { type ChangeSignal, inTime } from './change-signal.ts'
 
-/** Which ones: a task, job or stage by its id, tasks by type or dedupeKey, jobs by name. One that matches is enough. */
+/** Selects a task, job or stage by id, tasks by type or dedupeKey, or jobs by name. One match is enough. */
 export type Selector =
   | { readonly id: string }
   | { readonly type: string }
@@ -43,7 +43,10 @@ const states = [...statesOf(taskLifecycle), ...statesOf(jobLifecycle), ...states
 const selectorFields: Fields = { id: text(200), type: text(200), dedupeKey: text(500), name: text(200) }
 const optionFields: Fields = { withinSeconds: number({ from: 0, to: 3600 }) }
 
-/** Looks again whenever the store may have changed; it does not poll. `context` reads without making a change of it. */
+/**
+ * Reads again whenever the store may have changed; it does not poll. Reads through `context` are not counted as
+ * changes.
+ */
 export function waitFor(context: Context, changes: ChangeSignal): WaitFor {
   const wait = async (selector: Selector, state: string, options: WaitOptions = {}): Promise<Seen> => {
     checkOptions(selector, selectorFields, 'waitFor')
@@ -94,7 +97,7 @@ function notFound(error: unknown): undefined {
 
 const maxDescribed = 10
 
-/** What there was instead, in words. */
+/** Describes the objects that were seen instead. */
 function describeSeen(seen: readonly Seen[]): string {
   if (seen.length === 0) return 'Nothing of this kind was seen.'
   const more = seen.length > maxDescribed ? `, and ${seen.length - maxDescribed} more` : ''

@@ -6,34 +6,34 @@ import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 import { makeTaskLog, type TaskLog } from './task-log.ts'
 
-/** One task in this worker's attempts, from the claim until its report has been answered. */
+/** One attempt at a task, from the claim until its report has been acknowledged. */
 export interface Attempt {
   readonly task: ClaimedTask
-  /** Made when somebody asks for it: most handlers are done before anyone does. */
+  /** Created on first use: most handlers never read the signal. */
   abort: AbortController | undefined
-  /** The same, for `hardSignal`. */
+  /** Like `abort`, for `hardSignal`. */
   hardAbort: AbortController | undefined
-  /** Nothing that is still done can count. */
+  /** Why no further work on this attempt can count. */
   hardened: InterruptReason | undefined
   step: Step | undefined
-  /** By this process's own clock: the moment at which the lease ends unless a beat is answered. */
+  /** When the lease ends by this process's clock, unless a heartbeat is acknowledged before. */
   leaseEndsAt: number
   startedAt: number | undefined
   startReported: boolean
   settled: SettledTask | undefined
   unsent: { progress?: unknown; checkpoint?: unknown }
-  /** Made with the first line: most handlers say none. */
+  /** Created with the first line: most handlers log nothing. */
   log: TaskLog | undefined
-  /** The beat that is under way. Of two at once the store would pass one over. */
+  /** The heartbeat in flight. If two were in flight at once, the store would skip one. */
   beating: Promise<unknown> | undefined
   isPartial: boolean
   spawned: SpawnedTask[] | undefined
-  /** It was ended in a transaction of its handler's, which may not have committed yet. */
+  /** The handler completed the task in a transaction of its own, which may not have committed yet. */
   completed: { readonly output: unknown } | undefined
   interrupted: InterruptReason | undefined
 }
 
-/** `claimedAt` is the earliest moment, by this process's clock, at which the lease can have begun. */
+/** `claimedAt`: the earliest time, by this process's clock, at which the lease can have begun. */
 export function newAttempt(task: ClaimedTask, claimedAt: number): Attempt {
   return {
     task,
@@ -59,7 +59,7 @@ export function nameOf({ task }: Attempt): HeldTask {
   return { id: task.id, epoch: task.epoch }
 }
 
-/** By which a log line about it is found, whoever asks. */
+/** The fields that make log lines about the attempt searchable. */
 export function traceOf({ task }: Attempt) {
   const { correlationId, traceparent } = task
   return { ...(correlationId !== null && { correlationId }), ...(traceparent !== null && { traceparent }) }
@@ -67,14 +67,14 @@ export function traceOf({ task }: Attempt) {
 
 const mostCorrelations = 20
 
-/** Of many that one line is about: each correlation once, and no more than a line can hold. */
+/** The correlation ids for a log line about many attempts, without duplicates and limited in number. */
 export function correlationsOf(ones: readonly Attempt[]) {
   const ids = [...new Set(ones.flatMap(({ task }) => task.correlationId ?? []))]
   if (ids.length > 1) return { correlationIds: ids.slice(0, mostCorrelations) }
   return ids.length === 1 ? { correlationId: ids[0] } : {}
 }
 
-/** A cancel is soft for as long as its grace lasts; every other reason is hard, also when it follows a cancel. */
+/** A cancel is soft during its grace period. Every other reason is hard, even after a cancel. */
 export function interrupt(held: Attempt, reason: InterruptReason, graceSeconds?: number): void {
   if (held.settled !== undefined) return
   if (held.interrupted === undefined) {
@@ -109,15 +109,15 @@ function hardSignalOf(held: Attempt): AbortSignal {
   return held.hardAbort.signal
 }
 
-/** A handler that was left behind may go on talking; what it says then belongs to no attempt. */
+/** An abandoned handler may keep logging, but those lines belong to no attempt. */
 function logOf(held: Attempt): TaskLog {
   held.log ??= makeTaskLog(() => held.settled === undefined)
   return held.log
 }
 
 /**
- * Runs the handler and never throws. Kept apart from reporting, so that a lost network after good work is reported
- * again and never turned into a failure. A handler that does not stop when its time is up is left behind.
+ * Runs the handler and never throws. Reporting is separate, so that a network failure after good work repeats the
+ * report and never turns the work into a failure. A handler that does not stop at its timeout is abandoned.
  */
 export async function runAttempt(
   held: Attempt,
@@ -135,10 +135,10 @@ export async function runAttempt(
   }
 }
 
-/** What a handler says to the engine while it runs. */
+/** The calls to the engine that a handler can make while it runs. */
 export interface EngineCalls {
   saveCheckpoint(held: Attempt, value: unknown): Promise<void>
-  /** Ends a task in a transaction of its handler's. */
+  /** Completes a task in a transaction of the handler. */
   completeIn(tx: object, settled: SettledTask): Promise<void>
   reportFiles(held: Attempt, files: readonly SaidArtifact[]): Promise<void>
   filesOf: ArtifactPort['ofStage']
@@ -159,7 +159,7 @@ function succeeded(held: Attempt, output: unknown): SettledTask {
 
 const reportKeys = ['status', 'metrics', 'errors']
 
-/** A report, `{ status, metrics, errors }` and nothing else, says it as `ctx.partial()` does. */
+/** An output of `{ status: 'partial', metrics, errors }`, and nothing else, means the same as `ctx.partial()`. */
 function isPartialReport(output: unknown): boolean {
   return isObject(output) && output.status === 'partial' && Object.keys(output).every(key => reportKeys.includes(key))
 }

@@ -1,4 +1,4 @@
-/** All that this worker holds. A task that it lost and claimed again is there twice, under two epochs. */
+/** All attempts that this worker holds. A task that was lost and claimed again appears twice, under two epochs. */
 import { leaseOf, type SyncAnswer } from '../protocol/tasks/sync.ts'
 import { type Attempt, interrupt, traceOf } from './attempt.ts'
 import type { Notifier } from './notifier.ts'
@@ -8,7 +8,7 @@ export interface Attempts {
   readonly active: ReadonlySet<Attempt>
   add(one: Attempt): void
   remove(one: Attempt): void
-  /** What every answer may hold: tasks that are not ours any more, and tasks that are to stop. */
+  /** Handles lost leases and cancel requests, which any answer may contain. */
   applyAnswer(answer: SyncAnswer): void
 }
 
@@ -22,12 +22,12 @@ export function makeAttempts({ name: worker, log }: WorkerSettings, notifier: No
     const byLease = new Map([...active].map(one => [leaseOf(one.task), one]))
     for (const refusal of refused) {
       const lost = byLease.get(leaseOf(refusal))
-      // What its handler has ended itself is not held any more, and not lost.
+      // A task that its handler has completed is no longer held, but not lost either.
       if (lost === undefined || lost.settled !== undefined || lost.completed !== undefined) continue
       log('task.refused', { ...refusal, ...traceOf(lost), worker })
       if (refusal.code !== 'LEASE_LOST') continue
       interrupt(lost, 'lease-lost')
-      // What has not begun is simply dropped; what runs is dropped when it stops.
+      // An attempt that has not started is dropped at once; a running one is dropped when it stops.
       if (lost.startedAt === undefined) remove(lost)
     }
     for (const notice of cancel) {

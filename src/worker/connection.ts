@@ -1,4 +1,7 @@
-/** The worker's connection to the engine. It names the worker in every request, and repeats requests until they are answered. */
+/**
+ * The worker's connection to the engine. It names the worker in every request, and repeats requests until they are
+ * answered.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isTransient, Problem } from '../kernel/problem.ts'
@@ -9,15 +12,15 @@ import type { WorkerSettings } from './options.ts'
 export interface Connection {
   sync(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer>
   /**
-   * Asks again and again, ever more slowly. Undefined: the line was hung up, or the engine failed in a way that will
-   * not pass. `about`: the tasks in question, for the log.
+   * Repeats a request with increasing pauses. Returns undefined if the connection was closed, or if the engine failed
+   * in a way that retries do not fix. `about`: the attempts concerned, for the log.
    */
   retryUntilAnswered<T>(ask: () => Promise<T>, about?: readonly Attempt[]): Promise<T | undefined>
-  /** Asks once. Undefined: the line was hung up meanwhile. */
+  /** Sends a request once. Returns undefined if the connection was closed meanwhile. */
   tryOnce<T>(ask: () => Promise<T>): Promise<T | undefined>
-  /** Waits after a number of failures in a row: longer after each, and not at all once the line is hung up. */
+  /** Waits after consecutive failures, longer after each one. Returns at once when the connection is closed. */
   pauseAfter(failures: number): Promise<void>
-  /** No more patience: what is not answered now is abandoned. */
+  /** Stops waiting: unanswered requests are abandoned. */
   close(): void
   isClosed(): boolean
 }
@@ -55,7 +58,7 @@ export function openConnection(engine: SyncPort, settings: WorkerSettings): Conn
   return connection
 }
 
-/** Whether a repeated request may succeed. A refused key may be one that is being replaced. */
+/** Whether repeating the request may help. A rejected API key may be about to be replaced. */
 export function isRetryable(error: unknown): boolean {
   const isKeyProblem = error instanceof Problem && (error.code === 'KEY_MISSING' || error.code === 'KEY_REFUSED')
   return isKeyProblem || isTransient(error)

@@ -1,4 +1,4 @@
-/** Keeps leases alive: tells starts, renews at half, carries progress, and notices by itself when a lease is over. */
+/** Keeps leases alive: reports starts, renews leases at half time, sends progress, and detects expired leases. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../kernel/problem.ts'
 import { leaseOf, type Refusal } from '../protocol/tasks/sync.ts'
@@ -25,7 +25,7 @@ export function makeHeartbeat(connection: Connection, attempts: Attempts, { name
       for (const one of started) one.startReported = true
       for (const { one, logs } of carried) {
         if (refused.has(leaseOf(one.task))) continue
-        // Counted from when it was sent: the engine cannot have renewed it earlier.
+        // Counted from when the request was sent: the engine cannot have renewed the lease earlier.
         one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
         if (logs !== undefined) one.log?.acknowledge(logs)
       }
@@ -43,14 +43,14 @@ export function makeHeartbeat(connection: Connection, attempts: Attempts, { name
 
   function attemptsDue(now: number): Attempt[] {
     const ones = [...attempts.active]
-    // What has not begun may still be regained; it is looked at again before it begins.
+    // The lease of an attempt that has not started may still be renewed. It is checked again before the start.
     for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
-    // What is beyond a batch comes with the next look.
+    // The rest follows in the next heartbeat.
     return ones.filter(one => one.beating === undefined && needsBeat(one, now)).slice(0, batchSize)
   }
 
   return {
-    /** Resolves when the engine has the value; rejects if the task is not ours any more. */
+    /** Resolves when the engine has stored the value; rejects if the lease is lost. */
     async saveCheckpoint(one: Attempt, value: unknown): Promise<void> {
       one.unsent.checkpoint = value
       const refused = await connection.retryUntilAnswered(async () => {
@@ -81,12 +81,12 @@ export function makeHeartbeat(connection: Connection, attempts: Attempts, { name
   }
 }
 
-/** What has ended needs no start any more: its report says so, too. */
+/** An ended attempt needs no separate start, because its report implies one. */
 function isStartUnreported({ startedAt, startReported, settled }: Attempt): boolean {
   return startedAt !== undefined && !startReported && settled === undefined
 }
 
-/** A start is told once the task has run for a moment; a lease is renewed when half of it is left. */
+/** A start is reported once the task has run for a moment. A lease is renewed when half of it is left. */
 function needsBeat(one: Attempt, now: number): boolean {
   const isUnreported = isStartUnreported(one) && now - one.startedAt! > timings.reportStartMs
   const isHalfGone = one.leaseEndsAt - now < (one.task.leaseSeconds * 1000) / 2

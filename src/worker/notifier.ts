@@ -1,4 +1,4 @@
-/** Wakes whoever waits; a ring that nobody heard is heard by the next. */
+/** Wakes a waiting loop. A notification that nobody waited for wakes the next wait. */
 export interface Notifier {
   notify(): void
   wait(ms: number): Promise<void>

@@ -6,10 +6,10 @@ import { type Connection, isRetryable } from './connection.ts'
 import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
 
 /**
- * Sends the reports of finished attempts until the engine answers each of them. Whatever goes wrong on the way is not the
- * handler's fault and is never reported as one; the worker's own clock does not end it either, because only the fence
- * knows whether the lease still holds. What ends while an answer is awaited goes with the next report, so a busy worker
- * makes large batches by itself.
+ * Sends the reports of finished attempts until the engine acknowledges each of them. A failure on the way is not the
+ * handler's fault and is never reported as one. The worker's clock does not end it either, because only the fence knows
+ * whether the lease still holds. Attempts that finish while an answer is pending go into the next report, so a busy
+ * worker builds large batches by itself.
  */
 export function makeReporter(connection: Connection, attempts: Attempts, { name: worker, log }: WorkerSettings) {
   const waiting: Attempt[] = []
@@ -20,7 +20,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
 
   async function send(): Promise<void> {
     isSending = true
-    // What else ends in this turn of the event loop goes with it.
+    // Include everything else that ends in this turn of the event loop.
     await new Promise(setImmediate)
     while (waiting.length > 0 && !connection.isClosed()) {
       const batch = waiting.splice(0, fitting(waiting, most))
@@ -29,7 +29,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
         if (answer === undefined) waiting.unshift(...batch)
         else {
           heedAll(batch, answer.refused)
-          // Tasks that somebody holds are asked for again, and the wait grows while nothing else comes through.
+          // Locked tasks are reported again, and the pause grows while nothing else gets through.
           if (answer.refused.some(isBusy)) await connection.pauseAfter(++failures)
           else failures = 0
         }
@@ -58,8 +58,9 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
   }
 
   /**
-   * A failed request says nothing about its reports if it may simply be repeated. Otherwise the batch is sent in halves, so
-   * that a report that the engine cannot take ends up alone; behind the others, so that they need not wait for it.
+   * A failed request says nothing about its reports if it can simply be repeated. Otherwise the batch is halved, so
+   * that a report that the engine cannot accept ends up alone. It goes behind the others, so that they need not wait
+   * for it.
    */
   function setBack(batch: readonly Attempt[], error: unknown): void {
     const [one] = batch
@@ -72,7 +73,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
     } else waiting.push(one!)
   }
 
-  /** The engine can never take this report. It takes one that says so; if not even that, the lease runs out. */
+  /** The engine can never accept this report, so send one that says so. If that fails too, the lease runs out. */
   function replace(one: Attempt, refusal: Refusal): void {
     if (replaced.has(one)) {
       attempts.remove(one)
@@ -83,7 +84,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
     waiting.push(one)
   }
 
-  /** It stays in hand: nobody has acknowledged it. */
+  /** The attempt stays held, because nobody has acknowledged it. */
   function abandon(one: Attempt): void {
     const { outcome } = one.settled!
     log('report.abandoned', { ...nameOf(one), outcome, ...traceOf(one), worker })
@@ -100,7 +101,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
 
 const isBusy = ({ code }: Refusal) => code === 'TASK_BUSY'
 
-/** Whether the engine, or the way to it, has refused the report itself: it is too large, or no JSON. */
+/** Whether the report itself was rejected, by the engine or on the way, because it is too large or not JSON. */
 function isAboutReport({ settled }: Attempt, error: unknown): boolean {
   if (error instanceof Problem) return error.status < 500
   try {
@@ -114,8 +115,8 @@ function isAboutReport({ settled }: Attempt, error: unknown): boolean {
 const codeOf = (error: unknown): ProblemCode => (error instanceof Problem ? error.code : 'PAYLOAD_INVALID')
 
 /**
- * A result that can never be stored goes to the dead-letter queue without a retry: the next attempt would have the same.
- * Files that were registered and not uploaded are missing work, so that attempt has failed.
+ * A result that can never be stored goes to the dead-letter queue without a retry, because the next attempt would have
+ * the same result. Registered files that were not uploaded are missing work, so that attempt has failed.
  */
 function replacementFor({ id, epoch }: SettledTask, { code, message }: Refusal): SettledTask {
   if (code === 'FILES_UNFINISHED') return { id, epoch, outcome: 'failed', error: { message, step: 'output' } }
@@ -123,7 +124,7 @@ function replacementFor({ id, epoch }: SettledTask, { code, message }: Refusal):
   return { id, epoch, outcome: 'dead_lettered', error }
 }
 
-/** How many of these go into one sync: at least one, and no more log lines than can be sent at once. */
+/** The number of reports for one sync: at least one, and no more log lines than fit. */
 function fitting(waiting: readonly Attempt[], atMost: number): number {
   let bytes = 0
   const most = Math.min(waiting.length, atMost)
@@ -134,7 +135,7 @@ function fitting(waiting: readonly Attempt[], atMost: number): number {
   return most
 }
 
-/** Log lines that no heartbeat has carried go with the report, and again with it if the report is repeated. */
+/** Log lines that no heartbeat has carried go with the report, and again if the report is repeated. */
 function withLog(one: Attempt): SettledTask {
   const logs = one.log?.last(performance.now()) ?? []
   return logs.length === 0 ? one.settled! : { ...one.settled!, logs }

@@ -1,22 +1,22 @@
-/** What a handler says, on its way to the engine: kept here until that has it, and bounded. */
+/** Buffers the log lines of a handler until the engine has them. The buffer is bounded. */
 import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/tasks/logs.ts'
 
 type Say = (message: string, facts?: Record<string, unknown>) => void
 
-/** `log(…)` is `log.info(…)`. */
+/** `log(…)` is the same as `log.info(…)`. */
 export type TaskLogger = Say & Readonly<Record<LogLevel, Say>>
 
 export interface TaskLog {
   readonly logger: TaskLogger
-  /** The next lines that the engine is not known to have; undefined: it has them all. */
+  /** The next unacknowledged lines, or undefined if there are none. */
   unsent(now: number): LogLine[] | undefined
-  /** All of them, and how many were dropped: with the report, after which no more are taken. */
+  /** All remaining lines and the number of dropped ones. Sent with the report, after which no lines are accepted. */
   last(now: number): LogLine[]
-  /** The engine has these. */
+  /** Removes lines that the engine has acknowledged. */
   acknowledge(lines: readonly LogLine[]): void
   /** How long the oldest unsent line has waited. */
   waitedMs(now: number): number
-  /** Of the unsent lines. */
+  /** Size of the unsent lines. */
   bytes(): number
 }
 

@@ -1,6 +1,6 @@
 /**
- * The worker: claims into a buffer, runs handlers, reports, and keeps its leases alive (heartbeat.ts, reporter.ts). These
- * go on at once and share only the tasks in hand.
+ * The worker: claims into a buffer, runs handlers, reports results, and keeps its leases alive (heartbeat.ts,
+ * reporter.ts). These run concurrently and share only the active attempts.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -19,14 +19,20 @@ import { batchSize, timings, type WorkerOptions, workerSettings } from './option
 import { makeReporter } from './reporter.ts'
 import { traceAttempt } from './trace.ts'
 
-/** Works tasks of the given types until it is stopped. */
+/**
+ * Starts a worker that runs tasks of the given types until it is stopped.
+ *
+ * @example
+ * const worker = startWorker(engine, [resize], { concurrency: 20 })
+ * process.once('SIGTERM', () => worker.stop())
+ */
 export function startWorker(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions = {}): Worker {
   return new Worker(engine, tasks, options)
 }
 
 export class Worker {
   readonly name: string
-  /** Resolves when it has stopped. */
+  /** Resolves when the worker has stopped. */
   readonly stopped: Promise<void>
 
   readonly #settings
@@ -59,21 +65,21 @@ export class Worker {
     this.stopped = this.#live()
   }
 
-  /** Tasks in hand: buffered, running, or waiting for the answer to their report. */
+  /** Number of tasks held: buffered, running, or waiting for their report to be acknowledged. */
   inHand(): number {
     return this.#attempts.active.size
   }
 
   /**
-   * Claims no more, gives back what was not started, waits for the rest; at the deadline that is given back too. Said
-   * again, it can bring the deadline nearer.
+   * Stops claiming, releases tasks that have not started, and waits for the others. At the deadline those are released
+   * too. A second call can only bring the deadline forward.
    */
   async stop(withinSeconds = this.#settings.drainSeconds): Promise<void> {
     const deadline = performance.now() + withinSeconds * 1000
     const isFirst = this.#deadline === undefined
     if (this.#deadline === undefined || deadline < this.#deadline) {
       this.#deadline = deadline
-      // A store that is away must not keep it from stopping.
+      // An unreachable store must not keep the worker from stopping.
       setTimeout(this.#connection.close, withinSeconds * 1000 + timings.lastReportMs).unref()
     }
     if (isFirst) {
@@ -109,7 +115,7 @@ export class Worker {
     const { concurrency, buffer } = this.#settings
     while (this.#deadline === undefined) {
       const room = concurrency + buffer - this.#buffer.length - this.#running
-      // Ask when half of the buffer is gone; alone with a careful task, not at all.
+      // Claim when half of the buffer is empty, but never next to a careful task.
       const mayAsk = this.#careful.length === 0 && !this.#isAlone()
       if (room > buffer / 2 && mayAsk) await this.#claim(Math.min(room, batchSize))
       else {
@@ -119,7 +125,7 @@ export class Worker {
     }
   }
 
-  /** One claiming sync, sent again with its id until it is answered, so that what it won cannot get lost. */
+  /** Sends one claim, repeated with the same id until it is answered, so that claimed tasks cannot get lost. */
   async #claim(claim: number): Promise<void> {
     const { concurrency: slots, waitSeconds } = this.#settings
     const ask = { claim, slots, syncId: `${++this.#syncs}`, waitSeconds }
@@ -150,7 +156,7 @@ export class Worker {
     if (one !== undefined) void this.#runCarefully(one)
   }
 
-  /** Not what was called off while it waited here; nor what ran out, for it may be in other hands by now. */
+  /** Not if it was cancelled while it waited here, or if its lease ran out: another worker may hold it by now. */
   #mayBegin(one: Attempt): boolean {
     if (!this.#attempts.active.has(one)) return false
     if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
@@ -188,12 +194,17 @@ export class Worker {
     await this.#engine.completeIn(tx, settled, this.name)
   }
 
-  /** Until the report of a careful task has been answered: the next may kill this worker, and it would pay for it. */
+  /**
+   * True until the report of a careful task is acknowledged. The next task may kill this worker, and the careful one
+   * would be charged for it.
+   */
   #isAlone(): boolean {
     return this.#alone !== undefined && this.#attempts.active.has(this.#alone)
   }
 
-  /** A task that may have killed its worker: its start is acknowledged first, and nothing else is in hand meanwhile. */
+  /**
+   * Runs a task that may have killed its last worker: its start is acknowledged first, and nothing else runs meanwhile.
+   */
   async #runCarefully(one: Attempt): Promise<void> {
     this.#alone = one
     if (this.#mayBegin(one)) {
@@ -222,7 +233,7 @@ export class Worker {
     this.#settle(one, { ...nameOf(one), outcome: 'released', reason })
   }
 
-  /** Waits for what is in hand; at the deadline handlers are told to stop, and what does not is given back. */
+  /** Waits for active attempts. At the deadline it tells handlers to stop, and releases those that do not. */
   async #drain(): Promise<void> {
     const { active } = this.#attempts
     while (active.size > 0 && performance.now() < this.#deadline!) await this.#notifier.wait(timings.tickMs)
@@ -235,7 +246,7 @@ export class Worker {
   }
 }
 
-/** In Kubernetes, where the pod is told both (the downward API), people look for a worker by its node and pod. */
+/** In Kubernetes, people look for a worker by its node and pod (provided by the downward API). */
 export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string {
   if (NODE_NAME && POD_NAME) return `${NODE_NAME}/${POD_NAME}`
   return `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
@@ -243,7 +254,7 @@ export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string 
 
 const filesPerSync = 1000
 
-/** Says what becomes of files, sent again until it is answered; what the engine refuses is thrown. */
+/** Reports the state of files, repeated until it is answered. Throws what the engine refuses. */
 function fileReporter(connection: Connection) {
   return async (held: Attempt, files: readonly SaidArtifact[]): Promise<void> => {
     const lease = nameOf(held)
@@ -257,7 +268,7 @@ function fileReporter(connection: Connection) {
   }
 }
 
-/** Reads what a stage has put in its place. */
+/** Reads the stored outputs of a stage. */
 function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
   return async function* (stageId, prefix) {
     if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
