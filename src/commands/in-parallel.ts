@@ -1,4 +1,7 @@
-/** Works a list, so many at once. The first failure ends it: nothing more is begun, and what has begun is waited for. */
+/**
+ * Runs `work` for all items with limited concurrency. After the first failure it starts no more, and waits for those
+ * that are running.
+ */
 export async function inParallel<T>(
   items: AsyncIterable<T> | Iterable<T>,
   atOnce: number,

@@ -1,4 +1,4 @@
-/** Brings a task's inputs to its folder, several at once. */
+/** Downloads the inputs of a task to its folder, several at once. */
 import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -14,11 +14,11 @@ import { joinInside, quote } from './safe-path.ts'
 
 interface Wanted {
   readonly uri: string
-  /** Of the folder of all inputs. */
+  /** Relative to the folder of all inputs. */
   readonly path: string
-  /** What it was when it was found, where it must still be that. */
+  /** The version that was listed, if the file must not have changed since. */
   readonly version?: string
-  /** A mere mark that a folder exists, as some tools leave it in buckets. */
+  /** An empty folder marker, as some tools leave them in buckets. */
   readonly isFolder: boolean
 }
 
@@ -27,15 +27,16 @@ export interface Fetching {
   readonly folder: string
   readonly atOnce: number
   readonly signal: AbortSignal
-  /** Files must be as they were found. */
+  /** Files must be unchanged since they were listed. */
   readonly exact: boolean
-  /** What an earlier stage has put out. */
+  /** The outputs of an earlier stage. */
   readonly ofStage: ArtifactPort['ofStage']
 }
 
 /**
- * An aborted signal ends it. Every file is made anew: where two names are one on this disk (they differ in case only,
- * or one is the folder of the other), the second is a failure that names it, and never writes over the first.
+ * Stops when the signal aborts. Every file must be new: if two names are the same on this disk (they differ only in
+ * case, or one is the folder of the other), the second fails with an error that names it, and never overwrites the
+ * first.
  */
 export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetching): Promise<void> {
   const { folder, atOnce, signal } = fetching
@@ -87,13 +88,13 @@ async function fetchOne(wanted: Wanted, { files, folder, signal }: Fetching): Pr
   if (isFolder) return
   const bytes = await files.open(uri, signal)
   await pipeline(bytes, createWriteStream(place, { flags: 'wx' }), { signal })
-  // Looked at behind the last byte: whatever was read before was of this version, or of one that is gone.
+  // Checked after the last byte: whatever was read before had this version, or the file is gone.
   if (wanted.version !== undefined) await checkVersion(files, wanted as Wanted & { version: string })
 }
 
 async function checkVersion(files: FileStore, { uri, path, version }: Wanted & { version: string }): Promise<void> {
   const stat = await files.stat(uri)
-  // What an earlier stage put out is known by its checksum, which not every place keeps.
+  // The version of an earlier stage's output is its checksum, which not every storage keeps.
   const isOfStage = /^[0-9a-f]{64}$/.test(version)
   if (stat?.version === version || (isOfStage && stat !== undefined && (stat.sha256 ?? version) === version)) return
   const why = 'what is made of it could be taken for what would have been made of the file that was found'
@@ -103,7 +104,7 @@ async function checkVersion(files: FileStore, { uri, path, version }: Wanted & {
 const clashes: readonly (string | undefined)[] = ['EEXIST', 'ENOTDIR', 'EISDIR']
 const impossible: readonly (string | undefined)[] = ['ENAMETOOLONG', 'EILSEQ', 'EINVAL']
 
-/** Says which input the disk had something against. */
+/** Adds the name of the input to an error of the file system. */
 async function naming(path: string, write: () => Promise<unknown>): Promise<void> {
   try {
     await write()

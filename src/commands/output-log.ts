@@ -1,9 +1,9 @@
 /**
- * What a command writes to its stdout and stderr, on its way to the task's log. Whatever it writes, and however much,
- * little is held: the line that is being written, up to a bound; the last lines; and counts of what is dropped.
+ * Copies the stdout and stderr of a command to the log of its task. It holds little, however much the command writes:
+ * the current line, up to a limit; the last lines; and counts of what was dropped.
  *
- * The first lines are logged as they come. Then only the last ones are kept, and logged at the end, after a line that
- * says how much is missing between: why a program failed stands at its end.
+ * The first lines are logged immediately. After that only the last lines are kept. They are logged at the end, after a
+ * line that says how many are missing, because the end usually shows why a program failed.
  */
 import { storableText } from '../kernel/json.ts'
 import { logLimits } from '../protocol/tasks/logs.ts'
@@ -14,20 +14,20 @@ type Say = (message: string, facts: Record<string, unknown>) => void
 
 export interface OutputLog {
   write(stream: StreamName, bytes: Buffer): void
-  /** Logs what is held back; what is written later is not taken. */
+  /** Logs the lines held back. Later output is ignored. */
   end(): void
   /** The last lines of stderr. */
   complaint(): string
 }
 
-/** Together below what an attempt's log takes, so that it never drops the last lines. */
+/** Together less than the log of an attempt accepts, so that it never drops the last lines. */
 const outputLimits = {
   lineBytes: 2000,
   head: { lines: 800, bytes: 160_000 },
   tail: { lines: 100, bytes: 48_000 },
   complaint: { lines: 20, bytes: 3000 },
 }
-/** Facts and numbers of a line count too, where logs are counted. */
+/** The log also counts the facts and the number of each line. */
 const overhead = 40
 const newline = 10
 
@@ -38,7 +38,7 @@ interface Line {
 
 export function makeOutputLog(say: Say, mask: Mask): OutputLog {
   const { lineBytes, head } = outputLimits
-  // A secret that begins within the bound must be seen whole to be hidden.
+  // A secret that begins within the limit must be held completely to be masked.
   const held = lineBytes + mask.longest
   const partial = { stdout: makePartial(held), stderr: makePartial(held) }
   const tail = makeTail(outputLimits.tail)
@@ -85,7 +85,7 @@ export function makeOutputLog(say: Say, mask: Mask): OutputLog {
 function fitted({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Mask, longest: number): string {
   const text = mask(bytes.toString('utf8').replace(/\r$/, ''))
   const masked = Buffer.from(text)
-  // The beginning of a secret may stand at the end of what was held.
+  // The beginning of a secret may be at the end of what was held.
   const kept = missing === 0 ? masked : masked.subarray(0, Math.max(0, masked.length - mask.longest))
   if (missing === 0 && kept.length <= longest) return storableText(text, logLimits.messageLength)
   const cut = kept
@@ -98,7 +98,7 @@ function fitted({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Ma
   )
 }
 
-/** The line that is being written, of which no more than `most` bytes are held. */
+/** The current line, of which at most `most` bytes are held. */
 function makePartial(most: number) {
   let chunks: Buffer[] = []
   let length = 0
@@ -106,7 +106,7 @@ function makePartial(most: number) {
   return {
     add(bytes: Buffer): void {
       const fits = bytes.subarray(0, most - length)
-      // A copy: a few bytes must not keep the whole chunk that they came in.
+      // Copied, so that a few bytes do not keep their whole chunk in memory.
       if (fits.length > 0) chunks.push(Buffer.from(fits))
       length += fits.length
       missing += bytes.length - fits.length

@@ -1,4 +1,4 @@
-/** Reads what a command task was given. What nobody could run is set aside for people, and says what is wrong. */
+/** Parses the payload of a command task. An invalid payload goes to the dead-letter queue with an explanation. */
 
 import type { CommandPayload, DatumInput, RunPlan, SecretRef } from '../kernel/datum.ts'
 import { type Field, nested, number, oneOf, orNull, text } from '../schema/check.ts'
@@ -47,7 +47,7 @@ const payload = nested(
 
 type Given = Partial<CommandPayload> & { readonly run: Partial<RunPlan> & Pick<RunPlan, 'command'> }
 
-/** What is left out is empty: `{ run: { command: ['true'] } }` is a whole payload. */
+/** Fields that are left out are empty: `{ run: { command: ['true'] } }` is a complete payload. */
 export function readPayload(given: unknown): CommandPayload {
   const error = payload(given)
   if (error !== undefined) {
@@ -58,12 +58,12 @@ export function readPayload(given: unknown): CommandPayload {
   return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs, ...(exact && { exact }) }
 }
 
-/** What an argument or a variable can be: a system call ends it at a NUL. */
+/** Accepts values of arguments and variables. System calls end them at a NUL. */
 function argument(value: unknown): string | undefined {
   return typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL'
 }
 
-/** A secret's folder or file: a name, never a way out of the folder of secrets. */
+/** Accepts the name of a secret's folder or file, but no path that leads out of the folder of secrets. */
 function plainName(value: unknown): string | undefined {
   const isPlain = typeof value === 'string' && /^[-._a-zA-Z0-9]{1,253}$/.test(value) && !/^\.\.?$/.test(value)
   return isPlain ? undefined : 'be a name of letters, digits, ".", "_" and "-"'

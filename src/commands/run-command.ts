@@ -1,4 +1,4 @@
-/** Runs a command to its end, whichever that is, and says what the end means. */
+/** Runs a command until it exits, and turns its exit status into a result or an error. */
 import { once } from 'node:events'
 import { access, constants, stat } from 'node:fs/promises'
 import { delimiter, resolve } from 'node:path'
@@ -17,13 +17,13 @@ export interface Running {
   readonly mask: Mask
 }
 
-/** How long what was written may take to arrive after all who could write are dead. */
+/** How long remaining output may take to arrive after all processes of the group are dead. */
 const lastBytesMs = 1000
 
 /**
- * Returns how long it ran if it ended well, and throws otherwise. A soft cancel is a SIGTERM, after which it may still
- * end well; a hard end is a SIGKILL in the same moment in which the worker learns of it. Nothing of the command's
- * process group is alive when this is over.
+ * Returns the run time if the command succeeds, and throws otherwise. A soft cancel sends SIGTERM, after which the
+ * command may still succeed. A hard one sends SIGKILL at the moment the worker learns of it. When this returns, no
+ * process of the group is alive.
  */
 export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskContext): Promise<{ seconds: number }> {
   await checkProgram(run.command[0]!, env.PATH ?? '', cwd)
@@ -32,7 +32,7 @@ export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskCont
   const began = performance.now()
   const group = start(run.command, cwd, env)
   const onSoft = () => group.signal('SIGTERM')
-  // The attempt may be reported right after this, so what was said is logged here.
+  // The attempt may be reported right after this, so log the output now.
   const onHard = () => {
     group.signal('SIGKILL')
     log.end()
@@ -90,7 +90,7 @@ function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, com
   throw new Error(message)
 }
 
-/** Looks where the system will look, so that a program that cannot be run is told in plain words, and not tried again. */
+/** Searches where the system will search, so that a missing program gives a clear error and no retry. */
 async function checkProgram(program: string, path: string, cwd: string): Promise<void> {
   const places = program.includes('/')
     ? [resolve(cwd, program)]
@@ -109,7 +109,7 @@ async function checkProgram(program: string, path: string, cwd: string): Promise
   throw new GiveUp(`There is no program "${program}"${where} (ENOENT). ${hint}`)
 }
 
-/** Empty is, by custom, the current folder; a fresh one holds no program. */
+/** An empty entry means the current folder, which is new and holds no program. */
 const placesIn = (path: string) => path.split(delimiter).filter(folder => folder !== '')
 
 async function accessErrorOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {

@@ -5,12 +5,12 @@ import { checkFolder } from './uri.ts'
 
 const deepest = 20
 
-/** Refuses a plan that cannot be carried out, before anything is listed. */
+/** Rejects an invalid input plan before anything is listed. */
 export function checkInputs(plan: InputPlan): void {
   namesIn(plan, 'input', 0)
 }
 
-/** The names that a datum of this plan may have. */
+/** The input names that a datum of this plan may have. */
 function namesIn(plan: InputPlan, at: string, depth: number): ReadonlySet<string> {
   if (depth > deepest) throw new Problem('INPUTS_INVALID', { at, why: `it is nested more than ${deepest} deep` })
   if (plan.kind === 'files') return new Set([checkFiles(plan, at)])
@@ -18,7 +18,7 @@ function namesIn(plan: InputPlan, at: string, depth: number): ReadonlySet<string
   const names = new Set<string>()
   for (const [index, part] of plan.of.entries()) {
     for (const name of namesIn(part, `${at}.${plan.kind}[${index}]`, depth + 1)) {
-      // A datum of a union comes from one of its parts; one of a cross from all, and would have the name twice.
+      // A datum of a union comes from one part. A datum of a cross has inputs from all parts, so names must differ.
       if (plan.kind === 'cross' && names.has(name))
         throw new Problem('INPUTS_INVALID', { at, why: `two inputs of one cross have the name "${name}"` })
       names.add(name)

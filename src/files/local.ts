@@ -1,7 +1,8 @@
 /**
- * `file://`: folders of this machine, or of a file system that several machines share. A file is written under another
- * name beside its own, flushed to the disk, and renamed: whoever looks sees the old one or the new one, also after a
- * crash. A symbolic link is never written through: it is replaced. What a writer that was killed leaves behind, listings do not show.
+ * `file://`: folders of this machine, or of a file system shared by several machines. A file is written under a
+ * temporary name next to its target, flushed to disk, and renamed. So readers see either the old or the new file, even
+ * after a crash. A symbolic link is replaced and never written through. Listings hide the leftovers of a writer that
+ * was killed.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
@@ -18,7 +19,7 @@ import { checkLocalPath, isHidden, unfinished } from './names.ts'
 import { chunksOf, stepBytes } from './read-file.ts'
 import { checkFolder, parseUri, placeOfFile } from './uri.ts'
 
-/** `roots`: the folders that everything must lie below, links included; undefined: any. */
+/** `roots`: the folders that everything must be in, links included; undefined allows any. */
 export function openLocalFiles(roots?: readonly string[]): FileStore {
   const fence = makeFence(roots, makeFolder)
   return {
@@ -49,7 +50,7 @@ function fileOf(uri: string): string {
   return `/${path}`
 }
 
-/** Nothing there, or a file where a folder of its path would be: it is not there. */
+/** A missing file, or a file where a parent folder should be: both count as absent. */
 function absent(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error
 }
@@ -128,9 +129,9 @@ async function putFile(fence: Fence, path: string, target: string, signal?: Abor
 }
 
 /**
- * By a second name for the same bytes where the file system knows that, else by a copy. Two at once each have a name of
- * their own and rename it over the same target. Where the target already is a name of these bytes, a rename does
- * nothing at all, so the spare name is removed in any case.
+ * Creates a hard link where the file system supports it, and copies otherwise. Two calls at once each use their own
+ * temporary name and rename it to the same target. If the target already is a link to the same file, the rename does
+ * nothing, so the temporary name is always removed.
  */
 async function promote(fence: Fence, staged: string, target: string, kept: Kept): Promise<void> {
   await withFileErrors(target, () => fence.make(dirname(target)))
@@ -140,7 +141,7 @@ async function promote(fence: Fence, staged: string, target: string, kept: Kept)
     const spare = join(from.here, unfinished + randomUUID())
     try {
       await link(join(from.here, basename(staged)), spare)
-      // A link is linked as itself, and would lead wherever its maker wants.
+      // A hard link to a symbolic link is a symbolic link, and would lead wherever its creator wants.
       if (!(await lstat(spare)).isFile()) throw new Problem('NAME_REFUSED', { name: staged, why: 'it is not a file' })
       await rename(spare, join(to.here, basename(target)))
       await flush(to.here)
@@ -165,12 +166,12 @@ async function holds(fence: Fence, path: string, { size, sha256 }: Kept): Promis
   return hash.digest('hex') === sha256
 }
 
-/** Listings do not show it in any case; and why there is none is what counts. */
+/** Errors are ignored: listings hide the file, and the original error matters more. */
 async function discard(hidden: string): Promise<void> {
   await rm(hidden, { force: true }).catch(() => {})
 }
 
-/** The folder may be removed as empty, by `prune`, while it is made and until the file is in it: then it is made again. */
+/** `prune` may remove the empty folder while it is created, until it holds the file. Then it is created again. */
 async function create(fence: Fence, folder: string, name: string, triesLeft = 50): Promise<Created> {
   let held: HeldFolder | undefined
   try {
@@ -179,7 +180,7 @@ async function create(fence: Fence, folder: string, name: string, triesLeft = 50
     return { folder: held, handle: await open(join(held.here, name), 'wx') }
   } catch (error) {
     await held?.[Symbol.asyncDispose]()
-    // Node tells a folder that went while it was made as one that is none.
+    // Node reports a folder that disappears during creation as ENOTDIR.
     const isGone = codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
     if (!isGone || triesLeft === 0) throw error
     return create(fence, folder, name, triesLeft - 1)
@@ -191,14 +192,14 @@ interface Created {
   readonly handle: FileHandle
 }
 
-/** A file is safe only when every new folder on the way to it is. */
+/** A file is durable only if every new parent folder is. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true })
   if (first === undefined) return
   for (let at = folder; at.length >= first.length; at = dirname(at)) await flush(dirname(at))
 }
 
-/** Folders of uploads go with their last file. One that somebody uses again is not empty, or is made again. */
+/** Removes upload folders with their last file. A folder that is used again is not empty, or is created again. */
 async function prune(folder: string): Promise<void> {
   for (let at = folder; isHidden(`${at.slice(1)}/`); at = dirname(at)) {
     try {

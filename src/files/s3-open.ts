@@ -1,4 +1,4 @@
-/** The bytes of an object. A connection that is cut costs nothing but time: the rest is asked for. */
+/** Downloads an object. If the connection breaks, the rest is requested again. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3'
@@ -18,7 +18,7 @@ export async function openObject(connection: S3Connection, uri: string, signal?:
   return Readable.from(bytes, { objectMode: false }).once('close', () => closed.abort())
 }
 
-/** Of the same object from first to last (IfMatch), and, where its SHA-256 is known, exactly what was put there. */
+/** Reads a single version of the object (IfMatch) and verifies its SHA-256, if that is known. */
 async function* bytesOf(
   first: GetObjectCommandOutput,
   uri: string,

@@ -1,7 +1,7 @@
 /**
- * `s3://`: any server that speaks it. An object is replaced as a whole by the server itself. The SHA-256 of a file is
- * kept with it as metadata: from the start if it is sent at once, from its promotion on if it was sent in parts, since
- * then it is known only at the end. Every request carries the SHA-256 of its own bytes in its signature.
+ * `s3://`: any S3-compatible server. The server replaces an object atomically. The SHA-256 of a file is kept in its
+ * metadata: immediately if the file is sent in one request, and after its promotion if it is sent in parts, because it
+ * is known only at the end. The signature of every request covers the SHA-256 of its body.
  */
 import { createHash } from 'node:crypto'
 import { stat as statFile } from 'node:fs/promises'
@@ -41,7 +41,7 @@ export function openS3Files(s3Options: S3Options): FileStore {
   }
 }
 
-/** Where an object lies, in S3's words. */
+/** Bucket and key of a URI. */
 export function targetOf(uri: string): Target {
   const { bucket, path } = placeOfFile(uri)
   if (Buffer.byteLength(path) > 1024)
@@ -89,7 +89,7 @@ async function put(connection: S3Connection, path: string, uri: string, signal?:
   return { size, sha256: hash.digest('hex') }
 }
 
-/** The server copies. Two at once write the same bytes, and the object is one of the two. */
+/** The server copies the object. Two copies at once write the same bytes, so either may win. */
 async function promote(connection: S3Connection, staged: string, uri: string, { size, sha256 }: Kept): Promise<void> {
   const [from, target] = [targetOf(staged), targetOf(uri)]
   const CopySource = `${from.Bucket}/${encodePath(from.Key)}`
@@ -136,7 +136,7 @@ async function stat(connection: S3Connection, uri: string): Promise<Stat | undef
 
 const atOnce = 1000
 
-/** Many in one request, bucket by bucket; but one by one what cannot be written in the XML of such a request. */
+/** Removes many objects per request, bucket by bucket. Keys that XML cannot represent are removed one by one. */
 async function removeObjects(connection: S3Connection, uris: readonly string[]): Promise<void> {
   const plain = new Map<string, string[]>()
   for (const uri of uris) {
