@@ -1,4 +1,4 @@
-/** What cannot be helped hides nothing from the babysitter. */
+/** Items that cannot be processed hide nothing else from the babysitter. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
@@ -10,7 +10,7 @@ import { succeedTasks } from '../store/tasks/settle.ts'
 import { continueRedrives } from './continue-redrives.ts'
 import { continueJobs, jobDeadlines } from './job-chores.ts'
 
-/** From now on no row of `bad` ones can be written; it is no fault of the store's. */
+/** From now on rows in `bad` cannot be written, for a reason other than a failure of the store. */
 async function spoil({ sql }: Fresh, table: 'job' | 'task', isBad: string): Promise<void> {
   await sql.script(`
     create function pawl.fail() returns trigger language plpgsql as
@@ -33,7 +33,7 @@ test('a job that can never be driven on, however often it was counted, keeps no 
   await f.engine.submit(jobOf('bad', 250))
   const { id } = await f.engine.submit(jobOf('good'))
   await spoil(f, 'job', `new.name = 'bad'`)
-  // Settles whose processes are gone.
+  // Settled tasks whose processes died before the roll-up.
   for (const task of await claim(f, ['bad'], 250)) await succeedTasks(f.sql, [task])
   await succeedTasks(f.sql, await claim(f, ['good']))
   await f.advance(10)

@@ -45,7 +45,7 @@ function jobWith(shapes: readonly Shape[], facts: Partial<JobFacts>, onLook = ()
   return { job, stages }
 }
 
-/** Does what an act says, as if tasks ended at once. */
+/** Applies an act as if tasks ended immediately. */
 function done(job: Mutable<JobFacts>, act: Act): StageFacts[] {
   if (act.act === 'move job') job.state = act.to
   else if (act.act === 'intend job') Object.assign(job, { endsAs: act.endsAs, endsCause: act.cause })
@@ -65,7 +65,7 @@ const shape = fc.record({
   undoes: fc.boolean(),
   endsAs: fc.constantFrom('failed' as const, 'skipped' as const, null, null),
 })
-/** A stage may stand before what it needs. */
+/** A stage may come before the stages that it needs. */
 const shapes = fc.array(shape, { minLength: 1, maxLength: 10 }).map(all => {
   const works = all.map(({ undoes }) => !undoes)
   const ranks = all.map((_, index) => (index * 7) % all.length)

@@ -1,4 +1,4 @@
-/** Handlers hear twice of a cancel: that they are to stop, and that it is too late. */
+/** A cancel reaches handlers twice: first they should stop, then it is too late. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ function held() {
 
 test('a cancel is soft until its grace is over, and then the hard signal says so', bounded, async t => {
   const one = held()
-  // The grace alone keeps no process alive; a worker does.
+  // A pending grace period does not keep the process alive, but a worker does.
   const alive = setInterval(() => {}, 1000)
   t.after(() => clearInterval(alive))
   const heard: string[] = []

@@ -1,4 +1,4 @@
-/** A command task as its user knows it: files in, a program, files out. */
+/** A command task from the user's point of view: input files, a program, output files. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'

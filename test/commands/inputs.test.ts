@@ -1,4 +1,4 @@
-/** Names in a bucket may be anything: each input arrives, or the task fails for good and says which could not. */
+/** Names in a bucket may be anything: each input arrives, or the task fails permanently with an error that names it. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-/** Programs that know fixed paths find their files there, one task at a time, and nothing stays. */
+/** Programs with fixed paths find their files there, one task at a time, and no link is left behind. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'

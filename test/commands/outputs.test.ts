@@ -1,4 +1,4 @@
-/** What a command leaves: kept with its checksum, or the task says by name what could not be. */
+/** The outputs of a command are stored with their checksums, or the task says which one could not be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uploadTries } from '../../src/commands/upload.ts'
@@ -103,7 +103,7 @@ test('an upload that fails is tried again within the attempt, and then fails the
 
 for (const permanent of [true, false]) {
   test(`a file that another task makes too fails the task, for good: ${permanent}`, bounded, async t => {
-    // The engine's own problem, which this process's table need not know.
+    // A problem of the engine that this process's table need not contain.
     const conflict = new Problem(permanent ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { other: 'task 7' })
     let asked = 0
     const port: ArtifactPort = {

@@ -1,4 +1,4 @@
-/** Jobs over files that end as they should, also when whoever works for them dies, or is a stranger. */
+/** Jobs over files end as they should, even if a worker dies or is not trusted. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs } from '../../src/babysitter/file-chores.ts'

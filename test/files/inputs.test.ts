@@ -1,4 +1,4 @@
-/** Which datums an input plan has, and that whoever goes on behind one gets exactly the rest. */
+/** The datums of an input plan, and that a run that continues after any of them gets exactly the rest. */
 import assert from 'node:assert/strict'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -80,7 +80,7 @@ test('going on behind any datum gives exactly the rest, whatever was added and r
   )
 })
 
-/** The order of positions, said once more and differently. */
+/** A second, independent implementation of the order of positions. */
 function inOrder(one: Position, other: Position): number {
   if (typeof one === 'string') return byBytes(one, other as string)
   if ('branch' in one) {
