@@ -118,7 +118,7 @@ export const watchQueues: Chore = {
     await noteDepths(sql)
     const stale = await staleQueues(sql, 60)
     for (const { queue, due, oldestSeconds } of stale) {
-      log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue: start one.' })
+      log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue. Start one.' })
     }
     return { stale: stale.length }
   },

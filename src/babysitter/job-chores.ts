@@ -39,7 +39,7 @@ export function continueJobs(olderThanSeconds = 3): Chore {
         (limit, except) => leftBehind(context.sql, olderThanSeconds, limit, except),
         id => driveOrRemove(context, id),
       )
-      return count('driven', turn, await tell(context, turn))
+      return summarize('driven', turn, await logFailedJobs(context, turn))
     },
   }
 }
@@ -72,7 +72,7 @@ export const jobDeadlines: Chore = {
       (limit, except) => overdueGates(sql, limit, except),
       ({ id, jobId }) => driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
     )
-    const failed = (await tell(context, expired)) + (await tell(context, closed))
+    const failed = (await logFailedJobs(context, expired)) + (await logFailedJobs(context, closed))
     return { expired: expired.done, gates: closed.done, failed }
   },
 }
@@ -80,7 +80,9 @@ export const jobDeadlines: Chore = {
 function closeGate(book: JobBook, stageId: string): void {
   const stage = book.stages.find(({ id }) => id === stageId)
   if (stage?.state !== 'waiting' || stage.endsAs !== null) return
-  book.intendStage(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
+  book.intendStage(stage, 'failed', 'gate_timed_out', {
+    error: { message: 'The gate timed out without enough approvals.' },
+  })
 }
 
 const eachStale = fairBatches(batch)
@@ -95,7 +97,7 @@ export const failStale: Chore = {
       (limit, except) => staleJobs(context.sql, limit, except),
       id => end(context, id, 'failed', staleWords),
     )
-    return count('stale', turn, await tell(context, turn))
+    return summarize('stale', turn, await logFailedJobs(context, turn))
   },
 }
 
@@ -122,7 +124,7 @@ export const jobRetention: Chore = {
       },
       id => removeJob(sql, id),
     )
-    const failed = (await tell(context, dropped)) + (await tell(context, removed))
+    const failed = (await logFailedJobs(context, dropped)) + (await logFailedJobs(context, removed))
     return { cutOff: dropped.done, removed: removed.done, failed }
   },
 }
@@ -136,12 +138,12 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
 }
 
 /** Logs the failures and returns their number. */
-async function tell(context: Context, { failures }: BatchResult<string | { readonly jobId: string }>): Promise<number> {
+async function logFailedJobs(context: Context, { failures }: BatchResult<string | { readonly jobId: string }>): Promise<number> {
   const failed = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
   await logFailures(context, 'job', failed)
   return failed.length
 }
 
-function count(name: string, { done, isFull }: BatchResult<string>, failed: number) {
+function summarize(name: string, { done, isFull }: BatchResult<string>, failed: number) {
   return { [name]: done, failed, more: isFull && done > 0 }
 }

@@ -60,7 +60,7 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
       // Read before listing the cluster: anything that starts in between must be in neither.
       const holders = await holdersIn(context.sql, idsOf(stages))
       const running = stages.map(stage => toRunning(stage, runner.namespace))
-      const workers = await placed(context, holders)
+      const workers = await findNamespaces(context, holders)
       const ended = await runsToEnd(context.sql)
       const now = await clockMs(context.sql)
       const spaces = [...running, ...workers, ...ended].map(({ namespace }) => namespace)
@@ -77,7 +77,7 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
         holders.map(({ worker }) => worker),
         [runner.namespace, ...running.map(({ namespace }) => namespace)],
       )
-      const lost = await heed(context, stages, findings, holders, [...findings.lostWorkers, ...others])
+      const lost = await applyFindings(context, stages, findings, holders, [...findings.lostWorkers, ...others])
       await stopEnded(context, runner, ended, seen)
       const strays = await stopStrays(context, runner, findings.strays, ended)
       return { started, lost, strays, failed: findings.vanishedFor15Min.length + findings.ended.length }
@@ -135,7 +135,7 @@ type Holders = Awaited<ReturnType<typeof holdersIn>>
  * Finds the namespaces of the workers' pods. A queue may be shared, so a pod's namespace is not that of the task's
  * stage but that of the Job that created the pod. If that Job was never recorded, the namespace is unknown.
  */
-async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]> {
+async function findNamespaces({ sql }: Context, holders: Holders): Promise<HeldWorker[]> {
   const workers = [...new Set(holders.map(({ worker }) => worker))]
   const runs = await runsOf(sql, [...new Set(workers.flatMap(worker => podOf(worker)?.stageId ?? []))])
   const spaces = new Map(runs.map(run => [jobNameOf(run), run.namespace]))
@@ -145,7 +145,7 @@ async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]>
   })
 }
 
-async function heed(
+async function applyFindings(
   context: Context,
   stages: readonly StageOfRunner[],
   findings: Findings,

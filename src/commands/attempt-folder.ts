@@ -23,11 +23,14 @@ export const defaultFolder = () => join(tmpdir(), `pawl-${ownUid()}`)
 /** Creates the folder for all attempts, and removes what dead workers left in it. */
 export async function openFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new Problem('FILE_INVALID', { file: folder, why: `no folder can be made there: ${error.message}` })
+    throw new Problem('FILE_INVALID', { file: folder, why: `the folder cannot be created: ${error.message}` })
   })
   const { uid } = await lstat(folder)
   if (folder === defaultFolder() && ownUid() >= 0 && uid !== ownUid()) {
-    throw new Problem('FILE_INVALID', { file: folder, why: 'it belongs to another user: choose one with --folder' })
+    throw new Problem('FILE_INVALID', {
+      file: folder,
+      why: 'it belongs to another user; choose another folder with --folder',
+    })
   }
   for (const name of await readdir(folder)) {
     const [, owner] = /^attempt\.([^.]+)\./.exec(name) ?? []

@@ -34,7 +34,7 @@ export interface CommandTaskOptions {
 }
 
 const fields: Fields = {
-  files: value => (typeof value === 'object' && value !== null ? undefined : 'be what openFiles() gives'),
+  files: value => (typeof value === 'object' && value !== null ? undefined : 'be the result of openFiles()'),
   folder: text(2000),
   secretsFolder: text(2000),
   artifactsOf: value => (typeof value === 'function' ? undefined : 'be a function'),
@@ -89,7 +89,7 @@ async function attempt(
   const { files, secretsFolder, transfers } = settings
   const artifacts = outputs === null ? undefined : settings.artifactsOf(ctx)
   if (outputs !== null && artifacts === undefined) {
-    throw new GiveUp('The engine of this worker keeps no account of files, so the outputs cannot be kept.')
+    throw new GiveUp('The engine of this worker does not track files, so the outputs cannot be stored.')
   }
   const secrets = await readSecrets(run.secrets, secretsFolder, process.env)
   const env = environmentOf(folder, ctx, run, secrets, process.env)

@@ -32,7 +32,7 @@ export async function takeMount(
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
   if (names.includes(outName)) {
-    throw new GiveUp(`An input cannot be called "${outName}" where ${mount} is mounted: the outputs are there.`)
+    throw new GiveUp(`An input cannot be called "${outName}" with a mount: ${mount}/${outName} holds the outputs.`)
   }
   const links = { ...Object.fromEntries(names.map(name => [name, join(folder.in, name)])), [outName]: folder.out }
   const turns = join(mount, turnsFolder)
@@ -113,8 +113,8 @@ async function making(place: string, make: () => Promise<unknown>): Promise<void
     const { code, message } = error as NodeJS.ErrnoException
     const hint =
       code === 'EEXIST'
-        ? 'Something else is there: remove it, or choose another mount.'
-        : "The worker's user must be able to make that folder and write to it, and what it lies in must exist; on macOS / itself is read-only."
-    throw new GiveUp(`The mount ${quote(place)} cannot be made: ${message}. ${hint}`, { cause: error })
+        ? 'The path already exists: remove it, or choose another mount.'
+        : "The worker's user must be able to create that folder and write to it, and its parent must exist. On macOS, / is read-only."
+    throw new GiveUp(`The mount ${quote(place)} cannot be created: ${message}. ${hint}`, { cause: error })
   }
 }

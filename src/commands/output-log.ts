@@ -10,14 +10,14 @@ import { logLimits } from '../protocol/tasks/logs.ts'
 import type { Mask } from './secrets.ts'
 
 export type StreamName = 'stdout' | 'stderr'
-type Say = (message: string, facts: Record<string, unknown>) => void
+type WriteLine = (message: string, facts: Record<string, unknown>) => void
 
 export interface OutputLog {
   write(stream: StreamName, bytes: Buffer): void
   /** Logs the lines held back. Later output is ignored. */
   end(): void
   /** The last lines of stderr. */
-  complaint(): string
+  stderrTail(): string
 }
 
 /** Together less than the log of an attempt accepts, so that it never drops the last lines. */
@@ -25,7 +25,7 @@ const outputLimits = {
   lineBytes: 2000,
   head: { lines: 800, bytes: 160_000 },
   tail: { lines: 100, bytes: 48_000 },
-  complaint: { lines: 20, bytes: 3000 },
+  stderrTail: { lines: 20, bytes: 3000 },
 }
 /** The log also counts the facts and the number of each line. */
 const overhead = 40
@@ -36,28 +36,28 @@ interface Line {
   readonly text: string
 }
 
-export function makeOutputLog(say: Say, mask: Mask): OutputLog {
+export function makeOutputLog(writeLine: WriteLine, mask: Mask): OutputLog {
   const { lineBytes, head } = outputLimits
   // A secret that begins within the limit must be held completely to be masked.
   const held = lineBytes + mask.longest
   const partial = { stdout: makePartial(held), stderr: makePartial(held) }
   const tail = makeTail(outputLimits.tail)
-  const complaints = makeTail(outputLimits.complaint)
+  const stderrLines = makeTail(outputLimits.stderrTail)
   let lines = 0
   let bytes = 0
   let isHeadFull = false
   let hasEnded = false
 
   const take = (stream: StreamName) => {
-    const text = fitted(partial[stream].take(), mask, lineBytes)
+    const text = fitLine(partial[stream].take(), mask, lineBytes)
     const line = { stream, text }
     const size = Buffer.byteLength(text) + overhead
-    if (stream === 'stderr') complaints.push(line, size)
+    if (stream === 'stderr') stderrLines.push(line, size)
     isHeadFull ||= lines === head.lines || bytes + size > head.bytes
     if (isHeadFull) return tail.push(line, size)
     lines += 1
     bytes += size
-    say(text, { stream })
+    writeLine(text, { stream })
   }
   return {
     write(stream, chunk) {
@@ -75,14 +75,14 @@ export function makeOutputLog(say: Say, mask: Mask): OutputLog {
       hasEnded = true
       for (const stream of ['stdout', 'stderr'] as const) if (partial[stream].size() > 0) take(stream)
       const { dropped } = tail
-      if (dropped.lines > 0) say(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
-      for (const { stream, text } of tail.lines) say(text, { stream })
+      if (dropped.lines > 0) writeLine(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
+      for (const { stream, text } of tail.lines) writeLine(text, { stream })
     },
-    complaint: () => complaints.lines.map(({ text }) => text).join('\n'),
+    stderrTail: () => stderrLines.lines.map(({ text }) => text).join('\n'),
   }
 }
 
-function fitted({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Mask, longest: number): string {
+function fitLine({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Mask, longest: number): string {
   const text = mask(bytes.toString('utf8').replace(/\r$/, ''))
   const masked = Buffer.from(text)
   // The beginning of a secret may be at the end of what was held.

@@ -21,14 +21,14 @@ export interface LeftFile {
 export async function scanOutputs(out: string): Promise<LeftFile[]> {
   const root = await realpath(out).catch(() => undefined)
   if (root !== out || !(await lstat(out)).isDirectory()) {
-    throw new GiveUp('The folder of the outputs is not the one that the command was given: it was removed or replaced.')
+    throw new GiveUp('The output folder was removed or replaced by the command.')
   }
   const found = await scan(root, root, '').catch(error => {
-    throw toAttemptError(error, 'Looking through the outputs')
+    throw toAttemptError(error, 'Reading the outputs')
   })
   // Listings would hide it, so it would be stored and never found.
   const hidden = found.find(({ name }) => isHidden(name))
-  if (hidden !== undefined) throw cannotCarry(hidden.name, "names like this are Pawl's own")
+  if (hidden !== undefined) throw cannotCarry(hidden.name, 'the name is reserved for Pawl')
   return found.sort((one, other) => byBytes(one.name, other.name))
 }
 
@@ -49,13 +49,13 @@ async function scan(root: string, folder: string, prefix: string): Promise<LeftF
 
 async function linked(root: string, path: string, name: string): Promise<string> {
   const target = await realpath(path).catch(() => undefined)
-  if (target === undefined) throw cannotCarry(name, 'it is a link to nothing')
+  if (target === undefined) throw cannotCarry(name, 'it is a broken link')
   if (!target.startsWith(root + sep))
-    throw cannotCarry(name, 'it is a link that leads out of the folder; copy the file')
-  if (!(await stat(target)).isFile()) throw cannotCarry(name, 'it is a link to something that is no file')
+    throw cannotCarry(name, 'it is a link to a file outside the folder; copy the file instead')
+  if (!(await stat(target)).isFile()) throw cannotCarry(name, 'it is a link to something other than a file')
   return target
 }
 
 function cannotCarry(name: string, why: string): GiveUp {
-  return new GiveUp(`The output ${quote(name)} cannot be kept: ${why}.`)
+  return new GiveUp(`The output ${quote(name)} cannot be stored: ${why}.`)
 }

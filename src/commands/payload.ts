@@ -9,7 +9,7 @@ type FieldsOf<T> = Readonly<Record<keyof T, Field>>
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-const command = listOf(argument, 'be a list of texts: the program, then its arguments')
+const command = listOf(argument, 'be a list of strings: the program, then its arguments')
 const plainText: Field = value => argument(value)
 
 const secretRef: FieldsOf<SecretRef> = { secret: plainName, key: plainName, optional: oneOf([true, false]) }
@@ -27,9 +27,9 @@ const run: FieldsOf<RunPlan> = {
 const input: FieldsOf<DatumInput> = {
   name: text(1000),
   uri: text(8000),
-  path: value => (typeof value === 'string' ? undefined : 'be a text'),
+  path: value => (typeof value === 'string' ? undefined : 'be a string'),
   size: number({ from: 0, to: Number.MAX_SAFE_INTEGER, whole: true }),
-  version: value => (typeof value === 'string' ? undefined : 'be a text'),
+  version: value => (typeof value === 'string' ? undefined : 'be a string'),
   stageId: value => (isId(value) ? undefined : 'be the id of a stage'),
 }
 
@@ -60,10 +60,10 @@ export function readPayload(given: unknown): CommandPayload {
 
 /** Accepts values of arguments and variables. System calls end them at a NUL. */
 function argument(value: unknown): string | undefined {
-  return typeof value === 'string' && !value.includes('\0') ? undefined : 'be a text without NUL'
+  return typeof value === 'string' && !value.includes('\0') ? undefined : 'be a string without NUL'
 }
 
-/** Accepts the name of a secret's folder or file, but no path that leads out of the folder of secrets. */
+/** Accepts the name of a secret's folder or file, but no path to a file outside the folder of secrets. */
 function plainName(value: unknown): string | undefined {
   const isPlain = typeof value === 'string' && /^[-._a-zA-Z0-9]{1,253}$/.test(value) && !/^\.\.?$/.test(value)
   return isPlain ? undefined : 'be a name of letters, digits, ".", "_" and "-"'

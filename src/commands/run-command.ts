@@ -42,7 +42,7 @@ export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskCont
   try {
     const ended = await outcomeOf(group, log)
     ctx.hardSignal.throwIfAborted()
-    checkExit(ended, run, log.complaint())
+    checkExit(ended, run, log.stderrTail())
     return { seconds: (performance.now() - began) / 1000 }
   } finally {
     ctx.signal.removeEventListener('abort', onSoft)
@@ -79,13 +79,13 @@ const exitCodeNotes: Readonly<Record<number, string>> = {
   127: ' (by custom: a program that was not found)',
 }
 
-function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complaint: string): void {
+function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, stderrTail: string): void {
   if (code === 0) return
   const how =
     signal === null
       ? `ended with exit code ${code}${exitCodeNotes[code!] ?? ''}`
       : `was killed by ${tellSignal(signal)}`
-  const message = `The command ${how}.${complaint === '' ? '' : ` The end of its stderr:\n${complaint}`}`
+  const message = `The command ${how}.${stderrTail === '' ? '' : ` The end of its stderr:\n${stderrTail}`}`
   if (code !== null && permanentExitCodes.includes(code)) throw new GiveUp(message)
   throw new Error(message)
 }
@@ -102,11 +102,11 @@ async function checkProgram(program: string, path: string, cwd: string): Promise
     if (error === 'EACCES') refused ??= place
   }
   if (refused !== undefined) {
-    throw new GiveUp(`The program ${refused} may not be run (EACCES): make it executable for the worker's user.`)
+    throw new GiveUp(`The program ${refused} cannot be executed (EACCES): make it executable for the worker's user.`)
   }
   const where = program.includes('/') ? '' : ` in PATH (${path})`
-  const hint = "Is it installed where the worker runs, in its image? Words of a shell need `['sh', '-c', '…']`."
-  throw new GiveUp(`There is no program "${program}"${where} (ENOENT). ${hint}`)
+  const hint = "Is it installed where the worker runs, or in its image? For shell syntax, use `['sh', '-c', '…']`."
+  throw new GiveUp(`The program "${program}" was not found${where} (ENOENT). ${hint}`)
 }
 
 /** An empty entry means the current folder, which is new and holds no program. */

@@ -18,7 +18,7 @@ export async function readSecrets(
     const value = (await fileOf(folder, secret, key)) ?? (name.startsWith('PAWL_') ? undefined : environment[name])
     if (value === undefined && optional === true) continue
     if (value === undefined) throw new GiveUp(missing(name, secret, key, folder))
-    if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it holds a NUL.`)
+    if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it contains a NUL.`)
     values[name] = value
   }
   return values
@@ -34,7 +34,7 @@ async function fileOf(folder: string | undefined, secret: string, key: string): 
 }
 
 function missing(name: string, secret: string, key: string, folder: string | undefined): string {
-  const file = folder === undefined ? 'it was started without a folder of secrets' : 'no such file can be read there'
+  const file = folder === undefined ? 'it was started without --secrets' : 'the file is missing or unreadable'
   const hint = `Give the worker --secrets FOLDER with a file ${secret}/${key}, or a variable ${name}.`
   return `This worker does not have the secret "${secret}/${key}" for ${name} (${file}). ${hint}`
 }

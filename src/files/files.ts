@@ -39,7 +39,7 @@ export function openFiles({ s3 = {}, roots, buckets }: FilesOptions = {}): FileS
     async promote(staged, uri, kept) {
       const store = await storeOf(uri)
       if ((await storeOf(staged)) !== store)
-        throw new Problem('URI_INVALID', { uri, why: `what is to be put there lies elsewhere: ${staged}` })
+        throw new Problem('URI_INVALID', { uri, why: `the staged file is in another store: ${staged}` })
       await store.promote(staged, uri, kept)
     },
     stat: async uri => (await storeOf(uri)).stat(uri),

@@ -31,9 +31,9 @@ export function readGlob(glob: string): Glob {
 
 /** Returns why a glob is invalid, or undefined. */
 export function globError(glob: string): string | undefined {
-  if (!glob.startsWith('/')) return 'a glob begins with /'
+  if (!glob.startsWith('/')) return 'a glob must begin with /'
   if (glob === '/') return undefined
-  if (!glob.isWellFormed() || glob.includes('\0')) return 'it holds a NUL, or is not Unicode'
+  if (!glob.isWellFormed() || glob.includes('\0')) return 'it contains a NUL, or is not valid Unicode'
   for (const part of partsOf(glob)) {
     if (part === '') return 'it has an empty part: two / in a row, or one at the end'
     if (part === '.' || part === '..') return 'it has a part that is . or ..'
@@ -59,21 +59,21 @@ function partError(part: string): string | undefined {
   const tokens: string[] = part.match(token) ?? []
   if (tokens.at(-1) === '\\') return 'nothing follows a \\'
   if (tokens.includes('[]') || tokens.includes('[!]')) return 'there is nothing between a [ and its ]'
-  if (tokens.includes('[')) return 'a [ in a part is not closed there; for the character itself write \\['
+  if (tokens.includes('[')) return 'a [ is not closed within its part; to match the character, write \\['
   let open = 0
   for (const one of tokens) {
     if (one === '{') open += 1
     if (one === '}') open -= 1
     if (open < 0) break
   }
-  if (open !== 0) return 'a { or } in a part has no other there; for the character itself write \\{'
+  if (open !== 0) return 'a { or } is unbalanced within its part; to match the character, write \\{'
   const special = tokens.map(one => (one.startsWith('\\') ? 'x' : one)).join('')
-  if (/\{[^}]*\.\./.test(special)) return 'ranges like {1..9} are not known; name each'
+  if (/\{[^}]*\.\./.test(special)) return 'ranges like {1..9} are not supported; list each value'
   try {
     matcherOf(partPattern(part))
     return undefined
   } catch {
-    return `it has a part that means nothing: ${part}`
+    return `it has an invalid part: ${part}`
   }
 }
 

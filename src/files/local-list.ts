@@ -62,10 +62,10 @@ async function* deepPages(walk: Walk, entries: readonly Entry[]): AsyncGenerator
 
 /** A folder that is removed during the listing counts as empty. */
 async function readFolder(walk: Walk, folder: string): Promise<{ path: string; kind: Kind }[]> {
-  const asked = { encoding: 'buffer', withFileTypes: true } as const
+  const options = { encoding: 'buffer', withFileTypes: true } as const
   const read = async () => {
     await using held = await walk.fence.enter(walk.root + folder)
-    return await readdir(held.here, asked)
+    return await readdir(held.here, options)
   }
   const entries = await read().catch(error => {
     if (folder !== '' && codeOf(error) === 'ENOENT') return []
@@ -79,7 +79,7 @@ async function readFolder(walk: Walk, folder: string): Promise<{ path: string; k
 
 function noFolder(error: unknown, name: string): never {
   if (codeOf(error) !== 'ENOTDIR') throw error
-  throw new Problem('FILE_NOT_FOUND', { name, why: 'it is a file, and no folder' }, error)
+  throw new Problem('FILE_NOT_FOUND', { name, why: 'it is a file, not a folder' }, error)
 }
 
 type Kind = 'file' | 'folder' | 'link' | 'other'
@@ -112,8 +112,8 @@ async function linkedFile({ root, real }: Walk, path: string): Promise<BigIntSta
   const refuse = (why: string, cause?: unknown): never => {
     throw new Problem('NAME_REFUSED', { name: path, why: `it is a symbolic link ${why}` }, cause)
   }
-  const target = await realpath(join(root, path)).catch(error => refuse('that leads nowhere', error))
-  if (!`${target}/`.startsWith(real)) return refuse('that leads out of the folder')
+  const target = await realpath(join(root, path)).catch(error => refuse('to a missing file', error))
+  if (!`${target}/`.startsWith(real)) return refuse('to a file outside the folder')
   const facts = await stat(target, { bigint: true })
   return facts.isDirectory() ? refuse('to a folder') : facts
 }

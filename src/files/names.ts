@@ -21,8 +21,8 @@ export function checkLocalPath(path: string): void {
 /** Returns why a path is invalid, or undefined. */
 export function pathError(path: string): string | undefined {
   if (path === '') return undefined
-  if (!path.isWellFormed()) return 'it is not Unicode'
-  if (path.includes('\0')) return 'it holds a NUL'
+  if (!path.isWellFormed()) return 'it is not valid Unicode'
+  if (path.includes('\0')) return 'it contains a NUL'
   if (path.startsWith('/')) return 'it begins with /'
   const parts = (path.endsWith('/') ? path.slice(0, -1) : path).split('/')
   if (parts.includes('')) return 'it has an empty part: two / in a row'

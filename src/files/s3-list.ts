@@ -47,7 +47,7 @@ function entriesOf(page: ListObjectsV2CommandOutput, prefix: string): Entry[] {
 function isShown({ path, size }: Entry): boolean {
   if (path === '' || (path.endsWith('/') && size === 0)) return false
   if (size !== undefined && path.endsWith('/'))
-    throw new Problem('NAME_REFUSED', { name: path, why: 'it ends in / and has bytes: a folder cannot' })
+    throw new Problem('NAME_REFUSED', { name: path, why: 'it ends in / like a folder, but it has content' })
   checkPath(path)
   return true
 }
@@ -68,5 +68,5 @@ function byteOf(hex: string): string {
 /** Guards against a server that returns the same page forever. */
 function nextOf({ NextContinuationToken: next }: ListObjectsV2CommandOutput, uri: string, token?: string): string {
   if (next !== undefined && next !== token) return next
-  throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its listing is not whole, and it does not say how to go on' })
+  throw new Problem('FILES_UNAVAILABLE', { uri, why: 'the listing is incomplete, and has no valid continuation token' })
 }

@@ -48,5 +48,5 @@ async function* bytesOf(
     body = (await get({ Range: `bytes=${at}-`, ...(ETag !== undefined && { IfMatch: ETag }) })).Body as Readable
   }
   if (sha256 !== undefined && hash.digest('hex') !== sha256)
-    throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its bytes are not those that were put there' })
+    throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its content does not match its SHA-256' })
 }

@@ -27,8 +27,8 @@ const names: Readonly<Record<string, ProblemCode>> = {
 export function s3Problem(error: unknown, uri: string, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason
   if (!(error instanceof Error) || error instanceof Problem) return error
-  const said = isUnnamed(error) ? `HTTP ${statusOf(error)}` : `${error.name}: ${error.message}`
-  return new Problem(codeFor(error), { uri, why: said }, error)
+  const reason = isUnnamed(error) ? `HTTP ${statusOf(error)}` : `${error.name}: ${error.message}`
+  return new Problem(codeFor(error), { uri, why: reason }, error)
 }
 
 function codeFor(error: Error): ProblemCode {

@@ -45,7 +45,7 @@ export function openS3Files(s3Options: S3Options): FileStore {
 export function targetOf(uri: string): Target {
   const { bucket, path } = placeOfFile(uri)
   if (Buffer.byteLength(path) > 1024)
-    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, and S3 takes no more' })
+    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, the limit of S3' })
   return { Bucket: bucket, Key: path }
 }
 

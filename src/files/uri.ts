@@ -20,16 +20,19 @@ export function parseUri(uri: string): Place {
   const match = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/([^/]*)(\/.*)?$/s.exec(uri)
   if (match === null) return refuse('it has no scheme')
   const [, scheme, host = '', rest] = match
-  if (scheme !== 'file' && scheme !== 's3') return refuse(`${scheme}:// is not known`)
-  if (scheme === 'file' && host.startsWith('.')) return refuse('it is relative, and nothing says to what')
+  if (scheme !== 'file' && scheme !== 's3') return refuse(`${scheme}:// is not supported`)
+  if (scheme === 'file' && host.startsWith('.')) return refuse('relative paths are not supported')
   if (scheme === 'file' && host !== '' && host !== 'localhost')
-    return refuse('files of other machines are out of reach')
+    return refuse('files on other machines are not supported')
   if (scheme === 's3' && host === '') return refuse('it names no bucket')
-  if (scheme === 's3' && !/^[a-zA-Z0-9][a-zA-Z0-9._-]{1,254}$/.test(host)) return refuse('no bucket has such a name')
-  if (rest === undefined) return refuse(`it names nothing in there: ${uri}/ is the whole`)
-  if (/[#?]/.test(rest)) return refuse('it holds a # or a ?')
-  if (/%2f/i.test(rest)) return refuse('it holds %2F, and no name has a / inside')
-  const path = decoded(rest.slice(1)) ?? refuse('a % in it does not begin UTF-8, two hexadecimal digits for each byte')
+  if (scheme === 's3' && !/^[a-zA-Z0-9][a-zA-Z0-9._-]{1,254}$/.test(host))
+    return refuse('this is not a valid bucket name')
+  if (rest === undefined) return refuse(`it has no path; write ${uri}/ for the whole bucket`)
+  if (/[#?]/.test(rest)) return refuse('it contains a # or a ?')
+  if (/%2f/i.test(rest)) return refuse('it contains %2F, but names cannot contain a /')
+  const path =
+    decoded(rest.slice(1)) ??
+    refuse('a % must be followed by two hexadecimal digits, and the bytes must be valid UTF-8')
   const error = pathError(path)
   if (error !== undefined) return refuse(error)
   return { scheme, bucket: scheme === 's3' ? host : '', path }
@@ -71,14 +74,14 @@ export function pathIn(folder: string, uri: string): string | undefined {
 /** Returns the URI as Pawl would write it. Rejects files. */
 export function checkFolder(uri: string): string {
   const place = parseUri(uri)
-  if (!isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it names no folder: it does not end in /' })
+  if (!isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it is not a folder, because it does not end in /' })
   return uriOf(place)
 }
 
 /** Returns the place of a file. Rejects folders. */
 export function placeOfFile(uri: string): Place {
   const place = parseUri(uri)
-  if (isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it names a folder: it ends in /' })
+  if (isFolder(uri)) throw new Problem('URI_INVALID', { uri, why: 'it is a folder, because it ends in /' })
   return place
 }
 

@@ -59,7 +59,7 @@ export interface FilesPlan {
   readonly reuse: boolean
   /** Starts the workers of the stage; null means `local`. */
   readonly runner: RunnerPlan | null
-  /** What handlers receive in addition to their inputs. */
+  /** Handlers receive this in addition to their inputs. */
   readonly payload?: unknown
 }
 

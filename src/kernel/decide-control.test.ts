@@ -105,7 +105,7 @@ test('an operator can set a task aside, with a reason code, a step and a word', 
   const terse = deadLetter(facts('queued'), { reasonCode: 'timeout' })
   assert.ok(terse.ok)
   assert.deepEqual(terse.patch, {
-    error: { message: 'Set aside by an operator.' },
+    error: { message: 'Moved to the dead-letter queue by an operator.' },
     deadLetter: { reasonCode: 'timeout' },
   })
 })

@@ -237,7 +237,11 @@ export function deadLetter(
   by: 'operator' | 'holder' = 'operator',
 ): Verdict {
   const { reasonCode, step, reason } = request
-  const message = reason ?? (by === 'operator' ? 'Set aside by an operator.' : 'Set aside by its worker.')
+  const message =
+    reason ??
+    (by === 'operator'
+      ? 'Moved to the dead-letter queue by an operator.'
+      : 'Moved to the dead-letter queue by its worker.')
   return ask(facts, 'deadLetter', () => deadLettered(reasonCode, { message, ...(step && { step }) }, by, {}))
 }
 

@@ -18,7 +18,7 @@ export function writeJson(
 /** Returns why PostgreSQL cannot store this JSON text, or undefined if it can. */
 export function whyNotStorable(text: string): string | undefined {
   if (text.includes('\\u') && /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(text)) {
-    return 'it holds a NUL or half of a surrogate pair'
+    return 'it contains a NUL or a lone surrogate'
   }
   if (text.length > 2 * maxDepth && depthOf(text) > maxDepth) return `it is more than ${maxDepth} levels deep`
   return undefined

@@ -271,4 +271,5 @@ export const problems = {
   ...fileProblems,
 } as const satisfies Record<string, { status: number; means: string; hint: string }>
 
+/** The code of a problem, such as `TASK_NOT_FOUND`. Codes are stable; messages may change. */
 export type ProblemCode = keyof typeof problems

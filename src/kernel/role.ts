@@ -3,9 +3,9 @@ export const permissions = {
   read: 'see jobs, stages, tasks, events and figures',
   produce: 'submit jobs and queue tasks, and add to those that are open',
   work: 'claim tasks and report on them',
-  teach: 'say how tasks of a type are leased, retried and kept',
+  teach: 'set how tasks of a type are leased, retried and kept',
   operate: 'pause, cancel, approve, retry, redrive and delete',
-  administer: 'make and revoke keys',
+  administer: 'create and revoke keys',
 } as const
 
 export type Permission = keyof typeof permissions

@@ -71,13 +71,13 @@ export function resolveSettings(type: Partial<TaskSettings> | null, task: Partia
   return { ...defaultSettings, ...type, ...task }
 }
 
-const ofRetries: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
+const retryNames: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
 
 /** Converts stored settings back to their input form; the inverse of `flattenSettings`. */
 export function toSettingsInput(settings: Partial<TaskSettings>): SettingsInput {
   const entries = Object.entries(settings)
-  const retry = entries.filter(([name]) => ofRetries.includes(name))
-  const rest = Object.fromEntries(entries.filter(([name]) => !ofRetries.includes(name)))
+  const retry = entries.filter(([name]) => retryNames.includes(name))
+  const rest = Object.fromEntries(entries.filter(([name]) => !retryNames.includes(name)))
   return retry.length === 0 ? rest : { ...rest, retry: Object.fromEntries(retry) }
 }
 
@@ -86,6 +86,6 @@ const names = Object.keys(defaultSettings) as (keyof TaskSettings)[]
 /** Converts settings to their stored form: flat, and only those that were given. */
 export function flattenSettings(options: SettingsInput): Partial<TaskSettings> | undefined {
   const flat: Partial<TaskSettings> = { ...options, ...options.retry }
-  const said = names.filter(name => flat[name] !== undefined)
-  return said.length === 0 ? undefined : Object.fromEntries(said.map(name => [name, flat[name]]))
+  const given = names.filter(name => flat[name] !== undefined)
+  return given.length === 0 ? undefined : Object.fromEntries(given.map(name => [name, flat[name]]))
 }

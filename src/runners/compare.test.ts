@@ -129,7 +129,7 @@ const stories: Record<string, Story> = {
   'a Kubernetes job that somebody let complete works no more': {
     stages: [stage()],
     seen: seen({ jobs: [job({ state: 'complete' })] }),
-    finds: { ended: [{ stageId, why: 'its Kubernetes job was completed before it' }] },
+    finds: { ended: [{ stageId, why: 'its Kubernetes job completed before the stage ended' }] },
   },
   'a Kubernetes job whose stage does not run is told, to be looked at again': {
     seen: seen({ jobs: [job()] }),

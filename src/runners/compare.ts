@@ -85,9 +85,9 @@ const reasons: Readonly<Record<string, string>> = {
 
 function endOf(job: SeenJob | undefined): string | undefined {
   if (job === undefined || job.state === 'active') return undefined
-  if (job.state === 'complete') return 'its Kubernetes job was completed before it'
-  const said = [job.reason, job.message].filter(Boolean).join(': ')
-  return `${reasons[job.reason ?? ''] ?? 'its Kubernetes job failed'}${said === '' ? '' : ` (${said})`}`
+  if (job.state === 'complete') return 'its Kubernetes job completed before the stage ended'
+  const why = [job.reason, job.message].filter(Boolean).join(': ')
+  return `${reasons[job.reason ?? ''] ?? 'its Kubernetes job failed'}${why === '' ? '' : ` (${why})`}`
 }
 
 /** Not `Unknown`: Kubernetes has lost contact with such a pod, but it may still be running, so its leases decide. */

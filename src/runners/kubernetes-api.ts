@@ -65,7 +65,7 @@ function configOf({ KubeConfig }: typeof Client, { kubeconfig }: SettledKubernet
   // Without any configuration, the client invents a cluster on this machine.
   const isMadeUp = kubeconfig === undefined && config.currentContext === 'loaded-context'
   if (cluster === null || isMadeUp) {
-    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: 'it names no cluster to speak to' })
+    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: 'it does not name a cluster' })
   }
   return config
 }
@@ -126,9 +126,9 @@ export function statusOf(error: unknown): number | undefined {
 function problemOf(error: unknown): Problem {
   const { code, body, message } = error as { code?: unknown; body?: unknown; message?: string }
   if (typeof code !== 'number') return unreachable(message ?? String(error), error)
-  const said = sentenceOf(body) ?? message
-  if (code === 429 || code >= 500) return unreachable(said, error, code)
-  return new Problem('KUBERNETES_REFUSED', { status: code, why: said }, error)
+  const reason = sentenceOf(body) ?? message
+  if (code === 429 || code >= 500) return unreachable(reason, error, code)
+  return new Problem('KUBERNETES_REFUSED', { status: code, why: reason }, error)
 }
 
 function unreachable(why: unknown, cause?: unknown, status?: number): Problem {

@@ -24,7 +24,7 @@ export interface KubernetesSettings {
   readonly requestSeconds?: number
   /** Number of items per page of a list. Default 500. */
   readonly pageSize?: number
-  /** What stages may use in their pods. Default: nothing, not even an image. */
+  /** Lists what stages may use in their pods. Default: nothing, not even an image. */
   readonly allow?: PodRules
 }
 
@@ -75,6 +75,6 @@ export type SettledKubernetes = KubernetesSettings &
 
 export function settleKubernetes(given: KubernetesSettings): SettledKubernetes {
   checkOptions(given, fields, 'kubernetes')
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...usual, ...said }
+  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...usual, ...defined }
 }

@@ -6,6 +6,7 @@ import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
 import { inTime, makeChangeSignal } from './change-signal.ts'
 
+/** Options of `engine.drain`. */
 export interface DrainOptions {
   /** Default: the types of the tasks. */
   readonly queues?: readonly string[]

@@ -9,6 +9,7 @@ import { checkOptions, type Fields, number, text } from '../schema/check.ts'
 import { interrupt, newAttempt, runAttempt } from '../worker/attempt.ts'
 import type { Task } from '../worker/define-task.ts'
 
+/** Options of `runTask`. */
 export interface RunTaskOptions {
   readonly id?: string
   /** The number of this attempt. Default 1. */

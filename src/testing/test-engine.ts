@@ -12,6 +12,7 @@ import { makeChangeSignal } from './change-signal.ts'
 import { type DrainOptions, drain, type Ran } from './drain.ts'
 import { type WaitFor, waitFor } from './wait-for.ts'
 
+/** Options of `testEngine`. */
 export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes' | 'pipelines'>
 
 /** A full engine on an in-memory store, with a clock that the test controls. */

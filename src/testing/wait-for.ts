@@ -18,6 +18,7 @@ export type Selector =
   | { readonly dedupeKey: string }
   | { readonly name: string }
 
+/** Options of `engine.waitFor`. */
 export interface WaitOptions {
   /** Default 10. */
   readonly withinSeconds?: number

@@ -14,7 +14,7 @@ export interface Attempt {
   /** Like `abort`, for `hardSignal`. */
   hardAbort: AbortController | undefined
   /** Why no further work on this attempt can count. */
-  hardened: InterruptReason | undefined
+  hardInterrupted: InterruptReason | undefined
   step: Step | undefined
   /** When the lease ends by this process's clock, unless a heartbeat is acknowledged before. */
   leaseEndsAt: number
@@ -39,7 +39,7 @@ export function newAttempt(task: ClaimedTask, claimedAt: number): Attempt {
     task,
     abort: undefined,
     hardAbort: undefined,
-    hardened: undefined,
+    hardInterrupted: undefined,
     step: undefined,
     leaseEndsAt: claimedAt + task.leaseSeconds * 1000,
     startedAt: undefined,
@@ -88,8 +88,8 @@ export function interrupt(held: Attempt, reason: InterruptReason, graceSeconds?:
 }
 
 function harden(held: Attempt, reason: InterruptReason): void {
-  if (held.hardened !== undefined || held.settled !== undefined) return
-  held.hardened = reason
+  if (held.hardInterrupted !== undefined || held.settled !== undefined) return
+  held.hardInterrupted = reason
   held.hardAbort?.abort(new Interrupted(reason))
 }
 
@@ -105,7 +105,7 @@ function signalOf(held: Attempt): AbortSignal {
 }
 
 function hardSignalOf(held: Attempt): AbortSignal {
-  held.hardAbort ??= controllerFor(held.hardened)
+  held.hardAbort ??= controllerFor(held.hardInterrupted)
   return held.hardAbort.signal
 }
 

@@ -8,7 +8,7 @@ export class RetryIn extends Error {
   override readonly name = 'RetryIn'
   readonly seconds: number
 
-  constructor(seconds: number, message = `Asked to be tried again in ${seconds} s.`) {
+  constructor(seconds: number, message = `The handler asked for a retry in ${seconds} s.`) {
     super(message)
     this.seconds = seconds
   }
@@ -48,6 +48,7 @@ export class Skip extends Error {
   override readonly name = 'Skip'
 }
 
+/** Why a handler is interrupted. */
 export type InterruptReason = 'cancelled' | 'lease-lost' | 'timeout' | 'shutdown'
 
 /** Why a handler's signal was aborted: `signal.reason.reason`. */
@@ -56,7 +57,7 @@ export class Interrupted extends Error {
   readonly reason: InterruptReason
 
   constructor(reason: InterruptReason) {
-    super(`The task is to stop: ${reason}.`)
+    super(`The task must stop: ${reason}.`)
     this.reason = reason
   }
 }

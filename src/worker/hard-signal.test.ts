@@ -66,7 +66,7 @@ for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {
       for (const earlier of before) interrupt(one, earlier)
       interrupt(one, reason)
       assert.equal((await seen).outcome, 'succeeded')
-      assert.deepEqual([one.hardened, one.interrupted], [reason, before[0] ?? reason])
+      assert.deepEqual([one.hardInterrupted, one.interrupted], [reason, before[0] ?? reason])
     }
   })
 }

@@ -2,6 +2,7 @@ import { commandType } from '../kernel/datum.ts'
 import { checkOptions, type Fields, number, text } from '../schema/check.ts'
 import type { Task } from './define-task.ts'
 
+/** Options of `startWorker`. */
 export interface WorkerOptions {
   /**
    * Shown to people. Default: NODE_NAME/POD_NAME in Kubernetes if both are set, else host, process id and random

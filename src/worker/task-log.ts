@@ -1,10 +1,10 @@
 /** Buffers the log lines of a handler until the engine has them. The buffer is bounded. */
 import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/tasks/logs.ts'
 
-type Say = (message: string, facts?: Record<string, unknown>) => void
+type WriteLine = (message: string, facts?: Record<string, unknown>) => void
 
 /** `log(…)` is the same as `log.info(…)`. */
-export type TaskLogger = Say & Readonly<Record<LogLevel, Say>>
+export type TaskLogger = WriteLine & Readonly<Record<LogLevel, WriteLine>>
 
 export interface TaskLog {
   readonly logger: TaskLogger
@@ -28,7 +28,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
   let size = 0
   let dropped = 0
 
-  const say = (level: LogLevel): Say => {
+  const makeWriter = (level: LogLevel): WriteLine => {
     return (message, facts) => {
       if (!isOpen()) return
       if (count === logLimits.lines || size >= logLimits.bytes) {
@@ -41,7 +41,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
     }
   }
   const dated = (now: number, some: typeof waiting) => some.map(({ line, at }) => ({ ...line, agoMs: now - at }))
-  const [debug, info, warn, error] = logLevels.map(say) as [Say, Say, Say, Say]
+  const [debug, info, warn, error] = logLevels.map(makeWriter) as [WriteLine, WriteLine, WriteLine, WriteLine]
   return {
     logger: Object.assign(info, { debug, info, warn, error }),
     unsent: now => (waiting.length === 0 ? undefined : dated(now, waiting.slice(0, linesPerBeat))),
@@ -61,5 +61,5 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
 function lineOnDropped(n: number, dropped: number): LogLine {
   const { lines, bytes } = logLimits
   const limit = `an attempt keeps ${lines} lines and ${bytes / 1024} KiB`
-  return { n, agoMs: 0, level: 'warn', message: `${dropped} more were dropped: ${limit}.`, facts: { dropped } }
+  return { n, agoMs: 0, level: 'warn', message: `${dropped} more lines were dropped: ${limit}.`, facts: { dropped } }
 }

@@ -30,6 +30,7 @@ export function startWorker(engine: SyncPort, tasks: readonly Task[], options: W
   return new Worker(engine, tasks, options)
 }
 
+/** A running worker, as returned by `startWorker`. */
 export class Worker {
   readonly name: string
   /** Resolves when the worker has stopped. */
@@ -44,11 +45,11 @@ export class Worker {
   readonly #reporter
   readonly #heartbeat
   readonly #handlers: ReadonlyMap<string, Task>
-  readonly #fetching = new AbortController()
+  readonly #claiming = new AbortController()
   readonly #buffer: Attempt[] = []
   readonly #careful: Attempt[] = []
   #running = 0
-  #alone: Attempt | undefined
+  #carefulAttempt: Attempt | undefined
   #syncs = 0
   #deadline: number | undefined
 
@@ -62,7 +63,7 @@ export class Worker {
     this.#heartbeat = makeHeartbeat(this.#connection, this.#attempts, this.#settings)
     this.#handlers = new Map(tasks.map(task => [task.type, task]))
     this.name = this.#settings.name
-    this.stopped = this.#live()
+    this.stopped = this.#runAll()
   }
 
   /** Number of tasks held: buffered, running, or waiting for their report to be acknowledged. */
@@ -84,8 +85,8 @@ export class Worker {
     }
     if (isFirst) {
       this.#settings.log('worker.stopping', { worker: this.name, inHand: this.inHand() })
-      for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#giveBack(one)
-      this.#fetching.abort()
+      for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#release(one)
+      this.#claiming.abort()
     }
     this.#notifier.notify()
     await this.stopped
@@ -95,7 +96,7 @@ export class Worker {
     return this.stop()
   }
 
-  async #live(): Promise<void> {
+  async #runAll(): Promise<void> {
     const ending = new AbortController()
     const beating = this.#heartbeat.runHeartbeats(ending.signal)
     const { retryUntilAnswered } = this.#connection
@@ -104,19 +105,19 @@ export class Worker {
         retryUntilAnswered(() => this.#engine.putTaskType(task.type, { payloadSchema: null, ...recordOf(task) })),
       ),
     )
-    await this.#fetch()
+    await this.#claimLoop()
     await this.#drain()
     ending.abort()
     await beating
     this.#settings.log('worker.stopped', { worker: this.name, leftBehind: this.inHand() })
   }
 
-  async #fetch(): Promise<void> {
+  async #claimLoop(): Promise<void> {
     const { concurrency, buffer } = this.#settings
     while (this.#deadline === undefined) {
       const room = concurrency + buffer - this.#buffer.length - this.#running
       // Claim when half of the buffer is empty, but never next to a careful task.
-      const mayAsk = this.#careful.length === 0 && !this.#isAlone()
+      const mayAsk = this.#careful.length === 0 && !this.#isCarefulRunning()
       if (room > buffer / 2 && mayAsk) await this.#claim(Math.min(room, batchSize))
       else {
         await this.#notifier.wait(timings.tickMs)
@@ -131,36 +132,36 @@ export class Worker {
     const ask = { claim, slots, syncId: `${++this.#syncs}`, waitSeconds }
     await this.#connection.retryUntilAnswered(async () => {
       const sentAt = performance.now()
-      const answer = await this.#connection.sync(ask, this.#fetching.signal)
+      const answer = await this.#connection.sync(ask, this.#claiming.signal)
       this.#attempts.applyAnswer(answer)
-      for (const task of answer.claimed) this.#take(newAttempt(task, sentAt + answer.waitedMs))
+      for (const task of answer.claimed) this.#accept(newAttempt(task, sentAt + answer.waitedMs))
     })
     this.#runNext()
   }
 
-  #take(one: Attempt): void {
+  #accept(one: Attempt): void {
     this.#attempts.add(one)
-    if (this.#deadline !== undefined) this.#giveBack(one)
+    if (this.#deadline !== undefined) this.#release(one)
     else if (one.task.careful) this.#careful.push(one)
     else this.#buffer.push(one)
   }
 
   #runNext(): void {
-    if (this.#isAlone()) return
+    if (this.#isCarefulRunning()) return
     while (this.#running < this.#settings.concurrency && this.#buffer.length > 0) {
       const one = this.#buffer.shift()!
-      if (this.#mayBegin(one)) void this.#run(one)
+      if (this.#mayStart(one)) void this.#run(one)
     }
     if (this.#attempts.active.size > this.#careful.length) return
     const one = this.#careful.shift()
-    if (one !== undefined) void this.#runCarefully(one)
+    if (one !== undefined) void this.#runCareful(one)
   }
 
   /** Not if it was cancelled while it waited here, or if its lease ran out: another worker may hold it by now. */
-  #mayBegin(one: Attempt): boolean {
+  #mayStart(one: Attempt): boolean {
     if (!this.#attempts.active.has(one)) return false
     if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
-    else if (performance.now() >= one.leaseEndsAt) this.#giveBack(one, 'Its lease ran out before it began.')
+    else if (performance.now() >= one.leaseEndsAt) this.#release(one, 'Its lease ran out before it began.')
     return one.settled === undefined
   }
 
@@ -198,16 +199,16 @@ export class Worker {
    * True until the report of a careful task is acknowledged. The next task may kill this worker, and the careful one
    * would be charged for it.
    */
-  #isAlone(): boolean {
-    return this.#alone !== undefined && this.#attempts.active.has(this.#alone)
+  #isCarefulRunning(): boolean {
+    return this.#carefulAttempt !== undefined && this.#attempts.active.has(this.#carefulAttempt)
   }
 
   /**
    * Runs a task that may have killed its last worker: its start is acknowledged first, and nothing else runs meanwhile.
    */
-  async #runCarefully(one: Attempt): Promise<void> {
-    this.#alone = one
-    if (this.#mayBegin(one)) {
+  async #runCareful(one: Attempt): Promise<void> {
+    this.#carefulAttempt = one
+    if (this.#mayStart(one)) {
       const answer = await this.#connection.retryUntilAnswered(
         () => this.#connection.sync({ started: [nameOf(one)] }),
         [one],
@@ -216,8 +217,8 @@ export class Worker {
       else {
         one.startReported = true
         this.#attempts.applyAnswer(answer)
-        if (this.#deadline !== undefined) this.#giveBack(one)
-        else if (this.#mayBegin(one)) await this.#run(one)
+        if (this.#deadline !== undefined) this.#release(one)
+        else if (this.#mayStart(one)) await this.#run(one)
       }
     }
     this.#notifier.notify()
@@ -229,7 +230,7 @@ export class Worker {
     if (this.#attempts.active.has(one)) this.#reporter.report(one)
   }
 
-  #giveBack(one: Attempt, reason = 'The worker is shutting down.'): void {
+  #release(one: Attempt, reason = 'The worker is shutting down.'): void {
     this.#settle(one, { ...nameOf(one), outcome: 'released', reason })
   }
 
@@ -239,7 +240,7 @@ export class Worker {
     while (active.size > 0 && performance.now() < this.#deadline!) await this.#notifier.wait(timings.tickMs)
     for (const one of active) interrupt(one, 'shutdown')
     await this.#notifier.wait(active.size > 0 ? timings.tickMs : 0)
-    for (const one of active) this.#giveBack(one)
+    for (const one of active) this.#release(one)
     const lastReportBy = performance.now() + timings.lastReportMs
     while (active.size > 0 && performance.now() < lastReportBy) await this.#notifier.wait(timings.tickMs)
     this.#connection.close()
@@ -271,7 +272,7 @@ function fileReporter(connection: Connection) {
 /** Reads the stored outputs of a stage. */
 function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
   return async function* (stageId, prefix) {
-    if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
+    if (engine.stageFiles === undefined) throw new Error('The engine of this worker does not track files.')
     for (let cursor: string | undefined; ; ) {
       const ask = { ...(prefix !== '' && { prefix }), limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
       const { items, next } = await engine.stageFiles(stageId, ask)

@@ -40,8 +40,8 @@ test('a program that is not there, or may not be run, is a permanent failure wit
   const plain = join(ownFolder(t), 'plain')
   writeFileSync(plain, '#!/bin/sh\n', { mode: 0o644 })
   for (const [program, says] of [
-    ['no-such-program', /There is no program "no-such-program" in PATH .*ENOENT.*installed/],
-    [plain, /may not be run \(EACCES\).*executable/],
+    ['no-such-program', /The program "no-such-program" was not found in PATH .*ENOENT.*installed/],
+    [plain, /cannot be executed \(EACCES\).*executable/],
     ['/etc', /EACCES/],
     ['./relative', /ENOENT/],
   ] as const) {

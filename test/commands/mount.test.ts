@@ -79,9 +79,9 @@ test('a mount that cannot be made is a permanent failure with a hint, and touche
   writeFileSync(join(folder, 'file'), '')
   const rig = commandRig(t, shelf({ f: 'f' }))
   for (const [mount, says] of [
-    [folder, /data" cannot be made: EEXIST.*Something else is there/],
-    [join(folder, 'file'), /cannot be made: .*The worker's user must be able/],
-    ['/proc/pfs', /cannot be made: .*The worker's user must be able/],
+    [folder, /data" cannot be created: EEXIST.*already exists/],
+    [join(folder, 'file'), /cannot be created: .*The worker's user must be able/],
+    ['/proc/pfs', /cannot be created: .*The worker's user must be able/],
   ] as const) {
     const { outcome, error } = await rig.run({ run: { command: ['true'], mount }, inputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'input'])

@@ -23,7 +23,7 @@ for (const [what, make, name] of [
     const rig = commandRig(t)
     const { outcome, error } = await rig.script(`cd "$PAWL_OUT"; ${make}`, { outputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
-    assert.ok(error!.message.includes(`The output ${JSON.stringify(name)} cannot be kept`), error!.message)
+    assert.ok(error!.message.includes(`The output ${JSON.stringify(name)} cannot be stored`), error!.message)
     assert.deepEqual([rig.registered, rig.leftovers()], [[], []])
   })
 }
@@ -42,7 +42,7 @@ for (const [what, make] of [
     const rig = commandRig(t)
     const { outcome, error } = await rig.script(make, { outputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
-    assert.match(error!.message, /folder of the outputs is not the one/)
+    assert.match(error!.message, /output folder was removed or replaced/)
     assert.deepEqual(rig.registered, [])
   })
 }

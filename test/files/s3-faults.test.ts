@@ -190,7 +190,7 @@ test('bytes that changed on the way are noticed', () =>
   withSmallS3(async ({ s3, files }) => {
     await putText(files, folder, 'x', 'bytes')
     s3.fault = ({ method }) => (method === 'GET' ? { flip: true } : undefined)
-    await assert.rejects(readText(files, uri), { code: 'FILES_UNAVAILABLE', message: /not those that were put/ })
+    await assert.rejects(readText(files, uri), { code: 'FILES_UNAVAILABLE', message: /does not match its SHA-256/ })
   }))
 
 test('reading that is given up, or called off, lets go of the connection', () =>

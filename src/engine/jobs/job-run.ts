@@ -174,11 +174,7 @@ export class JobRun {
     return true
   }
 
-  async #endTasks(
-    errand: 'call off' | 'pass over',
-    stages: readonly StageRow[],
-    limit: number | null,
-  ): Promise<Batch> {
+  async #endTasks(errand: 'call off' | 'pass over', stages: readonly StageRow[], limit: number | null): Promise<Batch> {
     const book = this.#book
     await book.closeLanes(this.#tx)
     if (errand === 'pass over') return this.#passOver(stages, limit)
