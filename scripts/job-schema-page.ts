@@ -13,7 +13,7 @@ export function jobSchemaPage(): string {
   const job = described(schema, spec('JobSpec'))
   const stage = described(at(schema, '$defs', 'stage'), {
     ...settings('TaskSettings'),
-    ...settings('SaidSettings'),
+    ...settings('SettingsInput'),
     ...spec('StageSpec'),
   })
   const { gate, compensate, retry, run } = stage.properties as Record<string, Schema>

@@ -13,7 +13,7 @@ import {
 import { useDisclosure } from '@mantine/hooks'
 import { lazy, Suspense } from 'react'
 import { Link, Route, Router, Switch, useLocation } from 'wouter'
-import { harmless } from '../../src/kernel/harmless.ts'
+import { sanitize } from '../../src/kernel/sanitize.ts'
 import { useHashPath, useHashSearch } from './hash.ts'
 import { Live, useLink } from './live.tsx'
 import { useMe } from './me.tsx'
@@ -151,7 +151,7 @@ function Who() {
   const may = roles.join(', ')
   return (
     <Text size="xs" c="dimmed" visibleFrom="sm">
-      {name === null ? may : `${harmless(name)} (${may})`}
+      {name === null ? may : `${sanitize(name)} (${may})`}
       {keyInHand() !== undefined && (
         <UnstyledButton fz="xs" td="underline" ml={6} onClick={forget}>
           forget the key

@@ -5,8 +5,8 @@ import type { Chore } from './chore.ts'
 const batch = 1000
 
 /**
- * Raises the rank of lanes whose work waits, and takes it back when nothing does, a batch of lanes at a time. Two that
- * do it at once write the same; what one writes late, the next look mends.
+ * Raises the rank of lanes whose work waits and resets it when nothing waits, one batch of lanes at a time. Concurrent
+ * babysitters write the same ranks; the next run corrects a late write.
  */
 export function ageLanes(): Chore {
   let after = 0

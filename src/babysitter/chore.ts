@@ -2,17 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import type { WakeSignal } from '../engine/wake.ts'
 
-/** Something to look after, again and again. It may run in many processes at once, and may die at any point. */
+/** A repeated maintenance job. It may run in many processes at once, and may die at any point. */
 export interface Chore {
   readonly name: string
   readonly everySeconds: number
-  /** Rung when there is something to do before that. */
+  /** Starts the next run early when there is work. */
   bell?(context: Context): WakeSignal
-  /** One look. What it did goes to the log; `more: true` asks to look again at once. */
+  /** One run. The result is logged; `more: true` asks for another run at once. */
   run(context: Context): Promise<Record<string, unknown> & { more?: boolean }>
 }
 
-/** Does one chore until told to stop. A round that fails is logged and tried again; it never ends the loop. */
+/** Repeats one chore until the signal aborts. A run that fails is logged and tried again; it never ends the loop. */
 export async function keepDoing(chore: Chore, context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let waitSeconds = chore.everySeconds
@@ -28,7 +28,8 @@ export async function keepDoing(chore: Chore, context: Context, signal: AbortSig
     } finally {
       end()
     }
-    // Spread out, so that babysitters started together do not stay in step; but never later than promised.
+    // Random intervals keep babysitters that started together from running in step. They are never longer than
+    // promised.
     const spread = 0.5 + Math.random() / 2
     const awake = new AbortController()
     const asleep = sleep(waitSeconds * 1000 * spread, undefined, { signal: AbortSignal.any([signal, awake.signal]) })

@@ -11,7 +11,7 @@ import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from '
 const states = ({ engine }: Fresh, tasks: readonly { id: string }[]) =>
   Promise.all(tasks.map(async ({ id }) => (await engine.task(id)).state))
 
-/** From now on the database refuses every change of this task. */
+/** From now on the database rejects every change of this task. */
 function makeUnruly({ sql }: Fresh, id: string): Promise<void> {
   return sql.script(`
     create function pawl.raise() returns trigger language plpgsql as 'begin raise exception ''not this one''; end';

@@ -18,9 +18,9 @@ import {
   findExpiredTasks,
   findTasksPastRetention,
 } from '../store/tasks/task-chores.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
-import { tellUnruly, type Unruly } from './tell-unruly.ts'
+import { logFailures, type WriteFailure } from './log-failures.ts'
 
 const batch = 500
 
@@ -30,19 +30,19 @@ export const expireTasks: Chore = {
   everySeconds: 1,
   async run(context) {
     const { ids, looked } = await findExpiredTasks(context.sql, batch)
-    const { moved, failed } = await judge(context, ids, task => (task.overdue ? expire(task) : undefined))
+    const { moved, failed } = await applyVerdicts(context, ids, task => (task.overdue ? expire(task) : undefined))
     const gone = looked - ids.length
     return { expired: moved, failed, more: looked === batch && moved + gone > 0 }
   },
 }
 
-/** Makes soft cancels hard when their grace has passed. */
+/** Turns soft cancels into hard ones when their grace period has passed. */
 export const endGraces: Chore = {
   name: 'end-graces',
   everySeconds: 1,
   async run(context) {
     const ids = await findExpiredCancels(context.sql, batch)
-    const { moved, failed } = await judge(context, ids, task => {
+    const { moved, failed } = await applyVerdicts(context, ids, task => {
       const isOver = task.cancelling && task.cancelledForSeconds! >= task.settings.graceSeconds
       return isOver ? endGrace(task) : undefined
     })
@@ -51,11 +51,11 @@ export const endGraces: Chore = {
 }
 
 export interface RetentionOptions {
-  /** How long the lines that handlers log are kept; they go with their task at the latest. Default: 7 days. */
+  /** How long log lines of handlers are kept, at most as long as their task. Default: 7 days. */
   readonly keepLogSeconds?: number
 }
 
-/** Removes what has been kept for long enough, a stretch of the table at a time. */
+/** Removes expired data, one range of the table at a time. */
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
@@ -67,18 +67,18 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       const { sql } = context
       const { ids, next } = await findTasksPastRetention(sql, after, 5000)
       after = next ?? first
-      const unruly: Unruly[] = []
+      const failures: WriteFailure[] = []
       const gone = await splitOnFailure<string, string | undefined>(
         ids,
-        // In a transaction, for only its rollback says that the locks of a part that failed are given up.
+        // In a transaction of its own, because only its rollback guarantees that a failed part has released its locks.
         part => sql.begin(tx => deleteTasks(tx, part)),
         (id, error) => {
-          unruly.push({ id, error })
+          failures.push({ id, error })
           return undefined
         },
       )
-      await tellUnruly(context, 'task', unruly)
-      const failed = unruly.length
+      await logFailures(context, 'task', failures)
+      const failed = failures.length
       const removed = gone.length - failed
       const { pulses, keys, sessions } = await deleteExpiredRecords(sql)
       const { deleted: changes, ...scanned } = await deleteOldChanges(sql, scan)
@@ -97,14 +97,14 @@ const movesPerBatch = 2000
 const batchesPerLook = 10
 
 /**
- * Counts what has happened to tasks, for statistics and metrics. It takes a share of the database and no more: where
- * tasks move faster than this, it falls behind and catches up later.
+ * Counts the transitions of tasks for statistics and metrics. It uses a limited share of the database: if tasks move
+ * faster, it falls behind and catches up later.
  */
 export const countEvents: Chore = {
   name: 'count',
   everySeconds: 1,
   async run({ sql }) {
-    // After a failover, counting starts anew in the new generation.
+    // After a failover, counting starts again in the new generation.
     await currentGeneration(sql)
     let counted = 0
     for (let batch = 0; batch < batchesPerLook; batch++) {
@@ -116,7 +116,7 @@ export const countEvents: Chore = {
   },
 }
 
-/** Notes how deep the queues are, and raises the alarm about those whose work is due and that nobody serves. */
+/** Records the depth of the queues, and reports queues with due work that no worker serves. */
 export const watchQueues: Chore = {
   name: 'watch-queues',
   everySeconds: 30,
@@ -124,13 +124,13 @@ export const watchQueues: Chore = {
     await recordQueueDepths(sql)
     const stale = await findUnservedQueues(sql, 60)
     for (const { queue, due, oldestSeconds } of stale) {
-      log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue: start one.' })
+      log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue. Start one.' })
     }
     return { stale: stale.length }
   },
 }
 
-/** Raises the alarm if a rule is broken by anything that was queued in the last quarter of an hour. */
+/** Reports integrity rules that are broken by anything queued in the last 15 minutes. */
 export const watchIntegrity: Chore = {
   name: 'watch-integrity',
   everySeconds: 60,

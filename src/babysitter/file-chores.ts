@@ -1,4 +1,4 @@
-/** What is to be done with files: inputs to be found, outputs to be put in their places, leftovers to be removed. */
+/** Chores for files: list inputs, move outputs to their final location, remove leftovers. */
 import { listInputs } from '../engine/files/list-inputs.ts'
 import { promoteFiles, sweepFiles } from '../engine/files/promote.ts'
 import { sweepStagings } from '../engine/files/sweep.ts'
@@ -18,7 +18,7 @@ export const putInPlace: Chore = {
   run: context => promoteFiles(context),
 }
 
-/** Uploads of attempts that did not win, and what zombies upload after they have lost. */
+/** Removes uploads of attempts that did not win, and late uploads of workers that had lost their lease. */
 export const sweepUploads: Chore = {
   name: 'sweep-uploads',
   everySeconds: 10,

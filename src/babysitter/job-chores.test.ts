@@ -1,10 +1,10 @@
-/** Jobs that need somebody. */
+/** Jobs that need attention. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../test/harness/fresh.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../../test/harness/jobs.ts'
 import { succeedTasks } from '../store/tasks/settle.ts'
-import { driveOn, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
+import { continueJobs, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 
 const two = {
   name: 'j',
@@ -17,13 +17,13 @@ const two = {
 test('a job whose settler died before it could drive it on is driven on', async t => {
   const f = await fresh(t)
   const { id } = await f.engine.submit(two)
-  // The settle is committed, and its process is gone.
+  // The settle is committed, and its process has died.
   await succeedTasks(f.sql, await claim(f, ['a']))
   assert.equal(await statesOf(f, id), 'pending: a pending, b created')
-  await driveOn().run(f.engine.context)
+  await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'pending: a pending, b created', 'it may still be about to')
   await f.advance(10)
-  await driveOn().run(f.engine.context)
+  await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'running: a succeeded, b pending')
 })
 
@@ -37,11 +37,11 @@ test('an errand that was left half done is done', async t => {
       { name: 'b', task: 'b', payloads },
     ],
   })
-  // Nobody learns of the commit of a caller's own transaction, so only its first batch is done.
+  // The commit of a caller's own transaction is not reported, so only its first batch is done.
   await f.sql.begin(tx => f.engine.cancelJob(id, { tx }))
   assert.equal((await f.engine.job(id)).state, 'stopping')
   await f.advance(10)
-  for (let round = 0; round < 3; round++) await driveOn().run(f.engine.context)
+  for (let round = 0; round < 3; round++) await continueJobs().run(f.engine.context)
   assert.equal(await statesOf(f, id), 'cancelled: a cancelled, b cancelled')
 })
 
@@ -86,7 +86,7 @@ test('a job that has come to a halt fails in the words of seed 003', async t => 
   const { id } = await f.engine.submit({ ...two, staleSeconds: 7200 })
   const { id: patient } = await f.engine.submit({ ...two, staleSeconds: 7200 })
   await workOff(f, 'a')
-  // A fault that none of our code makes: what b was to do is gone.
+  // A fault that our code cannot cause: the pending work of b is gone.
   await f.sql.script(`
     delete from pawl.due where lane_id in (select lane_id from pawl.stage where job_id = '${id}');
     alter table pawl.task disable trigger user;

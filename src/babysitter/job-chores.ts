@@ -1,4 +1,4 @@
-/** Jobs that need somebody: whose driver died, whose time has come, or which nobody will ever finish. */
+/** Jobs that need attention: their process died, a deadline has passed, or they can never finish. */
 import type { Context } from '../engine/context.ts'
 import { advanceJob } from '../engine/jobs/advance-job.ts'
 import type { LockedJob } from '../engine/jobs/locked-job.ts'
@@ -17,17 +17,19 @@ import {
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
-import { tellUnruly } from './tell-unruly.ts'
-import { type Turn, takingTurns } from './turns.ts'
+import { type BatchResult, fairBatches } from './fair-batches.ts'
+import { logFailures } from './log-failures.ts'
 
 const batch = 100
-/** How far each engine has scanned its ended jobs. */
+/** How far each engine has come in its scan of ended jobs. */
 const scans = new WeakMap<Context, JobScan>()
 const staleWords = 'Job timed out or was orphaned'
 
-/** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
-export function driveOn(olderThanSeconds = 3): Chore {
-  const each = takingTurns(batch)
+/**
+ * Continues jobs whose process died, with the same function that drives every job, and removals that were interrupted.
+ */
+export function continueJobs(olderThanSeconds = 3): Chore {
+  const each = fairBatches(batch)
   return {
     name: 'drive-on',
     everySeconds: 1,
@@ -37,7 +39,7 @@ export function driveOn(olderThanSeconds = 3): Chore {
         (limit, except) => findUndrivenJobs(context.sql, olderThanSeconds, limit, except),
         id => driveOrRemove(context, id),
       )
-      return count('driven', turn, await tell(context, turn))
+      return summarize('driven', turn, await logFailedJobs(context, turn))
     },
   }
 }
@@ -51,10 +53,10 @@ async function driveOrRemove(context: Context, id: string): Promise<void> {
   }
 }
 
-const eachDeadline = takingTurns(batch)
-const eachGate = takingTurns(batch)
+const eachDeadline = fairBatches(batch)
+const eachGate = fairBatches(batch)
 
-/** Ends jobs whose deadline has passed, and gates that nobody passed in time. */
+/** Ends jobs whose deadline has passed, and gates that timed out. */
 export const jobDeadlines: Chore = {
   name: 'job-deadlines',
   everySeconds: 1,
@@ -70,7 +72,7 @@ export const jobDeadlines: Chore = {
       (limit, except) => findExpiredGates(sql, limit, except),
       ({ id, jobId }) => advanceJob(context, jobId, 'babysitter', locked => closeGate(locked, id)),
     )
-    const failed = (await tell(context, expired)) + (await tell(context, closed))
+    const failed = (await logFailedJobs(context, expired)) + (await logFailedJobs(context, closed))
     return { expired: expired.done, gates: closed.done, failed }
   },
 }
@@ -78,12 +80,14 @@ export const jobDeadlines: Chore = {
 function closeGate(locked: LockedJob, stageId: string): void {
   const stage = locked.stages.find(({ id }) => id === stageId)
   if (stage?.state !== 'waiting' || stage.endsAs !== null) return
-  locked.decideStageEnd(stage, 'failed', 'gate_timed_out', { error: { message: 'Nobody passed its gate in time.' } })
+  locked.decideStageEnd(stage, 'failed', 'gate_timed_out', {
+    error: { message: 'The gate timed out without enough approvals.' },
+  })
 }
 
-const eachStale = takingTurns(batch)
+const eachStale = fairBatches(batch)
 
-/** Fails jobs that have come to a halt: no progress, nothing in hand, and nobody to wait for. */
+/** Fails jobs that have stalled: no progress, no running work, and nothing to wait for. */
 export const failStale: Chore = {
   name: 'stale-jobs',
   everySeconds: 30,
@@ -93,14 +97,14 @@ export const failStale: Chore = {
       (limit, except) => findStaleJobs(context.sql, limit, except),
       id => end(context, id, 'failed', staleWords),
     )
-    return count('stale', turn, await tell(context, turn))
+    return summarize('stale', turn, await logFailedJobs(context, turn))
   },
 }
 
-const eachCutOff = takingTurns(batch)
-const eachOld = takingTurns(batch)
+const eachCutOff = fairBatches(batch)
+const eachOld = fairBatches(batch)
 
-/** Removes submissions that were cut off, and jobs that have been kept for long enough. */
+/** Removes interrupted submissions, and jobs whose retention period has passed. */
 export const jobRetention: Chore = {
   name: 'job-retention',
   everySeconds: 10,
@@ -126,12 +130,12 @@ export const jobRetention: Chore = {
       },
       id => removeJob(sql, id),
     )
-    const failed = (await tell(context, dropped)) + (await tell(context, removed))
+    const failed = (await logFailedJobs(context, dropped)) + (await logFailedJobs(context, removed))
     return { cutOff: dropped.done, removed: removed.done, failed }
   },
 }
 
-/** Decides how a job ends, unless that is decided; the rest follows. */
+/** Decides how a job ends, unless that is already decided. Driving the job does the rest. */
 function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cancelled', cause: string): Promise<void> {
   return advanceJob(context, id, 'babysitter', locked => {
     if (locked.job.endsAs !== null || isFinal(jobLifecycle, locked.job.state)) return
@@ -139,13 +143,16 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
   })
 }
 
-/** Tells of those that could not be helped; answers with how many. */
-async function tell(context: Context, { failures }: Turn<string | { readonly jobId: string }>): Promise<number> {
-  const unruly = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
-  await tellUnruly(context, 'job', unruly)
-  return unruly.length
+/** Logs the failures and returns their number. */
+async function logFailedJobs(
+  context: Context,
+  { failures }: BatchResult<string | { readonly jobId: string }>,
+): Promise<number> {
+  const failed = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
+  await logFailures(context, 'job', failed)
+  return failed.length
 }
 
-function count(name: string, { done, isFull }: Turn<string>, failed: number) {
+function summarize(name: string, { done, isFull }: BatchResult<string>, failed: number) {
   return { [name]: done, failed, more: isFull && done > 0 }
 }

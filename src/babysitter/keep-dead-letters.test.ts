@@ -1,4 +1,4 @@
-/** Dead letters have a retention of their own: by default they are kept until somebody acts on them. */
+/** Dead letters have their own retention: by default they are kept until an operator acts on them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
@@ -11,7 +11,7 @@ import { jobRetention } from './job-chores.ts'
 const day = 86_400
 const odd = { outcome: 'dead_lettered', error: { message: 'odd', reasonCode: 'parse_error' } } as const
 
-/** The babysitter looks; returns which of the tasks are still there. */
+/** Runs the babysitter and returns the tasks that still exist. */
 async function kept<Name extends string>({ engine }: Fresh, tasks: Record<Name, { readonly id: string }>) {
   await retention().run(engine.context)
   const { items } = await engine.tasks()

@@ -1,4 +1,4 @@
-/** What somebody else holds locked holds up no chore: it is passed over, and found again. */
+/** Rows locked by somebody else hold up no chore: they are skipped and found again later. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsServer } from '../../test/harness/databases.ts'
@@ -12,9 +12,9 @@ import { rescue } from './rescue.ts'
 
 interface Case {
   readonly chore: Chore
-  /** The chore's word for how many it has taken. */
+  /** The result field with the number of processed tasks. */
   readonly taken: string
-  /** A task that the chore would take in a minute. */
+  /** A task that the chore would process in one minute. */
   make(run: Fresh): Promise<{ readonly id: string }>
   lock(id: string): (tx: Sql) => Promise<unknown>
 }

@@ -5,7 +5,7 @@ import { storyOf, taskIn } from '../../test/harness/task-in.ts'
 import { openEngine } from '../engine/engine.ts'
 import { rescue } from './rescue.ts'
 
-/** A babysitter that has been looking all the time. */
+/** A babysitter that has never been blind. */
 function watchful({ engine }: Pick<Fresh, 'engine'>) {
   const chore = rescue({ beginsBlind: false, now: () => 0 })
   return () => chore.run(engine.context)
@@ -39,7 +39,7 @@ test('a task lost before its start is charged nothing, and comes back to be hand
   assert.deepEqual([(await run.engine.task(id)).losses, (await run.engine.task(id)).state], [0, 'assigned'])
 })
 
-/** Workers claim the task and vanish before they start it, so many times in a row. */
+/** Workers claim the task and vanish before they start it, a number of times in a row. */
 async function loseBeforeStart(run: Fresh, queue: string, times: number): Promise<void> {
   const look = watchful(run)
   for (let n = 0; n < times; n++) {
@@ -188,7 +188,7 @@ test('a lease ends when it says: without heartbeats only the lease counts', asyn
   assert.deepEqual(rescued, [0, 1, 1, 0, 1])
 })
 
-/** A babysitter whose own clock goes with the database's. Heartbeats are long, for the machine may be slow. */
+/** A babysitter whose clock follows that of the database. Heartbeats are long, because the machine may be slow. */
 function sleepy(run: Fresh) {
   let ms = 0
   const chore = rescue({ now: () => ms, heartbeatSeconds: 1000 })

@@ -1,26 +1,26 @@
 /**
- * Takes tasks back from workers that stopped renewing their lease, and ends attempts that ran for too long.
+ * Takes tasks back from workers that stopped renewing their lease, and ends attempts that exceeded their timeout.
  *
- * A babysitter that could not look for longer than a heartbeat (the store was down, the machine asleep, or it has
- * just been started) knows nothing about who is alive: it first gives everyone two heartbeats to come back, and what
- * it finds then is not charged.
+ * A babysitter that has not run for longer than a heartbeat (the store was down, the machine was asleep, or the process
+ * has just started) cannot know which workers are alive. It first gives all of them two heartbeats to come back, and
+ * does not charge losses from that time.
  */
 import { loseLease, timeOut } from '../kernel/decide.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { findExpiredLeases } from '../store/tasks/task-chores.ts'
 import type { LockedTask } from '../store/tasks/task-updates.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
 
 const claimsPerLook = 100
 
 export interface RescueOptions {
-  /** A clock that only rises, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
-  /** Whether a babysitter that begins must first wait; off where it is known that nothing was missed. */
+  /** Whether a new babysitter must wait first. Set to false where it is known that no heartbeat was missed. */
   readonly beginsBlind?: boolean
-  /** A look that comes later than this was missed. Default: the default heartbeat. */
+  /** Maximum time between two runs without a blind period. Default: the default heartbeat. */
   readonly heartbeatSeconds?: number
 }
 
@@ -36,7 +36,7 @@ export function rescue({
     name: 'rescue',
     everySeconds: 1,
     async run(context) {
-      // Only a look that was answered counts as having looked.
+      // A run counts only if the database answered.
       await clockMs(context.sql)
       const at = now()
       if (at - lookedAt > heartbeatMs) blindUntil = at + 2 * heartbeatMs
@@ -44,13 +44,13 @@ export function rescue({
       if (at < blindUntil) return { rescued: 0, isBlind: true }
       const sightedSeconds = (at - blindUntil) / 1000
       const ids = await findExpiredLeases(context.sql, claimsPerLook)
-      const { moved, failed } = await judge(context, ids, task => decide(task, sightedSeconds))
+      const { moved, failed } = await applyVerdicts(context, ids, task => decide(task, sightedSeconds))
       return { rescued: moved, failed, more: moved > 0 }
     },
   }
 }
 
-/** Charged is only what was lost while this babysitter could see. */
+/** Charges only losses from the time in which this babysitter was running. */
 function decide(task: LockedTask, sightedSeconds: number) {
   const { timeoutSeconds } = task.settings
   if (task.state !== 'assigned' && task.state !== 'running') return undefined

@@ -1,7 +1,7 @@
 /**
- * Starts the workers of stages in Kubernetes, and compares what should run with what does. Any number of servers do this
- * at once: names follow from stage and round, and what is found is written under the guards that hold anyway. It only
- * speeds leases up, and never stands for them.
+ * Starts the workers of stages in Kubernetes, and compares the expected state with the actual one. Any number of
+ * servers do this at once: names are derived from stage and round, and findings are written under the usual guards. It
+ * detects lost workers earlier than their leases do, and never replaces the leases.
  */
 import type { Context } from '../engine/context.ts'
 import { advanceJob } from '../engine/jobs/advance-job.ts'
@@ -38,16 +38,16 @@ import {
   recordStoppedRuns,
   runsOf,
 } from '../store/jobs/runs.ts'
+import { applyVerdicts } from './apply-verdicts.ts'
 import type { Chore } from './chore.ts'
-import { judge } from './judge.ts'
 
 type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof findRunsToStop>>[number]
 
-/** How long the runner's own namespace goes without a look, though nothing is known to run there. */
+/** Interval for checking the runner's own namespace when nothing is known to run there. */
 const ownLookSeconds = 60
 
-/** No bell: whatever rings for files rings with every task that ends, and each look lists all that there is. */
+/** Not woken early: the signal for files fires whenever a task ends, and each run lists everything there is. */
 export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
   let ownLookAt = 0
   const otherPods = watchOtherPods(runner)
@@ -57,16 +57,16 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
     async run(context) {
       const stages = (await openCommandStages(context.sql)).filter(({ files }) => files.runner?.kind === 'kubernetes')
       const started = await start(context, runner, stages)
-      // What is compared was read before the look: what began between the two is in neither.
+      // Read before listing the cluster: anything that starts in between must be in neither.
       const holders = await findLeaseHolders(context.sql, idsOf(stages))
       const running = stages.map(stage => toRunning(stage, runner.namespace))
-      const workers = await placed(context, holders)
+      const workers = await findNamespaces(context, holders)
       const ended = await findRunsToStop(context.sql)
       const now = await clockMs(context.sql)
       const spaces = [...running, ...workers, ...ended].map(({ namespace }) => namespace)
       if (now >= ownLookAt) spaces.push(runner.namespace)
       if (spaces.length === 0) return {}
-      // One look early, so that the next is not late.
+      // One interval early, so that the next check is not late.
       if (spaces.includes(runner.namespace)) ownLookAt = now + (ownLookSeconds - everySeconds) * 1000
       const seen = await runner.look(spaces)
       for (const { namespace, problem } of seen.blind) {
@@ -77,7 +77,7 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
         holders.map(({ worker }) => worker),
         [runner.namespace, ...running.map(({ namespace }) => namespace)],
       )
-      const lost = await heed(context, stages, findings, holders, [...findings.lostWorkers, ...others])
+      const lost = await applyFindings(context, stages, findings, holders, [...findings.lostWorkers, ...others])
       await stopEnded(context, runner, ended, seen)
       const strays = await stopStrays(context, runner, findings.strays, ended)
       return { started, lost, strays, failed: findings.vanishedFor15Min.length + findings.ended.length }
@@ -101,7 +101,8 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Com
     context.sql,
     made.map(stage => toRunning(stage, runner.namespace)),
   )
-  // Also those that were started before, for whoever started them may have died before it took the trouble back.
+  // Includes stages that were started earlier, because the process that started them may have died before it cleared
+  // the problem.
   for (const stage of stages) {
     const { stageId, jobId } = stage
     const problem = problems.get(stageId)
@@ -114,7 +115,7 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Com
           ? noteTrouble(context, stage, message)
           : undefined
     await showing?.catch(error => {
-      // Somebody holds the job. The next look shows it; other jobs need not wait for that.
+      // Another process holds the job. The next run shows the problem; other jobs need not wait.
       if (storeFault(error) !== 'locked') throw error
       context.log('job.busy', { jobId })
     })
@@ -131,10 +132,10 @@ function toRun(stage: CommandStage): StageToRun[] {
 type Holders = Awaited<ReturnType<typeof findLeaseHolders>>
 
 /**
- * Where the pods of these workers are. A queue may be shared, so that is not where the stages of their tasks run: a pod
- * is in the namespace of the Job that it was made for. Of one whose Job nobody noted nothing is known.
+ * Finds the namespaces of the workers' pods. A queue may be shared, so a pod's namespace is not that of the task's
+ * stage but that of the Job that created the pod. If that Job was never recorded, the namespace is unknown.
  */
-async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]> {
+async function findNamespaces({ sql }: Context, holders: Holders): Promise<HeldWorker[]> {
   const workers = [...new Set(holders.map(({ worker }) => worker))]
   const runs = await runsOf(sql, [...new Set(workers.flatMap(worker => podOf(worker)?.stageId ?? []))])
   const spaces = new Map(runs.map(run => [jobNameOf(run), run.namespace]))
@@ -144,7 +145,7 @@ async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]>
   })
 }
 
-async function heed(
+async function applyFindings(
   context: Context,
   stages: readonly CommandStage[],
   findings: Findings,
@@ -165,7 +166,7 @@ async function heed(
     lostWorkers.map(({ worker, reason, detail }) => [worker, detail ? `${reason}: ${detail}` : reason]),
   )
   const taken = new Map(holders.filter(({ worker }) => why.has(worker)).map(holder => [holder.id, holder]))
-  const { moved } = await judge(context, [...taken.keys()], task => {
+  const { moved } = await applyVerdicts(context, [...taken.keys()], task => {
     const { worker, epoch } = taken.get(task.id)!
     const isHeld = task.state === 'assigned' || task.state === 'running'
     return isHeld && task.epoch === epoch ? loseLease(task, { charged: true, why: why.get(worker)! }) : undefined
@@ -173,7 +174,7 @@ async function heed(
   return moved
 }
 
-/** Only while it runs in that round. */
+/** Fails the stage only if it is still running in that round. */
 async function failStage(context: Context, { stageId, jobId, round }: CommandStage, message: string): Promise<void> {
   await advanceJob(context, jobId, 'babysitter', locked => {
     const stage = locked.stages.find(({ id }) => id === stageId)
@@ -184,8 +185,8 @@ async function failStage(context: Context, { stageId, jobId, round }: CommandSta
 }
 
 /**
- * Lets the workers of rounds that are over go, and forgets those that are gone. One that is held or paused keeps its
- * workers. A Job that failed its stage is left to be looked at, for as long as it says.
+ * Stops the workers of rounds that are over, and forgets those that are gone. Held and paused stages keep their
+ * workers. A Job that failed its stage stays for inspection, for its `ttlSeconds`.
  */
 async function stopEnded(context: Context, runner: Runner, ended: readonly EndedRun[], seen: Seen): Promise<void> {
   const isActive = (run: EndedRun) =>
@@ -196,9 +197,9 @@ async function stopEnded(context: Context, runner: Runner, ended: readonly Ended
 }
 
 /**
- * Lets go what runs for a round that is over, though nobody noted that it was started: whoever made it was killed, or
- * late. Whether it is over is read after the look: what was seen had begun by then. A Job of a stage that this store
- * does not know may be another's, with a store of its own, and is left alone.
+ * Stops Jobs of rounds that are over but were never recorded, because their creator was killed or late. Whether a round
+ * is over is read after listing the cluster, when everything listed had already started. A Job whose stage is unknown
+ * to this store may belong to another installation and is left alone.
  */
 async function stopStrays(
   { sql }: Context,
@@ -215,8 +216,8 @@ async function stopStrays(
 }
 
 /**
- * Shows on an open stage why it does not go on, or that it does again (null). It decides nothing: once the stage ends, its
- * error is what ended it. Safe to repeat, and when two do it at once, for the job is locked.
+ * Shows on an open stage why it does not progress, or clears that with null. This decides nothing: once the stage ends,
+ * its error is the reason for its end. Safe to repeat and to run concurrently, because the job is locked.
  */
 async function noteTrouble(
   context: Context,
@@ -232,9 +233,10 @@ async function noteTrouble(
 }
 
 /**
- * Workers in pods that Pawl did not start: a Deployment of somebody else's, say. Where such a worker runs is not known from
- * its name, so a pod that is not found has vanished only if it was seen before; one that is found dead needs no more proof.
- * Sightings are kept in memory only. After a restart of the server, leases decide until the pod is seen again.
+ * Watches workers in pods that Pawl did not start, such as a Deployment of your own. The namespace of such a worker is
+ * not known from its name, so a missing pod counts as vanished only if it was seen before. A pod that is found dead
+ * needs no such proof. Sightings are kept in memory only. After a restart of the server, leases decide until the pod is
+ * seen again.
  */
 export type OtherPods = (workers: readonly string[], namespaces: readonly string[]) => Promise<readonly LostWorker[]>
 
@@ -248,7 +250,7 @@ function watchOtherPods(runner: Runner): OtherPods {
     if (others.length === 0) return []
     const spaces = [...namespaces, ...others.flatMap(({ namespace }) => namespace ?? [])]
     const { lost, alive } = lostOthers(others, await runner.findPods(spaces, new Set(others.map(({ name }) => name))))
-    // Workers whose pods could not be looked up this time stay known. Workers that hold no task any more are forgotten.
+    // Workers whose pods could not be looked up this time stay known. Workers that no longer hold a task are forgotten.
     const known = others.flatMap(({ worker, namespace }) => (namespace === null ? [] : [[worker, namespace] as const]))
     seenIn = new Map([...known, ...alive])
     return lost

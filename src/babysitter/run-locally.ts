@@ -3,7 +3,7 @@ import type { LocalPool } from '../runners/local.ts'
 import { openCommandStages } from '../store/jobs/runs.ts'
 import type { Chore } from './chore.ts'
 
-/** Keeps as many local workers as the open stages with commands have work for, and no more than they say at once. */
+/** Keeps as many local workers as the open stages with commands have work for, within their parallelism. */
 export function runLocally(pool: LocalPool, idleSeconds = 5): Chore {
   const lastWanted = new Map<string, { workers: number; at: number }>()
   return {
@@ -23,7 +23,7 @@ export function runLocally(pool: LocalPool, idleSeconds = 5): Chore {
     },
   }
 
-  /** One that has nothing to do stays for a moment: the next stage may follow at once. */
+  /** Idle workers stay for a moment, because the next stage may follow at once. */
   function lingering(wanted: ReadonlyMap<string, number>): Map<string, number> {
     const now = performance.now()
     for (const [queue, workers] of wanted) {

@@ -7,7 +7,7 @@ import type { TaskOptions } from '../protocol/tasks/tasks.ts'
 import { createLanes } from '../store/tasks/enqueue.ts'
 import { ageLanes } from './age-lanes.ts'
 
-/** Time passes, and the babysitter looks. */
+/** Advances the clock and runs the babysitter. */
 async function pass({ advance, engine }: Fresh, seconds: number) {
   await advance(seconds)
   await ageLanes().run(engine.context)

@@ -33,7 +33,7 @@ const hintsHere: Partial<Record<ProblemCode, readonly string[]>> = {
   STORE_LOCKED: ['If that is `pawl up`, ask it: leave out --data, and say --server if it is not at its usual address.'],
 }
 
-function wordsOf({ code, details }: Problem): string[] {
+function wordsOf({ code, details, summary }: Problem): string[] {
   const { means, hint } = problems[code]
   const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
   if (code === 'COMMAND_INVALID') return [why!]
@@ -55,5 +55,5 @@ function wordsOf({ code, details }: Problem): string[] {
     ...(why && { why }),
   })
   const said = facts.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return [`${means}${said.length === 0 ? '' : ` (${said.join(', ')})`}`, hint, ...(hintsHere[code] ?? [])]
+  return [`${summary}${said.length === 0 ? '' : ` (${said.join(', ')})`}`, hint, ...(hintsHere[code] ?? [])]
 }

@@ -1,6 +1,6 @@
 /** Events, a line each. */
 
-import { harmlessJson } from '../kernel/harmless.ts'
+import { sanitizeJson } from '../kernel/sanitize.ts'
 import type { EventView } from '../protocol/tasks/tasks.ts'
 import { type Line, styled } from './line.ts'
 import { causeOf, type Entity, stateOf } from './states.ts'
@@ -19,7 +19,7 @@ const columns: readonly Column<EventView>[] = [
   { head: 'EVENT', of: typeOf, least: 12 },
   { head: 'BY', of: ({ actor }) => actor, spare: true },
   { head: 'WHY', of: whyOf, least: 10 },
-  { head: 'MORE', of: ({ payload }) => (Object.keys(payload).length === 0 ? '' : harmlessJson(payload)), spare: true },
+  { head: 'MORE', of: ({ payload }) => (Object.keys(payload).length === 0 ? '' : sanitizeJson(payload)), spare: true },
 ]
 
 export function eventLines(events: readonly EventView[], width: number): Line[] {

@@ -1,6 +1,6 @@
 /** Help texts, generated from the table of commands. */
 
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { type Command, flagsOf } from './command.ts'
 
 const ends = `Exit codes: 0 good · 1 the job ended badly, or the request was refused · 2 the command makes no sense ·
@@ -38,13 +38,13 @@ export function unknownCommand(commands: readonly Command[], words: readonly str
   if (family.length > 0) {
     const [first = '', second] = words
     const known = family.map(({ name }) => name.slice(first.length + 1))
-    const near = second === undefined ? undefined : nearest(second, known)
+    const near = second === undefined ? undefined : closestWord(second, known)
     const meant = near === undefined ? '' : ` Did you mean "pawl ${first} ${near}"?`
     const what =
       second === undefined ? `pawl ${first} wants a command.` : `There is no command "pawl ${first} ${second}".`
     return `${what}${meant} There are: ${known.join(', ')}.`
   }
-  const near = nearest(words[0] ?? '', [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
+  const near = closestWord(words[0] ?? '', [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
   return `There is no command "pawl ${typed}".${near === undefined ? '' : ` Did you mean "pawl ${near}"?`} pawl --help lists them.`
 }
 

@@ -2,7 +2,7 @@
  * A line is made of pieces, and only here do they become what is sent to a terminal: each is made harmless first, and
  * colours are added after that. So nothing that came from outside can reach the terminal raw.
  */
-import { harmless } from '../kernel/harmless.ts'
+import { sanitize } from '../kernel/sanitize.ts'
 import { cut, widthOf } from './text.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
@@ -31,7 +31,7 @@ export function withText(piece: Piece, text: string): Piece {
 }
 
 export function lineWidth(line: Line): number {
-  return piecesOf(line).reduce((width, piece) => width + widthOf(harmless(textOf(piece))), 0)
+  return piecesOf(line).reduce((width, piece) => width + widthOf(sanitize(textOf(piece))), 0)
 }
 
 export function render(line: Line, { colour, width }: { readonly colour: boolean; readonly width: number }): string {
@@ -39,7 +39,7 @@ export function render(line: Line, { colour, width }: { readonly colour: boolean
   let text = ''
   for (const piece of piecesOf(line)) {
     if (left <= 0) break
-    const shown = cut(harmless(textOf(piece)), left)
+    const shown = cut(sanitize(textOf(piece)), left)
     left -= widthOf(shown)
     text +=
       colour && typeof piece !== 'string' && shown !== '' ? `\u001b[${codes[piece.style]}m${shown}\u001b[0m` : shown

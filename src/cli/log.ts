@@ -1,7 +1,7 @@
 /** The log of a process: a line for each word, as JSON for machines or in columns for people. */
 import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
-import { telling, writeJson } from '../kernel/json.ts'
+import { loggable, writeJson } from '../kernel/json.ts'
 import { maskKeys } from '../kernel/mask-keys.ts'
 import type { LogLevel } from '../protocol/tasks/logs.ts'
 
@@ -50,8 +50,8 @@ type Line = (time: string, level: LogLevel, word: string, facts: Record<string, 
 
 /** Time, level and word are ours, whatever the facts hold. */
 const jsonLine: Line = (time, level, word, facts) => {
-  const made = writeJson({ ...facts, time, level, word }, telling)
-  return 'text' in made ? made.text : write({ time, level, word, unwritable: made.fault })
+  const made = writeJson({ ...facts, time, level, word }, loggable)
+  return 'text' in made ? made.text : write({ time, level, word, unwritable: made.error })
 }
 
 const columns =
@@ -74,6 +74,6 @@ function quoted(text: string): string {
 }
 
 function write(value: unknown): string {
-  const made = writeJson(value, telling)
-  return 'text' in made ? made.text : JSON.stringify({ unwritable: made.fault })
+  const made = writeJson(value, loggable)
+  return 'text' in made ? made.text : JSON.stringify({ unwritable: made.error })
 }

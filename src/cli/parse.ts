@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { meant } from '../config/resolve.ts'
 import { flagOf } from '../config/settings.ts'
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { type Command, type Flag, flagsOf } from './command.ts'
 
 export interface Typed {
@@ -71,7 +71,7 @@ function readFlags(command: Command, known: Readonly<Record<string, Flag>>, rest
 }
 
 function unknownFlag({ name }: Command, flag: string, known: readonly string[]): Problem {
-  const meant = nearest(flag.replace(/^-+/, ''), known)
+  const meant = closestWord(flag.replace(/^-+/, ''), known)
   return refused(`pawl ${name} knows no ${flag}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`)
 }
 
@@ -82,7 +82,7 @@ function readValue(flag: string, { kind, words }: Flag, text: string | undefined
   }
   if (text === undefined) throw refused(`${flag} wants a value.`)
   if (words !== undefined && !words.includes(text)) {
-    const near = nearest(text, words)
+    const near = closestWord(text, words)
     throw refused(`${flag} must be one of ${words.join(', ')}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
   }
   if (kind === 'json') return readJson(flag, text)

@@ -1,6 +1,6 @@
 /** Whatever waits for something on a server goes on while that restarts: it asks again, and says so once. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { willPass } from '../kernel/problem.ts'
+import { isTransient } from '../kernel/problem.ts'
 import { styled } from './line.ts'
 import type { Screen } from './screen.ts'
 
@@ -21,7 +21,7 @@ export async function patiently<Found>(
     try {
       return await look()
     } catch (error) {
-      if (!willPass(error)) throw error
+      if (!isTransient(error)) throw error
       if (pauseMs === firstPauseMs) screen.note(styled('yellow', 'The server does not answer. Retrying …'))
       await pause(pauseMs, signal)
     }

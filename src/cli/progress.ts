@@ -1,6 +1,6 @@
 /** How far a job is: a bar for each stage, and an estimate of the time left. */
 
-import { harmless } from '../kernel/harmless.ts'
+import { sanitize } from '../kernel/sanitize.ts'
 import type { JobView, Progress, StageView } from '../protocol/jobs/jobs.ts'
 import { type Line, lineWidth, type Piece, styled } from './line.ts'
 import { span } from './moments.ts'
@@ -31,7 +31,7 @@ export interface Room {
 
 /** The job on one line, then a line for each stage. */
 export function progressLines(job: JobView, { width, height }: Room, leftSeconds?: number): Line[] {
-  const names = job.stages.map(({ name }) => widthOf(harmless(name)))
+  const names = job.stages.map(({ name }) => widthOf(sanitize(name)))
   const nameWidth = Math.min(Math.max(8, ...names), Math.max(8, Math.floor(width / 3)))
   const barWidth = Math.max(6, Math.min(24, width - nameWidth - 30))
   const left = leftSeconds === undefined || hasEnded('job', job.state) ? '' : `  about ${span(leftSeconds)} left`
@@ -52,7 +52,7 @@ function inRoom(stages: readonly StageView[], room: number): { shown: readonly S
 }
 
 function stageLine(stage: StageView, nameWidth: number, barWidth: number): Line {
-  const name = cut(harmless(stage.name), nameWidth)
+  const name = cut(sanitize(stage.name), nameWidth)
   const lead: Piece[] = ['  ', markOf('stage', stage.state), ` ${name}${' '.repeat(nameWidth - widthOf(name))}  `]
   const { total, bad, percent } = stage.progress
   const counts = total === 0 ? [] : [` ${endedOf(stage.progress)}/${total}`]

@@ -1,9 +1,9 @@
 /** Runs what was typed, and answers with an exit code. It is given its surroundings, so that a test can be them. */
 import { readConfigFile } from '../config/config-file.ts'
 import { settle } from '../config/resolve.ts'
-import { harmlessJson } from '../kernel/harmless.ts'
 import { maskKeys } from '../kernel/mask-keys.ts'
 import { Problem } from '../kernel/problem.ts'
+import { sanitizeJson } from '../kernel/sanitize.ts'
 import type { Command } from './command.ts'
 import { complaint, exitCodeOf, exitCodes } from './complain.ts'
 import { helpOf, overview, unknownCommand } from './help.ts'
@@ -61,5 +61,5 @@ async function runCommand(
 
 function asDocument(error: unknown): string {
   const { code, details } = error instanceof Problem ? error : { code: 'BUG', details: {} }
-  return maskKeys(harmlessJson({ code, message: (error as Error).message, details }))
+  return maskKeys(sanitizeJson({ code, message: (error as Error).message, details }))
 }

@@ -1,6 +1,6 @@
 /** Where a command speaks: to a terminal with colours and a display that is drawn anew, or to a file in plain lines. */
 import type { Writable } from 'node:stream'
-import { harmlessJson } from '../kernel/harmless.ts'
+import { sanitizeJson } from '../kernel/sanitize.ts'
 import { type Line, render } from './line.ts'
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
@@ -55,8 +55,8 @@ export function openScreen({ stdout, stderr, env }: Outputs): Screen {
       if (drawn > 0) stdout.write(erase())
       stderr.write(`${render(line, { colour: allows(stderr), ...whole })}\n`)
     },
-    json: value => void stdout.write(`${harmlessJson(value, 2)}\n`),
-    jsonLine: value => void stdout.write(`${harmlessJson(value)}\n`),
+    json: value => void stdout.write(`${sanitizeJson(value, 2)}\n`),
+    jsonLine: value => void stdout.write(`${sanitizeJson(value)}\n`),
     draw(lines) {
       // A line that wrapped would be two, and the cursor would not find back.
       const view = { colour: allows(stdout), width: widthNow() - 1 }

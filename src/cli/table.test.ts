@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { harmless } from '../kernel/harmless.ts'
+import { sanitize } from '../kernel/sanitize.ts'
 import { lineWidth, render } from './line.ts'
 import { relative, span } from './moments.ts'
 import { type Column, table } from './table.ts'
@@ -46,8 +46,8 @@ test('wide characters, marks and emoji are counted as a terminal shows them', ()
 })
 
 test('whatever acts on a terminal is shown as an escape', () => {
-  assert.equal(harmless('a\u001b[31m\n\t\u009b\u202e\u200b\ud800z'), 'a\\x1b[31m\\n\\t\\x9b\\u202e\\u200b\\ud800z')
-  assert.equal(harmless('ordinary: äß→名 "quoted" \\'), 'ordinary: äß→名 "quoted" \\')
+  assert.equal(sanitize('a\u001b[31m\n\t\u009b\u202e\u200b\ud800z'), 'a\\x1b[31m\\n\\t\\x9b\\u202e\\u200b\\ud800z')
+  assert.equal(sanitize('ordinary: äß→名 "quoted" \\'), 'ordinary: äß→名 "quoted" \\')
 })
 
 test('times are told as people tell them', () => {

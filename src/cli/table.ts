@@ -1,6 +1,6 @@
 /** A table that fits: columns that can be spared go first, then the widest are cut. */
 
-import { harmless } from '../kernel/harmless.ts'
+import { sanitize } from '../kernel/sanitize.ts'
 import type { Page } from '../protocol/tasks/tasks.ts'
 import { type Line, type Piece, styled, textOf, withText } from './line.ts'
 import { cut, cutStart, widthOf } from './text.ts'
@@ -39,7 +39,7 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
 }
 
 function harmlessPiece(piece: Piece): Piece {
-  return withText(piece, harmless(textOf(piece)))
+  return withText(piece, sanitize(textOf(piece)))
 }
 
 /** The width of each column; undefined: it is left out. */

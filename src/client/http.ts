@@ -1,5 +1,5 @@
 /** One request to a server. It is retried where that is safe; an error becomes the problem that the server names. */
-import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
+import { isTransient, Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 
 export interface Ask {
   readonly method: string
@@ -30,7 +30,7 @@ export async function ask(link: Link, what: Ask): Promise<unknown> {
     try {
       return await askOnce(link, what)
     } catch (error) {
-      if (!willPass(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
+      if (!isTransient(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
         throw error
       // With jitter: not all clients at once when a server comes back.
       await pause(pauseMs * (0.5 + Math.random() / 2), what.signal)

@@ -1,9 +1,9 @@
-/** The folder of one attempt: made for it, removed after it, and after a worker that died, by the next. */
+/** The temporary folder of one attempt: created for it and removed after it, or by the next worker if this one dies. */
 import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
-import { isDead, ownName } from './owner.ts'
+import { isOwnerDead, ownerToken } from './process-owner.ts'
 
 export interface AttemptFolder {
   readonly path: string
@@ -15,34 +15,39 @@ export interface AttemptFolder {
 /** Works for users without a passwd entry, as in many containers. Windows has no user ids. */
 const ownUid = () => process.geteuid?.() ?? -1
 
-/** In the folder of the system for what passes, one for each user: others must not prepare what we write into. */
+/**
+ * One folder per user in the system's temp directory, so that no other user can prepare the folder that we write to.
+ */
 export const defaultFolder = () => join(tmpdir(), `pawl-${ownUid()}`)
 
-/** Makes the folder of all attempts, and removes from it what dead workers left. */
+/** Creates the folder for all attempts, and removes what dead workers left in it. */
 export async function openFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new Problem('FILE_INVALID', { file: folder, why: `no folder can be made there: ${error.message}` })
+    throw new Problem('FILE_INVALID', { file: folder, why: `the folder cannot be created: ${error.message}` })
   })
   const { uid } = await lstat(folder)
   if (folder === defaultFolder() && ownUid() >= 0 && uid !== ownUid()) {
-    throw new Problem('FILE_INVALID', { file: folder, why: 'it belongs to another user: choose one with --folder' })
+    throw new Problem('FILE_INVALID', {
+      file: folder,
+      why: 'it belongs to another user; choose another folder with --folder',
+    })
   }
   for (const name of await readdir(folder)) {
     const [, owner] = /^attempt\.([^.]+)\./.exec(name) ?? []
-    if (owner !== undefined && isDead(owner)) await removeFolder(join(folder, name)).catch(() => {})
+    if (owner !== undefined && isOwnerDead(owner)) await removeFolder(join(folder, name)).catch(() => {})
   }
 }
 
-/** Only its owner may look into it. Its name says whose it is from the first moment on. */
+/** Accessible only to its owner. Its name identifies its owner from the moment it exists. */
 export async function makeAttemptFolder(folder: string): Promise<AttemptFolder> {
-  // The real path: if a link is put in the place of a folder on the way, it leads elsewhere, and that is seen.
-  const path = await realpath(await mkdtemp(join(folder, `attempt.${ownName()}.`)))
+  // The real path, so that a link put in the place of a parent folder is detected, because it leads elsewhere.
+  const path = await realpath(await mkdtemp(join(folder, `attempt.${ownerToken()}.`)))
   const made = { path, in: join(path, 'in'), out: join(path, 'out'), scratch: join(path, 'scratch') }
   for (const part of [made.in, made.out, made.scratch]) await mkdir(part)
   return made
 }
 
-/** With whatever a command left there, read-only folders too. */
+/** Removes the folder and everything that a command left there, even read-only folders. */
 export async function removeFolder(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 2 })

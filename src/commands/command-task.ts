@@ -1,7 +1,7 @@
 /**
- * Tasks of type `command`: a program over files. Each attempt has a folder of its own, which goes with it; what the
- * program leaves in its folder for outputs is sent under a prefix that is this attempt's alone, and becomes the task's
- * if the attempt wins.
+ * Tasks of type `command` run a program over files. Each attempt has a temporary folder. The files that the program
+ * leaves in its output folder are uploaded under a prefix of this attempt, and become the task's outputs if the attempt
+ * wins.
  */
 import { resolve } from 'node:path'
 import type { FileStore } from '../files/file-store.ts'
@@ -21,20 +21,20 @@ import { maskFor, readSecrets } from './secrets.ts'
 import { upload } from './upload.ts'
 
 export interface CommandTaskOptions {
-  /** Where inputs lie and outputs go. */
+  /** The storage of inputs and outputs. */
   readonly files: FileStore
-  /** Holds the folders of attempts. Default: one for each user, in the system's folder for what passes. */
+  /** Holds the folders of attempts. Default: one per user in the system's temp directory. */
   readonly folder?: string
-  /** Holds secrets, as `<secret>/<key>`. Default: the worker's environment alone. */
+  /** Holds secrets, as `<secret>/<key>`. Default: only the worker's environment. */
   readonly secretsFolder?: string
-  /** Where an attempt tells of its files. Default: its context's own, where the engine has one. */
+  /** How an attempt reports its files. Default: through its context, if the engine supports it. */
   readonly artifactsOf?: (ctx: TaskContext) => ArtifactPort | undefined
-  /** Inputs of a task that are fetched at once, and outputs that are sent. Default 8. */
+  /** Inputs downloaded, and outputs uploaded, at once per task. Default 8. */
   readonly transfers?: number
 }
 
 const fields: Fields = {
-  files: field({}, value => (typeof value === 'object' && value !== null ? undefined : 'be what openFiles() gives')),
+  files: field({}, value => (typeof value === 'object' && value !== null ? undefined : 'be the result of openFiles()')),
   folder: text(2000),
   secretsFolder: text(2000),
   artifactsOf: callback,
@@ -42,11 +42,11 @@ const fields: Fields = {
 }
 
 export interface CommandOutput {
-  /** The first of them; where there are more, `count` says so. */
+  /** The first files. If there are more, `count` is larger. */
   readonly files: readonly UploadedFile[]
   readonly count: number
   readonly exitCode: 0
-  /** How long the command ran. */
+  /** Run time of the command. */
   readonly seconds: number
 }
 
@@ -89,7 +89,7 @@ async function attempt(
   const { files, secretsFolder, transfers } = settings
   const artifacts = outputs === null ? undefined : settings.artifactsOf(ctx)
   if (outputs !== null && artifacts === undefined) {
-    throw new GiveUp('The engine of this worker keeps no account of files, so the outputs cannot be kept.')
+    throw new GiveUp('The engine of this worker does not track files, so the outputs cannot be stored.')
   }
   const secrets = await readSecrets(run.secrets, secretsFolder, process.env)
   const env = environmentOf(folder, ctx, run, secrets, process.env)
@@ -129,7 +129,7 @@ function artifactsIn(ctx: TaskContext & { readonly artifacts?: ArtifactPort }): 
   return ctx.artifacts
 }
 
-/** All that a command sees of its surroundings. Nothing of the worker's own environment but PATH and LANG. */
+/** The environment of a command. From the worker's own environment, it contains only PATH and LANG. */
 function environmentOf(
   folder: AttemptFolder,
   ctx: TaskContext,
@@ -154,7 +154,7 @@ function environmentOf(
   }
 }
 
-/** Where the engine tells it. */
+/** Only some engines provide the job id. */
 function jobIdOf(ctx: TaskContext & { readonly jobId?: unknown }): string | undefined {
   return typeof ctx.jobId === 'string' ? ctx.jobId : undefined
 }

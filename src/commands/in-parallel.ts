@@ -1,21 +1,24 @@
-/** Works a list, so many at once. The first fault ends it: nothing more is begun, and what has begun is waited for. */
+/**
+ * Runs `work` for all items with limited concurrency. After the first failure it starts no more, and waits for those
+ * that are running.
+ */
 export async function inParallel<T>(
   items: AsyncIterable<T> | Iterable<T>,
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
   const under = new Set<Promise<void>>()
-  let fault: { error: unknown } | undefined
+  let failure: { error: unknown } | undefined
   for await (const item of items) {
-    if (fault !== undefined) break
+    if (failure !== undefined) break
     const doing: Promise<void> = work(item)
       .catch(error => {
-        fault ??= { error }
+        failure ??= { error }
       })
       .finally(() => under.delete(doing))
     under.add(doing)
     if (under.size >= atOnce) await Promise.race(under)
   }
   await Promise.all(under)
-  if (fault !== undefined) throw fault.error
+  if (failure !== undefined) throw failure.error
 }

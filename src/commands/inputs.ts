@@ -1,4 +1,4 @@
-/** Brings a task's inputs to its folder, several at once. */
+/** Downloads the inputs of a task to its folder, several at once. */
 import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -8,61 +8,65 @@ import { encodePath } from '../files/uri.ts'
 import type { DatumInput } from '../kernel/datum.ts'
 import type { ArtifactPort } from '../protocol/files/artifacts.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
+import { toAttemptError } from './attempt-error.ts'
 import { inParallel } from './in-parallel.ts'
-import { placeIn, shown } from './place.ts'
+import { joinInside, quote } from './safe-path.ts'
 
-interface Wanted {
+interface WantedFile {
   readonly uri: string
-  /** Of the folder of all inputs. */
+  /** Relative to the folder of all inputs. */
   readonly path: string
-  /** What it was when it was found, where it must still be that. */
+  /** The version that was listed, if the file must not have changed since. */
   readonly version?: string
-  /** A mere mark that a folder exists, as some tools leave it in buckets. */
+  /** An empty folder marker, as some tools leave them in buckets. */
   readonly isFolder: boolean
 }
 
-export interface Fetching {
+export interface FetchOptions {
   readonly files: FileStore
   readonly folder: string
   readonly atOnce: number
   readonly signal: AbortSignal
-  /** Files must be as they were found. */
+  /** Files must be unchanged since they were listed. */
   readonly exact: boolean
-  /** What an earlier stage has put out. */
+  /** The outputs of an earlier stage. */
   readonly ofStage: ArtifactPort['ofStage']
 }
 
 /**
- * An aborted signal ends it. Every file is made anew: where two names are one on this disk (they differ in case only,
- * or one is the folder of the other), the second is a failure that names it, and never writes over the first.
+ * Stops when the signal aborts. Every file must be new: if two names are the same on this disk (they differ only in
+ * case, or one is the folder of the other), the second fails with an error that names it, and never overwrites the
+ * first.
  */
-export async function fetchInputs(inputs: readonly DatumInput[], fetching: Fetching): Promise<void> {
-  const { folder, atOnce, signal } = fetching
+export async function fetchInputs(inputs: readonly DatumInput[], options: FetchOptions): Promise<void> {
+  const { folder, atOnce, signal } = options
   for (const { name } of inputs) {
-    if (name.includes('/')) throw new GiveUp(`The input ${shown(name)} cannot be a folder here: its name holds a "/".`)
-    await naming(name, () => mkdir(placeIn(folder, name), { recursive: true }))
+    if (name.includes('/')) throw new GiveUp(`The input ${quote(name)} cannot be a folder: its name contains a "/".`)
+    await withInputName(name, () => mkdir(joinInside(folder, name), { recursive: true }))
   }
-  await inParallel(wantedOf(inputs, fetching), atOnce, async wanted => {
+  await inParallel(filesOf(inputs, options), atOnce, async wanted => {
     signal.throwIfAborted()
-    await naming(wanted.path, () => fetchOne(wanted, fetching))
+    await withInputName(wanted.path, () => fetchOne(wanted, options))
   })
   signal.throwIfAborted()
 }
 
-async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage, exact }: Fetching): AsyncGenerator<Wanted> {
+async function* filesOf(
+  inputs: readonly DatumInput[],
+  { files, ofStage, exact }: FetchOptions,
+): AsyncGenerator<WantedFile> {
   for (const { name, uri, path, version, stageId } of inputs) {
     if (!uri.endsWith('/')) {
       yield { uri, path: `${name}/${path}`, isFolder: false, ...(exact && version !== undefined && { version }) }
       continue
     }
     if (stageId !== undefined) {
-      for await (const page of told(ofStage(stageId, path), name)) {
+      for await (const page of withListError(ofStage(stageId, path), name)) {
         yield* page.map(file => ({ uri: file.uri, path: `${name}/${file.name}`, isFolder: false }))
       }
       continue
     }
-    for await (const page of told(files.list(uri, { deep: true }), name)) {
+    for await (const page of withListError(files.list(uri, { deep: true }), name)) {
       for (const entry of page) {
         const whole = `${name}/${path}${entry.path}`
         const isFolder = entry.path.endsWith('/') || entry.path === ''
@@ -72,50 +76,50 @@ async function* wantedOf(inputs: readonly DatumInput[], { files, ofStage, exact 
   }
 }
 
-async function* told<T>(pages: AsyncIterable<T>, name: string): AsyncGenerator<T> {
+async function* withListError<T>(pages: AsyncIterable<T>, name: string): AsyncGenerator<T> {
   try {
     yield* pages
   } catch (error) {
-    throw asFailure(error, `Listing the input ${shown(name)}`)
+    throw toAttemptError(error, `Listing the input ${quote(name)}`)
   }
 }
 
-async function fetchOne(wanted: Wanted, { files, folder, signal }: Fetching): Promise<void> {
+async function fetchOne(wanted: WantedFile, { files, folder, signal }: FetchOptions): Promise<void> {
   const { uri, path, isFolder } = wanted
-  const place = placeIn(folder, path)
+  const place = joinInside(folder, path)
   await mkdir(isFolder ? place : dirname(place), { recursive: true })
   if (isFolder) return
   const bytes = await files.open(uri, signal)
   await pipeline(bytes, createWriteStream(place, { flags: 'wx' }), { signal })
-  // Looked at behind the last byte: whatever was read before was of this version, or of one that is gone.
-  if (wanted.version !== undefined) await checkVersion(files, wanted as Wanted & { version: string })
+  // Checked after the last byte: whatever was read before had this version, or the file is gone.
+  if (wanted.version !== undefined) await checkVersion(files, wanted as WantedFile & { version: string })
 }
 
-async function checkVersion(files: FileStore, { uri, path, version }: Wanted & { version: string }): Promise<void> {
+async function checkVersion(files: FileStore, { uri, path, version }: WantedFile & { version: string }): Promise<void> {
   const stat = await files.stat(uri)
-  // What an earlier stage put out is known by its checksum, which not every place keeps.
+  // The version of an earlier stage's output is its checksum, which not every storage keeps.
   const isOfStage = /^[0-9a-f]{64}$/.test(version)
   if (stat?.version === version || (isOfStage && stat !== undefined && (stat.sha256 ?? version) === version)) return
-  const why = 'what is made of it could be taken for what would have been made of the file that was found'
-  throw new GiveUp(`The input ${shown(path)} has changed since it was found, and ${why}.`)
+  const why = 'its outputs could be reused for the version that was listed'
+  throw new GiveUp(`The input ${quote(path)} has changed since it was listed, and ${why}.`)
 }
 
 const clashes: readonly (string | undefined)[] = ['EEXIST', 'ENOTDIR', 'EISDIR']
 const impossible: readonly (string | undefined)[] = ['ENAMETOOLONG', 'EILSEQ', 'EINVAL']
 
-/** Says which input the disk had something against. */
-async function naming(path: string, write: () => Promise<unknown>): Promise<void> {
+/** Adds the name of the input to an error of the file system. */
+async function withInputName(path: string, write: () => Promise<unknown>): Promise<void> {
   try {
     await write()
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (clashes.includes(code)) {
-      const why = 'another input lies there: it has the same name, or one that this disk does not tell apart'
-      throw new GiveUp(`The input ${shown(path)} has no place: ${why}.`, { cause: error })
+      const why = 'another input has the same name, or one that this disk treats as the same'
+      throw new GiveUp(`The input ${quote(path)} cannot be written: ${why}.`, { cause: error })
     }
     if (impossible.includes(code)) {
-      throw new GiveUp(`The input ${shown(path)} cannot be a file here: ${message}`, { cause: error })
+      throw new GiveUp(`The input ${quote(path)} cannot be a file here: ${message}`, { cause: error })
     }
-    throw asFailure(error, `Fetching the input ${shown(path)}`)
+    throw toAttemptError(error, `FetchOptions the input ${quote(path)}`)
   }
 }

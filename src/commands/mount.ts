@@ -1,10 +1,12 @@
 /**
- * Fixed paths, like /pfs, for programs that know no others: links in a folder of the machine, to what one task has. Tasks
- * that share a mount take turns; one whose turn has not come waits, with its lease renewed and its time running.
+ * Fixed paths such as /pfs, for programs that cannot use others: symbolic links in a folder of the machine that point
+ * to the files of one task. Tasks that share a mount take turns. A task that waits for its turn keeps renewing its
+ * lease, and its timeout runs.
  *
- * Taking turns: everyone puts up a claim of its own, named after its process, and only then looks for others; of two at
- * once at least one sees the other. Whoever sees a living one takes its own down and tries again a little later. Only
- * who has the turn removes what dead ones left, so nobody ever removes a link that is in use.
+ * How turns are taken: each task first creates its own claim file, named after its process, and only then looks for
+ * others. So if two do it at once, at least one sees the other. If a task sees the claim of a living process, it
+ * removes its own claim and tries again a little later. Only the task that has the turn removes the links of dead
+ * processes, so nobody ever removes a link that is in use.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
@@ -13,16 +15,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../schema/check.ts'
 import { GiveUp } from '../worker/errors.ts'
 import type { AttemptFolder } from './attempt-folder.ts'
-import { isDead, ownName } from './owner.ts'
-import { shown } from './place.ts'
+import { isOwnerDead, ownerToken } from './process-owner.ts'
+import { quote } from './safe-path.ts'
 
-/** By the name of the link, what it leads to. */
+/** The target of each link, by its name. */
 type Links = Readonly<Record<string, string>>
 
 const turnsFolder = '.pawl-turns'
 const outName = 'out'
 
-/** Makes the links once it is this task's turn. What is returned removes them, and passes the turn on. */
+/** Waits for this task's turn and creates the links. The returned function removes them and ends the turn. */
 export async function takeMount(
   mount: string,
   names: readonly string[],
@@ -30,11 +32,11 @@ export async function takeMount(
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
   if (names.includes(outName)) {
-    throw new GiveUp(`An input cannot be called "${outName}" where ${mount} is mounted: the outputs are there.`)
+    throw new GiveUp(`An input cannot be called "${outName}" with a mount: ${mount}/${outName} holds the outputs.`)
   }
   const links = { ...Object.fromEntries(names.map(name => [name, join(folder.in, name)])), [outName]: folder.out }
   const turns = join(mount, turnsFolder)
-  const claim = `${ownName()}.${randomBytes(6).toString('hex')}`
+  const claim = `${ownerToken()}.${randomBytes(6).toString('hex')}`
   for (const place of [mount, turns]) await making(mount, () => makeFolder(place))
   const pass = async () => {
     await removeLinks(mount, links)
@@ -43,7 +45,7 @@ export async function takeMount(
   try {
     await takeTurn(mount, claim, signal)
     await bury(mount, claim)
-    // Written down before they are made: if we die, the next knows what to remove.
+    // Recorded before they are created: if this process dies, the next one knows what to remove.
     await making(mount, () => writeFile(join(turns, claim), JSON.stringify(links)))
     for (const [name, target] of Object.entries(links)) {
       await making(join(mount, name), () => symlink(target, join(mount, name)))
@@ -55,11 +57,11 @@ export async function takeMount(
   }
 }
 
-/** One level: its parent is the machine's, and not ours to make. */
+/** Creates one level only. The parent belongs to the machine. */
 async function makeFolder(place: string): Promise<void> {
   if ((await stat(place).catch(() => undefined))?.isDirectory()) return
   await mkdir(place).catch(error => {
-    // Another made it in the same moment; what else there is, the next write tells.
+    // Another process created it at the same moment. Any other problem shows at the next write.
     if (error.code !== 'EEXIST') throw error
   })
 }
@@ -76,13 +78,13 @@ async function takeTurn(mount: string, claim: string, signal: AbortSignal): Prom
   }
 }
 
-const isDeadClaim = (name: string) => isDead(name.split('.')[0]!)
+const isDeadClaim = (name: string) => isOwnerDead(name.split('.')[0]!)
 
-/** Removes what dead ones left. */
+/** Removes the links and claims of dead processes. */
 async function bury(mount: string, claim: string): Promise<void> {
   const turns = join(mount, turnsFolder)
   for (const name of await readdir(turns)) {
-    // One that came meanwhile lives, and looks for us.
+    // A new claim belongs to a living process, which looks for ours.
     if (name === claim || !isDeadClaim(name)) continue
     await removeLinks(mount, await linksOf(join(turns, name)))
     await rm(join(turns, name), { force: true })
@@ -96,7 +98,7 @@ async function linksOf(claim: string): Promise<Links> {
   return isObject(links) ? (links as Links) : {}
 }
 
-/** Only those that lead where we said: what else is there is not ours. */
+/** Removes only links with the recorded target. Anything else is not ours. */
 async function removeLinks(mount: string, links: Links): Promise<void> {
   for (const [name, target] of Object.entries(links)) {
     const place = join(mount, name)
@@ -111,8 +113,8 @@ async function making(place: string, make: () => Promise<unknown>): Promise<void
     const { code, message } = error as NodeJS.ErrnoException
     const hint =
       code === 'EEXIST'
-        ? 'Something else is there: remove it, or choose another mount.'
-        : "The worker's user must be able to make that folder and write to it, and what it lies in must exist; on macOS / itself is read-only."
-    throw new GiveUp(`The mount ${shown(place)} cannot be made: ${message}. ${hint}`, { cause: error })
+        ? 'The path already exists: remove it, or choose another mount.'
+        : "The worker's user must be able to create that folder and write to it, and its parent must exist. On macOS, / is read-only."
+    throw new GiveUp(`The mount ${quote(place)} cannot be created: ${message}. ${hint}`, { cause: error })
   }
 }

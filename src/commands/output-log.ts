@@ -1,33 +1,33 @@
 /**
- * What a command writes to its stdout and stderr, on its way to the task's log. Whatever it writes, and however much,
- * little is held: the line that is being written, up to a bound; the last lines; and counts of what is dropped.
+ * Copies the stdout and stderr of a command to the log of its task. It holds little, however much the command writes:
+ * the current line, up to a limit; the last lines; and counts of what was dropped.
  *
- * The first lines are logged as they come. Then only the last ones are kept, and logged at the end, after a line that
- * says how much is missing between: why a program failed stands at its end.
+ * The first lines are logged immediately. After that only the last lines are kept. They are logged at the end, after a
+ * line that says how many are missing, because the end usually shows why a program failed.
  */
-import { keepableText } from '../kernel/json.ts'
+import { storableText } from '../kernel/json.ts'
 import { logLimits } from '../protocol/tasks/logs.ts'
 import type { Mask } from './secrets.ts'
 
 export type StreamName = 'stdout' | 'stderr'
-type Say = (message: string, facts: Record<string, unknown>) => void
+type WriteLine = (message: string, facts: Record<string, unknown>) => void
 
 export interface OutputLog {
   write(stream: StreamName, bytes: Buffer): void
-  /** Logs what is held back; what is written later is not taken. */
+  /** Logs the lines held back. Later output is ignored. */
   end(): void
   /** The last lines of stderr. */
-  complaint(): string
+  stderrTail(): string
 }
 
-/** Together below what an attempt's log takes, so that it never drops the last lines. */
+/** Together less than the log of an attempt accepts, so that it never drops the last lines. */
 const outputLimits = {
   lineBytes: 2000,
   head: { lines: 800, bytes: 160_000 },
   tail: { lines: 100, bytes: 48_000 },
-  complaint: { lines: 20, bytes: 3000 },
+  stderrTail: { lines: 20, bytes: 3000 },
 }
-/** Facts and numbers of a line count too, where logs are counted. */
+/** The log also counts the facts and the number of each line. */
 const overhead = 40
 const newline = 10
 
@@ -36,28 +36,28 @@ interface Line {
   readonly text: string
 }
 
-export function makeOutputLog(say: Say, mask: Mask): OutputLog {
+export function makeOutputLog(writeLine: WriteLine, mask: Mask): OutputLog {
   const { lineBytes, head } = outputLimits
-  // A secret that begins within the bound must be seen whole to be hidden.
+  // A secret that begins within the limit must be held completely to be masked.
   const held = lineBytes + mask.longest
   const partial = { stdout: makePartial(held), stderr: makePartial(held) }
   const tail = makeTail(outputLimits.tail)
-  const complaints = makeTail(outputLimits.complaint)
+  const stderrLines = makeTail(outputLimits.stderrTail)
   let lines = 0
   let bytes = 0
   let isHeadFull = false
   let hasEnded = false
 
   const take = (stream: StreamName) => {
-    const text = fitted(partial[stream].take(), mask, lineBytes)
+    const text = fitLine(partial[stream].take(), mask, lineBytes)
     const line = { stream, text }
     const size = Buffer.byteLength(text) + overhead
-    if (stream === 'stderr') complaints.push(line, size)
+    if (stream === 'stderr') stderrLines.push(line, size)
     isHeadFull ||= lines === head.lines || bytes + size > head.bytes
     if (isHeadFull) return tail.push(line, size)
     lines += 1
     bytes += size
-    say(text, { stream })
+    writeLine(text, { stream })
   }
   return {
     write(stream, chunk) {
@@ -75,30 +75,31 @@ export function makeOutputLog(say: Say, mask: Mask): OutputLog {
       hasEnded = true
       for (const stream of ['stdout', 'stderr'] as const) if (partial[stream].size() > 0) take(stream)
       const { dropped } = tail
-      if (dropped.lines > 0) say(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
-      for (const { stream, text } of tail.lines) say(text, { stream })
+      if (dropped.lines > 0)
+        writeLine(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
+      for (const { stream, text } of tail.lines) writeLine(text, { stream })
     },
-    complaint: () => complaints.lines.map(({ text }) => text).join('\n'),
+    stderrTail: () => stderrLines.lines.map(({ text }) => text).join('\n'),
   }
 }
 
-function fitted({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Mask, longest: number): string {
+function fitLine({ bytes, missing }: { bytes: Buffer; missing: number }, mask: Mask, longest: number): string {
   const text = mask(bytes.toString('utf8').replace(/\r$/, ''))
   const masked = Buffer.from(text)
-  // The beginning of a secret may stand at the end of what was held.
+  // The beginning of a secret may be at the end of what was held.
   const kept = missing === 0 ? masked : masked.subarray(0, Math.max(0, masked.length - mask.longest))
-  if (missing === 0 && kept.length <= longest) return keepableText(text, logLimits.messageLength)
+  if (missing === 0 && kept.length <= longest) return storableText(text, logLimits.messageLength)
   const cut = kept
     .subarray(0, longest)
     .toString('utf8')
     .replace(/\uFFFD$/, '')
-  return keepableText(
+  return storableText(
     `${cut}… (${masked.length - Buffer.byteLength(cut) + missing} more bytes)`,
     logLimits.messageLength,
   )
 }
 
-/** The line that is being written, of which no more than `most` bytes are held. */
+/** The current line, of which at most `most` bytes are held. */
 function makePartial(most: number) {
   let chunks: Buffer[] = []
   let length = 0
@@ -106,7 +107,7 @@ function makePartial(most: number) {
   return {
     add(bytes: Buffer): void {
       const fits = bytes.subarray(0, most - length)
-      // A copy: a few bytes must not keep the whole chunk that they came in.
+      // Copied, so that a few bytes do not keep their whole chunk in memory.
       if (fits.length > 0) chunks.push(Buffer.from(fits))
       length += fits.length
       missing += bytes.length - fits.length

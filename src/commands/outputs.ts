@@ -1,40 +1,40 @@
-/** What a command left in its folder for outputs. */
+/** Finds the files that a command left in its output folder. */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { byBytes, isHidden, nameOf } from '../files/names.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
-import { shown } from './place.ts'
+import { toAttemptError } from './attempt-error.ts'
+import { quote } from './safe-path.ts'
 
 export interface LeftFile {
-  /** From the folder for outputs, parts joined by `/`. */
+  /** Relative to the output folder, with `/` as the separator. */
   readonly name: string
-  /** Where its bytes lie. */
+  /** The local path of the file. */
   readonly path: string
 }
 
 /**
- * Regular files, in the order of their names; empty folders count for nothing. A link to a file inside is that file.
- * Anything else is a failure that names it: what is left out silently is missed too late. `out` is the real path of the
- * folder: the command may have put a link in the place of the folder, or of one above it.
+ * Returns regular files sorted by name; empty folders are ignored. A link to a file in the folder counts as that file.
+ * Anything else is an error that names it, because an output that is left out silently is noticed too late. `out`: the
+ * real path of the folder, because the command may have replaced the folder or a parent with a link.
  */
 export async function scanOutputs(out: string): Promise<LeftFile[]> {
   const root = await realpath(out).catch(() => undefined)
   if (root !== out || !(await lstat(out)).isDirectory()) {
-    throw new GiveUp('The folder of the outputs is not the one that the command was given: it was removed or replaced.')
+    throw new GiveUp('The output folder was removed or replaced by the command.')
   }
   const found = await scan(root, root, '').catch(error => {
-    throw asFailure(error, 'Looking through the outputs')
+    throw toAttemptError(error, 'Reading the outputs')
   })
-  // Listings would not show it: it would be kept, and never found.
+  // Listings would hide it, so it would be stored and never found.
   const hidden = found.find(({ name }) => isHidden(name))
-  if (hidden !== undefined) throw cannotCarry(hidden.name, "names like this are Pawl's own")
+  if (hidden !== undefined) throw cannotCarry(hidden.name, 'the name is reserved for Pawl')
   return found.sort((one, other) => byBytes(one.name, other.name))
 }
 
 async function scan(root: string, folder: string, prefix: string): Promise<LeftFile[]> {
   const files: LeftFile[] = []
-  // As bytes: a name that is no UTF-8 must be seen as what it is.
+  // Read as bytes, so that names that are not UTF-8 are detected.
   for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
     const part = nameOf(entry.name as unknown as Buffer)
     const name = prefix + part
@@ -49,13 +49,13 @@ async function scan(root: string, folder: string, prefix: string): Promise<LeftF
 
 async function linked(root: string, path: string, name: string): Promise<string> {
   const target = await realpath(path).catch(() => undefined)
-  if (target === undefined) throw cannotCarry(name, 'it is a link to nothing')
+  if (target === undefined) throw cannotCarry(name, 'it is a broken link')
   if (!target.startsWith(root + sep))
-    throw cannotCarry(name, 'it is a link that leads out of the folder; copy the file')
-  if (!(await stat(target)).isFile()) throw cannotCarry(name, 'it is a link to something that is no file')
+    throw cannotCarry(name, 'it is a link to a file outside the folder; copy the file instead')
+  if (!(await stat(target)).isFile()) throw cannotCarry(name, 'it is a link to something other than a file')
   return target
 }
 
 function cannotCarry(name: string, why: string): GiveUp {
-  return new GiveUp(`The output ${shown(name)} cannot be kept: ${why}.`)
+  return new GiveUp(`The output ${quote(name)} cannot be stored: ${why}.`)
 }

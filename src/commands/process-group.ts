@@ -1,12 +1,13 @@
 /**
- * A command in a process group of its own, none of which outlives the attempt, not even when this process is killed.
+ * Runs a command in its own process group, none of which outlives the attempt, even if this process is killed.
  *
- * A guard (a shell) holds the other end of a pipe of ours and kills the group when that closes, however we end. The
- * command waits (in a shell, which it then replaces) for a word that is sent once the guard has the group's number: so
- * there is no moment at which we can die and leave it behind.
+ * A guard (a shell) holds the other end of a pipe and kills the group when the pipe closes, however this process ends.
+ * The command waits (in a shell, which it then replaces) for a message that is sent once the guard knows the group. So
+ * there is no moment at which this process can die and leave the command behind.
  *
- * Limits: a process that leaves the group (`setsid`, a daemon) is not found again. A guard that is itself killed guards
- * nothing. Stdout and stderr are sockets, as Node makes them: they can be written to, but not opened as /dev/stdout.
+ * Limits: a process that leaves the group (`setsid`, a daemon) is not found again. A guard that is itself killed
+ * protects nothing. Stdout and stderr are sockets, as Node creates them: they can be written to, but not opened as
+ * /dev/stdout.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -22,11 +23,11 @@ export interface Ended {
 export interface ProcessGroup {
   readonly stdout: Readable
   readonly stderr: Readable
-  /** The leader's end; rejects if it could not be started. */
+  /** Settles when the leader exits; rejects if it could not be started. */
   readonly ended: Promise<Ended>
-  /** To every process of the group that lives. */
+  /** Sends a signal to every living process of the group. */
   signal(signal: 'SIGTERM' | 'SIGKILL'): void
-  /** Kills what is left, and resolves when nothing is. */
+  /** Kills the remaining processes, and resolves when none is left. */
   end(): Promise<void>
 }
 
@@ -49,7 +50,7 @@ export function startGroup(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  // Without variables of ours: the command could read them in the guard's environment.
+  // An empty environment, because the command could read the environment of the guard.
   const stdio = ['pipe', 'ignore', 'ignore'] as const
   const guard = spawn(sh, ['-c', guardScript], { detached: true, cwd: '/', env: {}, stdio: [...stdio] })
   const ended = endOf(leader)
@@ -88,7 +89,7 @@ function signalGroup(group: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(-group, signal)
   } catch (error) {
-    // Some systems refuse a group of which only what has ended is left.
+    // Some systems refuse to signal a group in which only zombies are left.
     return (error as NodeJS.ErrnoException).code !== 'ESRCH' && (error as NodeJS.ErrnoException).code !== 'EPERM'
   }
 }
@@ -96,7 +97,7 @@ function signalGroup(group: number, signal: NodeJS.Signals): boolean {
 const looks = 200
 const lookMs = 5
 
-/** The wait has an end: what hangs in the system cannot be killed, and does nothing meanwhile. */
+/** The wait is limited: a process that hangs in the kernel cannot be killed, but does nothing meanwhile. */
 async function killGroup(group: number): Promise<void> {
   for (let look = 0; look < looks; look++) {
     if (!signalGroup(group, 'SIGKILL') || !(await hasLiving(group))) return
@@ -104,7 +105,7 @@ async function killGroup(group: number): Promise<void> {
   }
 }
 
-/** What has ended counts as there until its parent collects it, and in a container without an init nobody may. */
+/** A zombie stays in the group until its parent reaps it, which in a container without an init may be never. */
 async function hasLiving(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {
@@ -116,7 +117,7 @@ async function hasLiving(group: number): Promise<boolean> {
   return false
 }
 
-/** For people: SIGKILL as nobody's doing is mostly the system's, short of memory. */
+/** A SIGKILL that nobody sent usually means that the system ran out of memory. */
 export function tellSignal(signal: NodeJS.Signals): string {
   const more = signal === 'SIGKILL' ? '; perhaps the system was short of memory' : ''
   return `${signal} (${constants.signals[signal]})${more}`

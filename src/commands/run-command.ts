@@ -1,4 +1,4 @@
-/** Runs a command to its end, whichever that is, and says what the end means. */
+/** Runs a command until it exits, and turns its exit status into a result or an error. */
 import { once } from 'node:events'
 import { access, constants, stat } from 'node:fs/promises'
 import { delimiter, resolve } from 'node:path'
@@ -17,22 +17,22 @@ export interface Running {
   readonly mask: Mask
 }
 
-/** How long what was written may take to arrive after all who could write are dead. */
+/** How long remaining output may take to arrive after all processes of the group are dead. */
 const lastBytesMs = 1000
 
 /**
- * Returns how long it ran if it ended well, and throws otherwise. A soft cancel is a SIGTERM, after which it may still
- * end well; a hard end is a SIGKILL in the same moment in which the worker learns of it. Nothing of the command's
- * process group is alive when this is over.
+ * Returns the run time if the command succeeds, and throws otherwise. A soft cancel sends SIGTERM, after which the
+ * command may still succeed. A hard one sends SIGKILL at the moment the worker learns of it. When this returns, no
+ * process of the group is alive.
  */
 export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskContext): Promise<{ seconds: number }> {
-  await mustFindProgram(run.command[0]!, env.PATH ?? '', cwd)
+  await checkProgram(run.command[0]!, env.PATH ?? '', cwd)
   ctx.signal.throwIfAborted()
   const log = makeOutputLog(ctx.log.info, mask)
   const began = performance.now()
   const group = start(run.command, cwd, env)
   const onSoft = () => group.signal('SIGTERM')
-  // The attempt may be reported right after this, so what was said is logged here.
+  // The attempt may be reported right after this, so log the output now.
   const onHard = () => {
     group.signal('SIGKILL')
     log.end()
@@ -42,7 +42,7 @@ export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskCont
   try {
     const ended = await outcomeOf(group, log)
     ctx.hardSignal.throwIfAborted()
-    judge(ended, run, log.complaint())
+    checkExit(ended, run, log.stderrTail())
     return { seconds: (performance.now() - began) / 1000 }
   } finally {
     ctx.signal.removeEventListener('abort', onSoft)
@@ -74,43 +74,45 @@ async function outcomeOf(group: ProcessGroup, log: OutputLog): Promise<Ended> {
   }
 }
 
-const customs: Readonly<Record<number, string>> = {
+const exitCodeNotes: Readonly<Record<number, string>> = {
   126: ' (by custom: a program that may not be run)',
   127: ' (by custom: a program that was not found)',
 }
 
-function judge({ code, signal }: Ended, { permanentExitCodes }: RunPlan, complaint: string): void {
+function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, stderrTail: string): void {
   if (code === 0) return
   const how =
-    signal === null ? `ended with exit code ${code}${customs[code!] ?? ''}` : `was killed by ${tellSignal(signal)}`
-  const message = `The command ${how}.${complaint === '' ? '' : ` The end of its stderr:\n${complaint}`}`
+    signal === null
+      ? `ended with exit code ${code}${exitCodeNotes[code!] ?? ''}`
+      : `was killed by ${tellSignal(signal)}`
+  const message = `The command ${how}.${stderrTail === '' ? '' : ` The end of its stderr:\n${stderrTail}`}`
   if (code !== null && permanentExitCodes.includes(code)) throw new GiveUp(message)
   throw new Error(message)
 }
 
-/** Looks where the system will look, so that a program that cannot be run is told in plain words, and not tried again. */
-async function mustFindProgram(program: string, path: string, cwd: string): Promise<void> {
+/** Searches where the system will search, so that a missing program gives a clear error and no retry. */
+async function checkProgram(program: string, path: string, cwd: string): Promise<void> {
   const places = program.includes('/')
     ? [resolve(cwd, program)]
     : placesIn(path).map(folder => resolve(folder, program))
   let refused: string | undefined
   for (const place of places) {
-    const fault = await faultOf(place)
-    if (fault === undefined) return
-    if (fault === 'EACCES') refused ??= place
+    const error = await accessErrorOf(place)
+    if (error === undefined) return
+    if (error === 'EACCES') refused ??= place
   }
   if (refused !== undefined) {
-    throw new GiveUp(`The program ${refused} may not be run (EACCES): make it executable for the worker's user.`)
+    throw new GiveUp(`The program ${refused} cannot be executed (EACCES): make it executable for the worker's user.`)
   }
   const where = program.includes('/') ? '' : ` in PATH (${path})`
-  const hint = "Is it installed where the worker runs, in its image? Words of a shell need `['sh', '-c', '…']`."
-  throw new GiveUp(`There is no program "${program}"${where} (ENOENT). ${hint}`)
+  const hint = "Is it installed where the worker runs, or in its image? For shell syntax, use `['sh', '-c', '…']`."
+  throw new GiveUp(`The program "${program}" was not found${where} (ENOENT). ${hint}`)
 }
 
-/** Empty is, by custom, the current folder; a fresh one holds no program. */
+/** An empty entry means the current folder, which is new and holds no program. */
 const placesIn = (path: string) => path.split(delimiter).filter(folder => folder !== '')
 
-async function faultOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {
+async function accessErrorOf(place: string): Promise<'ENOENT' | 'EACCES' | undefined> {
   try {
     if (!(await stat(place)).isFile()) return 'EACCES'
     await access(place, constants.X_OK)

@@ -1,12 +1,12 @@
-/** Values of secrets: read where the worker keeps them, handed to the command, and shown nowhere else. */
+/** The values of secrets: read by the worker, passed to the command, and shown nowhere else. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RunPlan } from '../kernel/datum.ts'
 import { GiveUp } from '../worker/errors.ts'
 
 /**
- * By the name of the variable: from `<folder>/<secret>/<key>`, as Kubernetes lays secrets out; else from the worker's
- * own variable of that name. The worker's own settings (`PAWL_…`) are never given away.
+ * Returns the values by variable name, from `<folder>/<secret>/<key>` (the layout of Kubernetes volumes), or else from
+ * the worker's variable of the same name. The worker's own settings (`PAWL_…`) are never passed on.
  */
 export async function readSecrets(
   secrets: RunPlan['secrets'],
@@ -18,7 +18,7 @@ export async function readSecrets(
     const value = (await fileOf(folder, secret, key)) ?? (name.startsWith('PAWL_') ? undefined : environment[name])
     if (value === undefined && optional === true) continue
     if (value === undefined) throw new GiveUp(missing(name, secret, key, folder))
-    if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it holds a NUL.`)
+    if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it contains a NUL.`)
     values[name] = value
   }
   return values
@@ -34,27 +34,27 @@ async function fileOf(folder: string | undefined, secret: string, key: string): 
 }
 
 function missing(name: string, secret: string, key: string, folder: string | undefined): string {
-  const file = folder === undefined ? 'it was started without a folder of secrets' : 'no such file can be read there'
+  const file = folder === undefined ? 'it was started without --secrets' : 'the file is missing or unreadable'
   const hint = `Give the worker --secrets FOLDER with a file ${secret}/${key}, or a variable ${name}.`
   return `This worker does not have the secret "${secret}/${key}" for ${name} (${file}). ${hint}`
 }
 
 export interface Mask {
-  /** The text without any secret in it. */
+  /** Returns the text with all secrets hidden. */
   (text: string): string
-  /** Of the longest that is hidden, in bytes. */
+  /** Length of the longest secret, in bytes. */
   readonly longest: number
 }
 
 const hidden = '***'
-/** Lines of a secret that are shorter hide too much that is none: a brace, a blank. */
+/** Shorter lines of a secret, such as a brace, would hide too much ordinary text. */
 const shortestLine = 4
 
-/** Hides values, and each line of one that has several. What a program makes of a value (its base64, say) is not seen. */
+/** Hides values, and each line of a multi-line value. Transformed values (base64, for example) are not recognized. */
 export function maskFor(values: readonly string[]): Mask {
   const lines = values.flatMap(value => value.split(/\r?\n/)).filter(line => line.length >= shortestLine)
   const whole = values.map(value => value.trim()).filter(value => value !== '')
-  // The longest first: what holds another is hidden as a whole.
+  // Longest first, so that a secret that contains another is hidden completely.
   const words = [...new Set([...whole, ...lines])].sort((one, other) => other.length - one.length)
   const mask = (text: string) => words.reduce((masked, word) => masked.replaceAll(word, hidden), text)
   return Object.assign(mask, { longest: Math.max(0, ...words.map(word => Buffer.byteLength(word))) })

@@ -1,16 +1,16 @@
-/** Brings what a command left to where the job wants it: announced first, then sent, then reported with its checksum. */
+/** Uploads the outputs of a command: registers them, uploads them, then reports their checksums. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FileStore } from '../files/file-store.ts'
 import { encodePath } from '../files/uri.ts'
 import { stagingOf } from '../kernel/datum.ts'
-import { Problem, willPass } from '../kernel/problem.ts'
+import { isTransient, Problem } from '../kernel/problem.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { Failed, GiveUp } from '../worker/errors.ts'
-import { asFailure } from './failure.ts'
+import { toAttemptError } from './attempt-error.ts'
 import { inParallel } from './in-parallel.ts'
 import type { LeftFile } from './outputs.ts'
-import { shown } from './place.ts'
+import { quote } from './safe-path.ts'
 
 export interface Uploading {
   readonly files: FileStore
@@ -20,13 +20,13 @@ export interface Uploading {
   readonly ctx: Pick<TaskContext, 'id' | 'epoch' | 'hardSignal' | 'step'>
 }
 
-/** Files told of in one call. */
+/** Files per call. */
 const perCall = 1000
 export const uploadTries = { times: 4, firstMs: 200 }
 
 /**
- * All or an error. Whoever lost the lease sends nothing more; what lies under its prefix is never looked at again. After
- * a soft cancel it goes on: the work is done, and its grace decides whether it counts.
+ * Uploads all files or throws. After the lease is lost, nothing more is sent, and files under its prefix are never
+ * used. After a soft cancel it continues: the work is done, and the grace period decides whether it counts.
  */
 export async function upload(left: readonly LeftFile[], uploading: Uploading): Promise<UploadedFile[]> {
   const { files, artifacts, outputs, atOnce, ctx } = uploading
@@ -41,10 +41,10 @@ export async function upload(left: readonly LeftFile[], uploading: Uploading): P
   }
   const uploaded = new Map<string, UploadedFile>()
   await inParallel(all, atOnce, async ({ name, path, uri, stagedUri }) => {
-    const doing = `Sending the output ${shown(name)}`
+    const doing = `Sending the output ${quote(name)}`
     const { size, sha256 } = await tried(doing, ctx.hardSignal, async () => {
       return await files.put(path, stagedUri, ctx.hardSignal).catch(error => {
-        throw asFailure(error, doing)
+        throw toAttemptError(error, doing)
       })
     })
     uploaded.set(name, { name, uri, size, sha256 })
@@ -61,7 +61,7 @@ function* batches<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < items.length; at += perCall) yield items.slice(at, at + perCall)
 }
 
-/** A place that is away for a moment must not cost the work that was done; after a few tries it is a failed attempt. */
+/** A short outage of the storage must not cost finished work. After a few tries, the attempt fails. */
 async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   for (let time = 1; ; time++) {
     signal.throwIfAborted()
@@ -69,7 +69,7 @@ async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T
       return await act()
     } catch (error) {
       signal.throwIfAborted()
-      // Another task has this file for good; where one is only making it, a later attempt may find it free.
+      // A conflict is permanent. If another task is only writing the file, a later attempt may find it free.
       if (error instanceof Problem && error.code === 'ARTIFACT_CONFLICT') throw new GiveUp(error.message)
       if (error instanceof GiveUp) throw error
       if (time === uploadTries.times || isSaid(error)) throw error instanceof Failed ? error : failed(doing, error)
@@ -80,9 +80,9 @@ async function tried<T>(doing: string, signal: AbortSignal, act: () => Promise<T
   }
 }
 
-/** What the engine refuses, it refuses again. */
+/** A rejection by the engine would be repeated. */
 function isSaid(error: unknown): boolean {
-  return error instanceof Problem && error.status < 500 && !willPass(error)
+  return error instanceof Problem && error.status < 500 && !isTransient(error)
 }
 
 function failed(doing: string, error: unknown): Error {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { faultOf, isObject } from '../schema/check.ts'
 import { loadModule } from './load-module.ts'
 import { type Setting, type SettingName, settings } from './settings.ts'
@@ -67,7 +67,7 @@ async function exported(path: string): Promise<unknown> {
 export function checkSetting(from: string, option: string, value: unknown): void {
   const setting: Setting | undefined = Object.hasOwn(settings, option) ? settings[option as SettingName] : undefined
   if (setting === undefined) {
-    const meant = nearest(option, Object.keys(settings))
+    const meant = closestWord(option, Object.keys(settings))
     throw new Problem('OPTION_UNKNOWN', { at: from, option, ...(meant && { didYouMean: meant }) })
   }
   const fault = value === undefined ? undefined : faultOf(setting.check, value)

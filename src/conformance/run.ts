@@ -8,7 +8,7 @@ import { endGraces, expireTasks } from '../babysitter/chores.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import { openEngine } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { abortSignal, callback, checkOptions, field, number, text } from '../schema/check.ts'
 import { startServer } from '../server/server.ts'
 import { type Check, Fault } from './check.ts'
@@ -70,7 +70,7 @@ function checkNamed(id: string): Check {
   const check = allChecks.find(one => one.id === id)
   if (check !== undefined) return check
   const ids = allChecks.map(one => one.id)
-  const meant = nearest(id, ids)
+  const meant = closestWord(id, ids)
   throw new Problem('OPTION_INVALID', {
     at: 'conformance',
     option: 'only',

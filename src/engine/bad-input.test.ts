@@ -241,7 +241,7 @@ test('a cursor that a list did not give out is refused, of every list', async t 
     run,
     () => engine.events({ cursor: elsewhere }),
     'CURSOR_GONE',
-    /history that this cursor belongs to is gone/,
+    /belongs to a history that no longer exists/,
   )
 })
 

@@ -3,7 +3,7 @@
  * store.
  */
 
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { isId } from '../schema/fields.ts'
 
@@ -18,12 +18,12 @@ export function checkId(id: unknown, problem: ProblemCode = 'TASK_NOT_FOUND'): s
 /** Returns the value as JSON text. Throws a problem with the reason if PostgreSQL cannot store it. */
 export function checkedJson(value: unknown, maxBytes: number, where: string): string {
   const made = writeJson(value)
-  if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: where, why: made.fault })
+  if ('error' in made) throw new Problem('PAYLOAD_INVALID', { at: where, why: made.error })
   const { text } = made
   if (text.length > maxBytes || Buffer.byteLength(text) > maxBytes) {
     throw new Problem('PAYLOAD_TOO_LARGE', { at: where, bytes: Buffer.byteLength(text), limit: maxBytes })
   }
-  const why = unkeepable(text)
+  const why = whyNotStorable(text)
   if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at: where, why })
   return text
 }

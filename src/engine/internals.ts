@@ -1,4 +1,4 @@
-import { otherName } from '../kernel/bounded-names.ts'
+import { otherLabel } from '../kernel/metric-labels.ts'
 import type { Call } from '../protocol/call-options.ts'
 import type { ClaimsRequest, OneOutcome } from '../protocol/tasks/sync.ts'
 import { type CountedNames, countByState } from '../store/admin/count-by-state.ts'
@@ -16,7 +16,7 @@ import * as oneTask from './tasks/one-task.ts'
 import { readClaimedTask, readQueuesOf } from './tasks/read-tasks.ts'
 
 /** Types and queues in metrics, unless the caller names others. */
-const unnamed = { named: [], most: 1000, others: otherName }
+const unnamed = { named: [], most: 1000, others: otherLabel }
 
 export type Internals = ReturnType<typeof internalsOf>
 

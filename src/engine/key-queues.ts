@@ -1,6 +1,6 @@
 /** A key may be for some queues only; what is queued must then be in them. */
 
-import { commandType, keyedQueueOf } from '../kernel/datum.ts'
+import { commandType, permissionQueueOf } from '../kernel/datum.ts'
 import type { StagePlan } from '../kernel/plan.ts'
 import { Problem } from '../kernel/problem.ts'
 import { isObject } from '../schema/check.ts'
@@ -31,13 +31,13 @@ export function demandJob(allowed: readonly string[] | null, queues: readonly st
 
 /** Whether a key for the first queues is for one of the second. */
 export function isForOne(allowed: readonly string[], queues: readonly string[]): boolean {
-  return queues.some(queue => allowed.includes(keyedQueueOf(queue)))
+  return queues.some(queue => allowed.includes(permissionQueueOf(queue)))
 }
 
 /** `named` may be anything yet; what is no name of a queue is refused elsewhere. null: every queue is allowed. */
 export function demandQueues(allowed: readonly string[] | null, named: readonly unknown[]): void {
   if (allowed === null) return
-  const wanted = named.filter(queue => typeof queue === 'string').map(keyedQueueOf)
+  const wanted = named.filter(queue => typeof queue === 'string').map(permissionQueueOf)
   const beyond = wanted.filter(queue => !allowed.includes(queue))
   if (beyond.length > 0) throw new Problem('KEY_REFUSED', { queues: [...new Set(beyond)], may: allowed })
 }

@@ -51,6 +51,6 @@ export async function replaceAnswer(
 /** The request has not been validated yet and may not even be JSON. */
 function fingerprintOf(request: unknown): string {
   const made = writeJson(request)
-  if ('fault' in made) throw new Problem('PAYLOAD_INVALID', { at: 'request', why: made.fault })
+  if ('error' in made) throw new Problem('PAYLOAD_INVALID', { at: 'request', why: made.error })
   return createHash('sha256').update(made.text).digest('hex')
 }

@@ -1,26 +1,26 @@
 import type { FilesInput, InputPlan } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
-import { globFault } from './glob.ts'
+import { globError } from './glob.ts'
 import { checkFolder } from './uri.ts'
 
 const deepest = 20
 
-/** Refuses a plan that cannot be carried out, before anything is listed. */
+/** Rejects an invalid input plan before anything is listed. */
 export function checkInputs(plan: InputPlan): void {
   namesIn(plan, 'input', 0)
 }
 
-/** The names that a datum of this plan may have. */
+/** The input names that a datum of this plan may have. */
 function namesIn(plan: InputPlan, at: string, depth: number): ReadonlySet<string> {
-  if (depth > deepest) throw new Problem('INPUTS_INVALID', { at, why: `it is nested more than ${deepest} deep` })
+  if (depth > deepest) throw new Problem('INPUTS_INVALID', { at, why: `it is nested more than ${deepest} levels deep` })
   if (plan.kind === 'files') return new Set([checkFiles(plan, at)])
-  if (plan.of.length === 0) throw new Problem('INPUTS_INVALID', { at, why: `a ${plan.kind} is of one input at least` })
+  if (plan.of.length === 0) throw new Problem('INPUTS_INVALID', { at, why: `a ${plan.kind} needs at least one input` })
   const names = new Set<string>()
   for (const [index, part] of plan.of.entries()) {
     for (const name of namesIn(part, `${at}.${plan.kind}[${index}]`, depth + 1)) {
-      // A datum of a union comes from one of its parts; one of a cross from all, and would have the name twice.
+      // A datum of a union comes from one part. A datum of a cross has inputs from all parts, so names must differ.
       if (plan.kind === 'cross' && names.has(name))
-        throw new Problem('INPUTS_INVALID', { at, why: `two inputs of one cross have the name "${name}"` })
+        throw new Problem('INPUTS_INVALID', { at, why: `two inputs of a cross have the same name "${name}"` })
       names.add(name)
     }
   }
@@ -32,10 +32,10 @@ function checkFiles({ name, glob, from }: FilesInput, at: string): string {
     throw new Problem('INPUTS_INVALID', { at, why })
   }
   if (!/^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$/.test(name))
-    refuse(`the name ${JSON.stringify(name)} is not made of up to 100 letters, digits, _ . and -`)
-  if (name === 'out') refuse('the name "out" is that of the outputs')
-  const fault = globFault(glob)
-  if (fault !== undefined) refuse(`the glob ${JSON.stringify(glob)} makes no sense: ${fault}`)
+    refuse(`the name ${JSON.stringify(name)} must have up to 100 letters, digits, _ . and -`)
+  if (name === 'out') refuse('the name "out" is reserved for the outputs')
+  const error = globError(glob)
+  if (error !== undefined) refuse(`the glob ${JSON.stringify(glob)} is invalid: ${error}`)
   if ('uri' in from) checkFolder(from.uri)
   return name
 }

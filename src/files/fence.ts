@@ -1,28 +1,28 @@
 /**
- * Keeps `file://` below some folders, symbolic links included. Whether a path lies there is decided by what was opened, not
- * by the path: between a look at a path and its use, somebody may put a link there. On Linux the kernel tells where an
- * open file really lies, and a folder is used through its open handle. Other systems tell neither: there, the path is looked
- * up once more, and somebody who is quick enough could lead it elsewhere in between.
+ * Confines `file://` to some folders, symbolic links included. Whether a path is inside is decided by what was opened
+ * and not by the path, because somebody may put a link there between the check and the use. On Linux, the kernel tells
+ * where an open file really is, and a folder is used through its open handle. Other systems offer neither: there the
+ * path is resolved a second time, and a fast attacker could redirect it in between.
  */
 import { constants, type FileHandle, mkdir, open, readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import { codeOf } from './local-problem.ts'
 
-/** A folder that is held open; `here` leads to it, whatever its path leads to meanwhile. */
+/** An open folder. `here` leads to it, whatever its original path leads to by now. */
 export interface HeldFolder extends AsyncDisposable {
   readonly here: string
 }
 
 export interface Fence {
-  /** Refuses what lies outside. */
+  /** Rejects a file or folder that is outside. */
   check(handle: FileHandle, path: string): Promise<void>
   enter(folder: string): Promise<HeldFolder>
-  /** Makes a folder and those above it that are missing. */
+  /** Creates a folder and its missing parents. */
   make(folder: string): Promise<void>
 }
 
-/** `roots`: undefined allows every folder. `makeFolder`: how one is made where all are allowed. */
+/** `roots`: undefined allows every folder. `makeFolder`: creates a folder when all are allowed. */
 export function makeFence(roots: readonly string[] | undefined, makeFolder: (folder: string) => Promise<void>): Fence {
   if (roots === undefined) return { check: async () => {}, enter: async folder => asItIs(folder), make: makeFolder }
 
@@ -75,7 +75,7 @@ function ignoring(code: string) {
   }
 }
 
-/** A new file survives a crash only if its folder was written to the disk, too. */
+/** A new file survives a crash only if its folder was flushed too. */
 export async function flush(folder: string): Promise<void> {
   const handle = await open(folder)
   await handle.sync().finally(() => handle.close())

@@ -1,30 +1,29 @@
 /**
- * What Pawl asks of a place where files lie. A URI names a file, or, ending in `/`, a folder. Every method may be called
- * again with the same arguments by anyone, at any time, and comes to the same. What goes wrong is a Problem; only an
- * abort is the signal's own reason.
+ * The storage of files. A URI names a file or, ending in `/`, a folder. Every method is idempotent and safe to call
+ * concurrently. Failures are Problems; an abort throws the reason of the signal.
  */
 import type { Readable } from 'node:stream'
 
 export interface Entry {
-  /** From the folder that was listed, parts joined by `/`; a folder's ends in `/`. */
+  /** Relative to the listed folder, with `/` as the separator. Folders end in `/`. */
   readonly path: string
-  /** Bytes; a folder has none. */
+  /** In bytes; not set for folders. */
   readonly size?: number
-  /** Differs when the bytes do; equal means most likely the same bytes. A folder has none. */
+  /** Changes when the content changes; equal versions most likely mean equal content. Not set for folders. */
   readonly version?: string
 }
 
 export interface ListAsk {
-  /** A path; what comes behind it in the order of the bytes is listed, whether or not it is still there. */
+  /** Lists only paths after this one in byte order, whether or not it still exists. */
   readonly after?: string
-  /** Every file below the folder, and no folders. */
+  /** Lists every file below the folder, and no folders. */
   readonly deep?: boolean
 }
 
 export interface Stat {
   readonly size: number
   readonly version: string
-  /** Where the store knows it. */
+  /** If the store knows it. */
   readonly sha256?: string
 }
 
@@ -36,30 +35,30 @@ export interface Kept {
 
 export interface FileStore {
   /**
-   * What lies in a folder, in the order of the bytes of the paths, page by page as the store gives it: its files and
-   * folders, one level, unless asked otherwise. Unfinished work of ours (`.pawl/`) is not shown, at any depth, unless
-   * the folder itself is part of it. A name that cannot be carried is NAME_REFUSED, and the listing ends there.
-   * A folder that does not exist is FILE_NOT_FOUND for `file://`; where folders are mere prefixes, it is empty.
+   * Lists the files and folders of a folder page by page, in byte order of their paths; one level unless `deep`.
+   * Unfinished work of Pawl (`.pawl/`) is hidden at any depth, unless the folder itself is part of it. The listing ends
+   * with NAME_REFUSED at a name that cannot be copied. A missing folder is FILE_NOT_FOUND for `file://`, and empty
+   * where folders are only prefixes.
    */
   list(folder: string, ask?: ListAsk): AsyncIterable<readonly Entry[]>
 
-  /** The bytes of a file, as a stream. */
+  /** Opens a file as a stream. */
   open(uri: string, signal?: AbortSignal): Promise<Readable>
 
-  /** Keeps a local file under a URI, its bytes read once and never all in memory. Whole or not at all. */
+  /** Uploads a local file completely or not at all. It is read once and never held in memory as a whole. */
   put(path: string, uri: string, signal?: AbortSignal): Promise<Kept>
 
   /**
-   * Puts what is kept under `staged` at `uri`, over whatever is there, whole or not at all. Done already, or by another
-   * at the same time: as good. `staged` stays. Neither there nor done: FILE_NOT_FOUND.
+   * Copies the file at `staged` to `uri`, completely or not at all, replacing any file there. Succeeds if this has
+   * already been done, and keeps `staged`. FILE_NOT_FOUND if `staged` is missing and `uri` does not hold its content.
    */
   promote(staged: string, uri: string, kept: Kept): Promise<void>
 
   stat(uri: string): Promise<Stat | undefined>
 
-  /** Removes files; one that is not there is as good as removed. */
+  /** Removes files. A missing file counts as removed. */
   remove(uris: readonly string[]): Promise<void>
 
-  /** Lets go of connections. */
+  /** Closes connections. */
   close(): Promise<void>
 }

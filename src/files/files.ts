@@ -1,4 +1,4 @@
-/** Files wherever they lie: a URI's scheme says which store is asked. */
+/** Selects the file store by the scheme of the URI. */
 import { Problem } from '../kernel/problem.ts'
 import type { FileStore } from './file-store.ts'
 import { openLocalFiles } from './local.ts'
@@ -7,7 +7,7 @@ import { parseUri } from './uri.ts'
 
 export interface FilesOptions {
   readonly s3?: S3Options
-  /** Folders of this machine that everything must lie below, symbolic links included. Default: any. */
+  /** Local folders that jobs are confined to, symbolic links included. Default: any. */
   readonly roots?: readonly string[]
   /** Buckets that may be used; `*`: all. Default: all. */
   readonly buckets?: readonly string[]
@@ -17,7 +17,7 @@ export function openFiles({ s3 = {}, roots, buckets }: FilesOptions = {}): FileS
   checkS3Options(s3)
   const local = openLocalFiles(roots)
   let remote: Promise<FileStore> | undefined
-  /** Loaded when first wanted: the client of S3 is large. */
+  /** Loaded on first use, because the S3 client is large. */
   const openS3 = async () => (await import('./s3.ts')).openS3Files(s3)
   const storeOf = (uri: string): FileStore | Promise<FileStore> => {
     if (parseUri(uri).scheme === 'file') return local
@@ -39,7 +39,7 @@ export function openFiles({ s3 = {}, roots, buckets }: FilesOptions = {}): FileS
     async promote(staged, uri, kept) {
       const store = await storeOf(uri)
       if ((await storeOf(staged)) !== store)
-        throw new Problem('URI_INVALID', { uri, why: `what is to be put there lies elsewhere: ${staged}` })
+        throw new Problem('URI_INVALID', { uri, why: `the staged file is in another store: ${staged}` })
       await store.promote(staged, uri, kept)
     },
     stat: async uri => (await storeOf(uri)).stat(uri),
@@ -56,13 +56,13 @@ export function openFiles({ s3 = {}, roots, buckets }: FilesOptions = {}): FileS
   }
 }
 
-/** Refuses a bucket that is not listed; `at`: who names it. */
+/** Rejects a bucket that is not listed. `at`: the place in the spec that names it. */
 export function checkBucket(buckets: readonly string[] | undefined, uri: string, at?: string): void {
   const isListed = buckets === undefined || buckets.includes('*') || buckets.includes(parseUri(uri).bucket)
   if (!isListed) throw new Problem('FILES_OUTSIDE', { ...(at !== undefined && { at }), uri, buckets })
 }
 
-/** A name that is refused is one in that folder: alone it might be anywhere. */
+/** Adds the folder, because a rejected name alone could be anywhere. */
 function refusedIn(folder: string, error: unknown): unknown {
   if (!(error instanceof Problem) || error.code !== 'NAME_REFUSED' || 'folder' in error.details) return error
   return new Problem('NAME_REFUSED', { ...error.details, folder }, error)

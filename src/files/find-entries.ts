@@ -1,11 +1,13 @@
-/** What a glob finds in a folder, in the order of the bytes of the paths, going only where something can be found. */
+/**
+ * Finds the entries that a glob matches, in byte order of their paths. It lists only folders that can contain matches.
+ */
 import { Problem } from '../kernel/problem.ts'
 import type { Entry, FileStore, ListAsk } from './file-store.ts'
 import type { Glob } from './glob.ts'
 import { byBytes } from './names.ts'
 import { joinUri } from './uri.ts'
 
-/** Where to begin: at a path, or right behind it. */
+/** Where to begin: at a path, or right after it. */
 export interface Start {
   readonly path: string
   readonly inclusive: boolean
@@ -21,7 +23,7 @@ export async function* findEntries(glob: Glob, folder: Folder, start: Start | un
   else if (start === undefined || start.inclusive) yield { path: '' }
 }
 
-/** `start` is from the folder at `path`. */
+/** `start` is relative to the folder at `path`. */
 async function* find(
   glob: Glob,
   folder: Folder,
@@ -31,12 +33,12 @@ async function* find(
 ): AsyncGenerator<Entry> {
   const { levels, rest } = glob
   const level = levels[depth]
-  const isMeant =
+  const matches =
     level === undefined ? rest : depth === levels.length - 1 && rest === undefined && byName(level.matches)
-  if (isMeant) {
+  if (matches) {
     const ask = { deep: level === undefined, ...asking(start) }
     for await (const entry of entriesIn(folder, path, ask)) {
-      if (isAhead(entry.path, start) && isMeant(entry.path)) yield { ...entry, path: path + entry.path }
+      if (isAhead(entry.path, start) && matches(entry.path)) yield { ...entry, path: path + entry.path }
     }
     return
   }
@@ -44,7 +46,7 @@ async function* find(
   const head = start?.path.slice(0, start.path.indexOf('/') + 1) ?? ''
   const name = head.slice(0, -1)
   if (start !== undefined && head !== '' && level?.matches(name)) {
-    // The folder that we stopped in comes first, from where we stopped.
+    // The folder in which the last run stopped comes first, from where it stopped.
     const left = start.path.slice(head.length)
     yield* inside(head, left === '' ? undefined : { ...start, path: left })
   }
@@ -69,7 +71,7 @@ function isAhead(path: string, start: Start | undefined): boolean {
   return order > 0 || (order === 0 && start.inclusive)
 }
 
-/** To find a path itself, the listing begins a character before its end, and what is before is passed over. */
+/** To include the path itself, the listing begins one character before its end. Earlier entries are skipped. */
 function asking(start: Start | undefined): ListAsk {
   if (start === undefined) return {}
   const after = start.inclusive ? [...start.path].slice(0, -1).join('') : start.path
@@ -77,8 +79,8 @@ function asking(start: Start | undefined): ListAsk {
 }
 
 /**
- * A folder inside that is gone since it was seen, or never was, is empty. But if all of it is gone, an unmounted disk or
- * a bucket that was deleted, that must not be taken for the end.
+ * A subfolder that is missing, or has disappeared since it was listed, is empty. But if the base folder is gone too (an
+ * unmounted disk, a deleted bucket), this must not be taken for the end of the listing.
  */
 async function* entriesIn({ base, list }: Folder, path: string, ask: ListAsk): AsyncGenerator<Entry> {
   try {

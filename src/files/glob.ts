@@ -1,24 +1,24 @@
 /**
- * Globs, as in Pachyderm and Falconeri: `/` is the whole folder, `/*` each thing in it, `/2024-*` and so on by level.
- * Special are `*`, `?`, `[a-z]`, `[!a-z]`, `{this,that}`, `**` as a part of its own, and `\` before a character that is
- * meant as it is. Everything else is itself, also a dot in front, brackets and quotes. A glob with `**` finds files only,
- * at any depth; another finds files and folders at its own.
+ * Globs, as in Pachyderm and Falconeri: `/` is the whole folder, `/*` each entry in it, `/2024-*` and so on by level.
+ * Special are `*`, `?`, `[a-z]`, `[!a-z]`, `{this,that}`, `**` as a whole part, and `\` to escape a character. All
+ * other characters stand for themselves, including leading dots, parentheses and quotes. A glob with `**` matches only
+ * files, at any depth. Other globs match files and folders at their own depth.
  *
- * A glob comes from a stranger, and names may be made to fit it. So it becomes a pattern of RE2, which takes time linear to
- * the name, whatever the glob.
+ * Globs are untrusted, and names may be crafted to fit them. So a glob becomes an RE2 pattern, which takes time linear
+ * in the length of the name.
  */
 import { RE2JS } from 're2js'
 
 export interface Glob {
-  /** One for each level that is looked through; none: the whole folder, unless there is a rest. */
+  /** One entry per level to list. Empty means the whole folder, unless there is a rest. */
   readonly levels: readonly Level[]
-  /** From `**` on: whether a path below the last level is meant. */
+  /** From `**` on: whether a path below the last level matches. */
   readonly rest?: (path: string) => boolean
 }
 
 export interface Level {
   matches(name: string): boolean
-  /** The only name that it matches, where there is but one. */
+  /** The only name that it can match, if there is just one. */
   readonly only?: string
 }
 
@@ -29,51 +29,51 @@ export function readGlob(glob: string): Glob {
   return deep < 0 ? { levels } : { levels, rest: matcherOf(deepPattern(parts.slice(deep))) }
 }
 
-/** What is wrong with a glob, if anything is. */
-export function globFault(glob: string): string | undefined {
-  if (!glob.startsWith('/')) return 'a glob begins with /'
+/** Returns why a glob is invalid, or undefined. */
+export function globError(glob: string): string | undefined {
+  if (!glob.startsWith('/')) return 'a glob must begin with /'
   if (glob === '/') return undefined
-  if (!glob.isWellFormed() || glob.includes('\0')) return 'it holds a NUL, or is not Unicode'
+  if (!glob.isWellFormed() || glob.includes('\0')) return 'it contains a NUL, or is not valid Unicode'
   for (const part of partsOf(glob)) {
     if (part === '') return 'it has an empty part: two / in a row, or one at the end'
     if (part === '.' || part === '..') return 'it has a part that is . or ..'
-    const fault = partFault(part)
-    if (fault !== undefined) return fault
+    const error = partError(part)
+    if (error !== undefined) return error
   }
   return undefined
 }
 
-/** A glob's part that matches this name and no other. */
+/** Escapes a name so that the glob part matches only this name. */
 export function escapeGlob(name: string): string {
   return name.replace(/[\\*?[\]{}]/g, '\\$&')
 }
 
 const token = /\\[\s\S]|\[[!^]?\]?[^\]]*\]|[\s\S]/g
 
-/** Between the `/`s; those that are escaped or inside of brackets are caught by `partFault`. */
+/** Splits at every `/`. `partError` catches those that are escaped or inside brackets. */
 function partsOf(glob: string): string[] {
   return glob === '/' ? [] : glob.slice(1).split('/')
 }
 
-function partFault(part: string): string | undefined {
+function partError(part: string): string | undefined {
   const tokens: string[] = part.match(token) ?? []
   if (tokens.at(-1) === '\\') return 'nothing follows a \\'
   if (tokens.includes('[]') || tokens.includes('[!]')) return 'there is nothing between a [ and its ]'
-  if (tokens.includes('[')) return 'a [ in a part is not closed there; for the character itself write \\['
+  if (tokens.includes('[')) return 'a [ is not closed within its part; to match the character, write \\['
   let open = 0
   for (const one of tokens) {
     if (one === '{') open += 1
     if (one === '}') open -= 1
     if (open < 0) break
   }
-  if (open !== 0) return 'a { or } in a part has no other there; for the character itself write \\{'
+  if (open !== 0) return 'a { or } is unbalanced within its part; to match the character, write \\{'
   const special = tokens.map(one => (one.startsWith('\\') ? 'x' : one)).join('')
-  if (/\{[^}]*\.\./.test(special)) return 'ranges like {1..9} are not known; name each'
+  if (/\{[^}]*\.\./.test(special)) return 'ranges like {1..9} are not supported; list each value'
   try {
     matcherOf(partPattern(part))
     return undefined
   } catch {
-    return `it has a part that means nothing: ${part}`
+    return `it has an invalid part: ${part}`
   }
 }
 
@@ -89,7 +89,7 @@ function matcherOf(pattern: string): (path: string) => boolean {
   return path => compiled.testExact(path)
 }
 
-/** `**` is any number of folders, or, at the end, any path. */
+/** `**` is any number of folders or, at the end, any path. */
 function deepPattern(parts: readonly string[]): string {
   const patterns = parts.map((part, index) => {
     const isLast = index === parts.length - 1
@@ -134,7 +134,7 @@ function classPattern(inner: string): string {
   return `[${isNegated ? '^/' : ''}${ranges.join('')}]`
 }
 
-/** No range includes a `/`, which lies between `.` and `0`. */
+/** No range may include `/`, which lies between `.` and `0`. */
 function rangePattern(first: string, last: string): string {
   const isAcross = first <= '/' && last >= '/'
   return isAcross ? `${quoted(first)}-.0-${quoted(last)}` : `${quoted(first)}-${quoted(last)}`

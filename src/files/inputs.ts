@@ -1,7 +1,7 @@
 /**
- * The datums of an input plan, one after the other, in an order that only the paths decide. So whoever stops can go on
- * behind any datum, and gets exactly the rest: of what was added meanwhile what comes behind it, of what was removed
- * nothing, and no datum twice. What is in memory does not grow with the number of datums.
+ * Lists the datums of an input plan one by one, in an order that depends only on the paths. A run can therefore
+ * continue after any datum and gets exactly the rest: it sees additions behind that datum, misses what was removed, and
+ * returns no datum twice. Memory use does not grow with the number of datums.
  */
 import type { DatumInput, FilesInput, InputPlan, Position } from '../kernel/datum.ts'
 import type { FileStore } from './file-store.ts'
@@ -15,7 +15,7 @@ export interface Datum {
   readonly position: Position
 }
 
-/** The folder of a leaf, and how it and the folders in it are listed. */
+/** The folder of a file input, and how it and its subfolders are listed. */
 export interface Lister {
   readonly base: string
   readonly list: FileStore['list']
@@ -25,11 +25,11 @@ export type ListerOf = (leaf: FilesInput) => Lister
 
 interface From {
   readonly position: Position
-  /** Whether the datum at the position is wanted too. */
+  /** Whether to include the datum at the position itself. */
   readonly inclusive: boolean
 }
 
-/** The plan must have passed `checkInputs`. `after`: a position that an earlier run of the same plan gave. */
+/** The plan must have passed `checkInputs`. `after`: a position returned by an earlier run of the same plan. */
 export async function* datumsOf(plan: InputPlan, listerOf: ListerOf, after?: Position): AsyncGenerator<Datum> {
   yield* datumsFrom(plan, listerOf, after === undefined ? undefined : { position: after, inclusive: false })
 }
@@ -43,7 +43,7 @@ async function* datumsFrom(plan: InputPlan, listerOf: ListerOf, from: From | und
 async function* leaf({ name, glob }: FilesInput, lister: Lister, from: From | undefined): AsyncGenerator<Datum> {
   const start = from && ({ path: from.position as string, inclusive: from.inclusive } satisfies Start)
   for await (const entry of findEntries(readGlob(glob), lister, start)) {
-    // It becomes a file of whoever runs the task.
+    // The path becomes a file on the machine of the worker.
     checkLocalPath(entry.path)
     yield { inputs: [{ name, uri: joinUri(lister.base, entry.path), ...entry }], position: entry.path }
   }
@@ -59,14 +59,14 @@ async function* union(of: readonly InputPlan[], listerOf: ListerOf, from: From |
   }
 }
 
-/** So many datums of the inner side are kept; more are listed again for each of the outer side. */
+/** Maximum number of inner datums kept in memory. Larger inner sides are listed again for each outer datum. */
 const keptAtMost = 10_000
 
 async function* cross(of: readonly InputPlan[], listerOf: ListerOf, from: From | undefined): AsyncGenerator<Datum> {
   const [first, ...others] = of as [InputPlan, ...InputPlan[]]
   const [head, ...tail] = (from?.position ?? []) as [Position?, ...Position[]]
   const isLast = others.length === 0
-  // The outer datum that we stopped at is wanted again, for the rest of its combinations, if it is still there.
+  // The outer datum at which the last run stopped is needed again for its remaining combinations, if it still exists.
   const outside = from && head !== undefined ? { position: head, inclusive: from.inclusive || !isLast } : undefined
   let kept: Datum[] | undefined
   for await (const outer of datumsFrom(first, listerOf, outside)) {
@@ -79,7 +79,7 @@ async function* cross(of: readonly InputPlan[], listerOf: ListerOf, from: From |
       yield { inputs: [...outer.inputs, ...datum.inputs], position }
     }
     if (!inside && seen.length <= keptAtMost) kept = seen
-    // Nothing inside makes nothing at all.
+    // If the inner side is empty, there are no combinations at all.
     if (kept?.length === 0) return
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Listing of folders on this machine. Of a symbolic link the file it leads to is listed if that lies in the listed folder;
- * one that leads out, nowhere, or to a folder is refused by its name: a listing never leaves its folder and always ends.
- * A folder is sorted in memory, so the names of one folder (not of those below it) must fit there.
+ * Lists folders on this machine. A symbolic link to a file inside the listed folder is listed as that file. A link that
+ * leads outside, nowhere, or to a folder is rejected by its name. So a listing never leaves its folder and always ends.
+ * Each folder is sorted in memory, so the names of one folder (not of those below it) must fit.
  */
 import type { BigIntStats, Dirent } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import type { Fence } from './fence.ts'
 import type { Entry, ListAsk } from './file-store.ts'
-import { codeOf, told } from './local-problem.ts'
+import { codeOf, withFileErrors } from './local-problem.ts'
 import { byBytes, isHidden, nameOf } from './names.ts'
 
 interface Walk {
   readonly root: string
-  /** Where the folder really is, ending in `/`. */
+  /** The real path of the folder, ending in `/`. */
   readonly real: string
   readonly deep: boolean
   readonly after: string
@@ -24,20 +24,20 @@ interface Walk {
 
 const pageSize = 500
 
-/** `path`: of the folder, from the root of the machine, ending in `/`. */
+/** `path`: the folder, relative to the root of the file system, ending in `/`. */
 export async function* listLocal(
   path: string,
   { after = '', deep = false }: ListAsk,
   fence: Fence,
 ): AsyncGenerator<Entry[]> {
   const root = `/${path}`
-  const real = await told(root, () => realpath(root).catch(error => noFolder(error, root)))
+  const real = await withFileErrors(root, () => realpath(root).catch(error => noFolder(error, root)))
   const walk = { root, real: real === '/' ? real : `${real}/`, deep, after, showsHidden: isHidden(path), fence }
   yield* walkFolder(walk, '')
 }
 
 async function* walkFolder(walk: Walk, folder: string): AsyncGenerator<Entry[]> {
-  const found = await told(walk.root + folder, () => readFolder(walk, folder))
+  const found = await withFileErrors(walk.root + folder, () => readFolder(walk, folder))
   const waiting = found.filter(({ path }) => isAhead(walk, path)).sort((one, other) => byBytes(one.path, other.path))
   for (let at = 0; at < waiting.length; at += pageSize) {
     const slice = waiting.slice(at, at + pageSize)
@@ -46,7 +46,7 @@ async function* walkFolder(walk: Walk, folder: string): AsyncGenerator<Entry[]> 
   }
 }
 
-/** Files in one page as far as no folder lies between them. */
+/** Groups consecutive files into pages, and descends into folders in between. */
 async function* deepPages(walk: Walk, entries: readonly Entry[]): AsyncGenerator<Entry[]> {
   let page: Entry[] = []
   for (const entry of entries) {
@@ -60,12 +60,12 @@ async function* deepPages(walk: Walk, entries: readonly Entry[]): AsyncGenerator
   if (page.length > 0) yield page
 }
 
-/** A folder that is removed while it is walked through is as if it had been removed before. */
+/** A folder that is removed during the listing counts as empty. */
 async function readFolder(walk: Walk, folder: string): Promise<{ path: string; kind: Kind }[]> {
-  const asked = { encoding: 'buffer', withFileTypes: true } as const
+  const options = { encoding: 'buffer', withFileTypes: true } as const
   const read = async () => {
     await using held = await walk.fence.enter(walk.root + folder)
-    return await readdir(held.here, asked)
+    return await readdir(held.here, options)
   }
   const entries = await read().catch(error => {
     if (folder !== '' && codeOf(error) === 'ENOENT') return []
@@ -79,7 +79,7 @@ async function readFolder(walk: Walk, folder: string): Promise<{ path: string; k
 
 function noFolder(error: unknown, name: string): never {
   if (codeOf(error) !== 'ENOTDIR') throw error
-  throw new Problem('FILE_NOT_FOUND', { name, why: 'it is a file, and no folder' }, error)
+  throw new Problem('FILE_NOT_FOUND', { name, why: 'it is a file, not a folder' }, error)
 }
 
 type Kind = 'file' | 'folder' | 'link' | 'other'
@@ -94,7 +94,7 @@ function isAhead({ after, deep }: Walk, path: string): boolean {
   return byBytes(path, after) > 0 || (deep && path.endsWith('/') && after.startsWith(path))
 }
 
-/** Nothing for what was removed since the folder was read. */
+/** Returns nothing for an entry that was removed after the folder was read. */
 async function entryOf(walk: Walk, path: string, kind: Kind): Promise<Entry | undefined> {
   if (kind === 'folder') return { path }
   try {
@@ -112,13 +112,13 @@ async function linkedFile({ root, real }: Walk, path: string): Promise<BigIntSta
   const refuse = (why: string, cause?: unknown): never => {
     throw new Problem('NAME_REFUSED', { name: path, why: `it is a symbolic link ${why}` }, cause)
   }
-  const target = await realpath(join(root, path)).catch(error => refuse('that leads nowhere', error))
-  if (!`${target}/`.startsWith(real)) return refuse('that leads out of the folder')
+  const target = await realpath(join(root, path)).catch(error => refuse('to a missing file', error))
+  if (!`${target}/`.startsWith(real)) return refuse('to a file outside the folder')
   const facts = await stat(target, { bigint: true })
   return facts.isDirectory() ? refuse('to a folder') : facts
 }
 
-/** By when the bytes were last written; nobody reads them for it. */
+/** Based on size, modification time and inode, so that the content need not be read. */
 export function versionOf({ size, mtimeNs, ino }: BigIntStats): string {
   return [size, mtimeNs, ino].map(part => part.toString(36)).join('-')
 }

@@ -1,4 +1,4 @@
-/** What the file system said, as a problem. */
+/** Maps errors of the file system to problems. */
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 
 const codes: Readonly<Record<string, ProblemCode>> = {
@@ -12,14 +12,14 @@ const codes: Readonly<Record<string, ProblemCode>> = {
   ENAMETOOLONG: 'NAME_REFUSED',
   EILSEQ: 'NAME_REFUSED',
   ELOOP: 'NAME_REFUSED',
-  // A file lies where a folder is wanted, or the other way round.
+  // There is a file where a folder is needed, or the reverse.
   ENOTDIR: 'NAME_REFUSED',
   EISDIR: 'NAME_REFUSED',
   EEXIST: 'NAME_REFUSED',
   ENOTEMPTY: 'NAME_REFUSED',
 }
 
-/** What is not of the file system (a bug, an abort, a problem already) stays as it is. */
+/** Other errors (a bug, an abort, a Problem) stay as they are. */
 export function localProblem(error: unknown, name: string): unknown {
   if (!(error instanceof Error) || error instanceof Problem || !('syscall' in error)) return error
   return new Problem(codes[codeOf(error) ?? ''] ?? 'FILES_UNAVAILABLE', { name, why: error.message }, error)
@@ -29,8 +29,8 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** Runs a step, and says what went wrong in our words. */
-export async function told<T>(name: string, step: () => Promise<T>): Promise<T> {
+/** Runs a step and maps its file system errors to problems. */
+export async function withFileErrors<T>(name: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {

@@ -1,7 +1,8 @@
 /**
- * `file://`: folders of this machine, or of a file system that several machines share. A file is written under another
- * name beside its own, flushed to the disk, and renamed: whoever looks sees the old one or the new one, also after a
- * crash. A symbolic link is never written through: it is replaced. What a writer that was killed leaves behind, listings do not show.
+ * `file://`: folders of this machine, or of a file system shared by several machines. A file is written under a
+ * temporary name next to its target, flushed to disk, and renamed. So readers see either the old or the new file, even
+ * after a crash. A symbolic link is replaced and never written through. Listings hide the leftovers of a writer that
+ * was killed.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
@@ -13,12 +14,12 @@ import { Problem } from '../kernel/problem.ts'
 import { type Fence, flush, type HeldFolder, makeFence } from './fence.ts'
 import type { FileStore, Kept } from './file-store.ts'
 import { listLocal, versionOf } from './local-list.ts'
-import { codeOf, localProblem, told } from './local-problem.ts'
+import { codeOf, localProblem, withFileErrors } from './local-problem.ts'
 import { checkLocalPath, isHidden, unfinished } from './names.ts'
 import { chunksOf, stepBytes } from './read-file.ts'
 import { checkFolder, parseUri, placeOfFile } from './uri.ts'
 
-/** `roots`: the folders that everything must lie below, links included; undefined: any. */
+/** `roots`: the folders that everything must be in, links included; undefined allows any. */
 export function openLocalFiles(roots?: readonly string[]): FileStore {
   const fence = makeFence(roots, makeFolder)
   return {
@@ -30,12 +31,12 @@ export function openLocalFiles(roots?: readonly string[]): FileStore {
     promote: async (staged, uri, kept) => promote(fence, fileOf(staged), fileOf(uri), kept),
     async stat(uri) {
       const path = fileOf(uri)
-      const facts = await told(path, () => statWithin(fence, path).catch(absent))
+      const facts = await withFileErrors(path, () => statWithin(fence, path).catch(absent))
       return facts?.isFile() ? { size: Number(facts.size), version: versionOf(facts) } : undefined
     },
     async remove(uris) {
       for (const path of uris.map(fileOf)) {
-        await told(path, () => removeFile(fence, path).catch(absent))
+        await withFileErrors(path, () => removeFile(fence, path).catch(absent))
         await prune(dirname(path))
       }
     },
@@ -49,7 +50,7 @@ function fileOf(uri: string): string {
   return `/${path}`
 }
 
-/** Nothing there, or a file where a folder of its path would be: it is not there. */
+/** A missing file, or a file where a parent folder should be: both count as absent. */
 function absent(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error
 }
@@ -80,7 +81,7 @@ async function removeFile(fence: Fence, path: string): Promise<void> {
 
 async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promise<Readable> {
   signal?.throwIfAborted()
-  const handle = await told(path, () => open(path, toRead))
+  const handle = await withFileErrors(path, () => open(path, toRead))
   try {
     await fence.check(handle, path)
     if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
@@ -89,10 +90,10 @@ async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promi
     throw localProblem(error, path)
   }
   const stream = handle.createReadStream({ highWaterMark: 1 << 18, ...(signal && { signal }) })
-  return Readable.from(inOurWords(stream, path), { objectMode: false }).once('close', () => stream.destroy())
+  return Readable.from(translateErrors(stream, path), { objectMode: false }).once('close', () => stream.destroy())
 }
 
-async function* inOurWords(stream: Readable, path: string): AsyncGenerator<Buffer> {
+async function* translateErrors(stream: Readable, path: string): AsyncGenerator<Buffer> {
   try {
     yield* stream
   } catch (error) {
@@ -102,7 +103,7 @@ async function* inOurWords(stream: Readable, path: string): AsyncGenerator<Buffe
 
 async function putFile(fence: Fence, path: string, target: string, signal?: AbortSignal): Promise<Kept> {
   const name = unfinished + randomUUID()
-  const { folder, handle } = await told(target, () => create(fence, dirname(target), name))
+  const { folder, handle } = await withFileErrors(target, () => create(fence, dirname(target), name))
   await using _folder = folder
   const hidden = join(folder.here, name)
   try {
@@ -112,15 +113,15 @@ async function putFile(fence: Fence, path: string, target: string, signal?: Abor
       for await (const chunk of chunksOf(path, stepBytes, signal)) {
         hash.update(chunk)
         size += chunk.length
-        await told(target, () => handle.writeFile(chunk))
+        await withFileErrors(target, () => handle.writeFile(chunk))
       }
-      await told(target, () => handle.sync())
+      await withFileErrors(target, () => handle.sync())
     } finally {
       await handle.close()
     }
     signal?.throwIfAborted()
-    await told(target, () => rename(hidden, join(folder.here, basename(target))))
-    await told(target, () => flush(folder.here))
+    await withFileErrors(target, () => rename(hidden, join(folder.here, basename(target))))
+    await withFileErrors(target, () => flush(folder.here))
     return { size, sha256: hash.digest('hex') }
   } finally {
     await discard(hidden)
@@ -128,19 +129,19 @@ async function putFile(fence: Fence, path: string, target: string, signal?: Abor
 }
 
 /**
- * By a second name for the same bytes where the file system knows that, else by a copy. Two at once each have a name of
- * their own and rename it over the same target. Where the target already is a name of these bytes, a rename does
- * nothing at all, so the spare name is removed in any case.
+ * Creates a hard link where the file system supports it, and copies otherwise. Two calls at once each use their own
+ * temporary name and rename it to the same target. If the target already is a link to the same file, the rename does
+ * nothing, so the temporary name is always removed.
  */
 async function promote(fence: Fence, staged: string, target: string, kept: Kept): Promise<void> {
-  await told(target, () => fence.make(dirname(target)))
+  await withFileErrors(target, () => fence.make(dirname(target)))
   try {
     await using from = await fence.enter(dirname(staged))
     await using to = await fence.enter(dirname(target))
     const spare = join(from.here, unfinished + randomUUID())
     try {
       await link(join(from.here, basename(staged)), spare)
-      // A link is linked as itself, and would lead wherever its maker wants.
+      // A hard link to a symbolic link is a symbolic link, and would lead wherever its creator wants.
       if (!(await lstat(spare)).isFile()) throw new Problem('NAME_REFUSED', { name: staged, why: 'it is not a file' })
       await rename(spare, join(to.here, basename(target)))
       await flush(to.here)
@@ -158,19 +159,19 @@ async function promote(fence: Fence, staged: string, target: string, kept: Kept)
 const cannotLink = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 async function holds(fence: Fence, path: string, { size, sha256 }: Kept): Promise<boolean> {
-  const facts = await told(path, () => statWithin(fence, path).catch(absent))
+  const facts = await withFileErrors(path, () => statWithin(fence, path).catch(absent))
   if (!facts?.isFile() || Number(facts.size) !== size) return false
   const hash = createHash('sha256')
   await pipeline(await openFile(fence, path), hash)
   return hash.digest('hex') === sha256
 }
 
-/** Listings do not show it in any case; and why there is none is what counts. */
+/** Errors are ignored: listings hide the file, and the original error matters more. */
 async function discard(hidden: string): Promise<void> {
   await rm(hidden, { force: true }).catch(() => {})
 }
 
-/** The folder may be removed as empty, by `prune`, while it is made and until the file is in it: then it is made again. */
+/** `prune` may remove the empty folder while it is created, until it holds the file. Then it is created again. */
 async function create(fence: Fence, folder: string, name: string, triesLeft = 50): Promise<Created> {
   let held: HeldFolder | undefined
   try {
@@ -179,7 +180,7 @@ async function create(fence: Fence, folder: string, name: string, triesLeft = 50
     return { folder: held, handle: await open(join(held.here, name), 'wx') }
   } catch (error) {
     await held?.[Symbol.asyncDispose]()
-    // Node tells a folder that went while it was made as one that is none.
+    // Node reports a folder that disappears during creation as ENOTDIR.
     const isGone = codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
     if (!isGone || triesLeft === 0) throw error
     return create(fence, folder, name, triesLeft - 1)
@@ -191,14 +192,14 @@ interface Created {
   readonly handle: FileHandle
 }
 
-/** A file is safe only when every new folder on the way to it is. */
+/** A file is durable only if every new parent folder is. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true })
   if (first === undefined) return
   for (let at = folder; at.length >= first.length; at = dirname(at)) await flush(dirname(at))
 }
 
-/** Folders of uploads go with their last file. One that somebody uses again is not empty, or is made again. */
+/** Removes upload folders with their last file. A folder that is used again is not empty, or is created again. */
 async function prune(folder: string): Promise<void> {
   for (let at = folder; isHidden(`${at.slice(1)}/`); at = dirname(at)) {
     try {

@@ -1,11 +1,11 @@
-/** The bytes of a local file, in full chunks (the last may be shorter), each in a buffer of its own. */
+/** Reads a local file in full chunks (the last may be shorter), each in its own buffer. */
 import { constants, open } from 'node:fs/promises'
 import { Problem } from '../kernel/problem.ts'
 import { localProblem } from './local-problem.ts'
 
 export async function* chunksOf(path: string, chunkBytes: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    // Not blocking: of a pipe, opening alone would wait for ever. No link: one that was put there lately leads anywhere.
+    // Not blocking, because opening a pipe would wait forever. No links, because a new one could lead anywhere.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     try {
       if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
@@ -22,7 +22,7 @@ export async function* chunksOf(path: string, chunkBytes: number, signal?: Abort
   }
 }
 
-/** In steps, between which others get their turn. */
+/** Reads in steps, so that other work can run in between. */
 async function fill(handle: Awaited<ReturnType<typeof open>>, buffer: Buffer, signal?: AbortSignal): Promise<Buffer> {
   let filled = 0
   while (filled < buffer.length) {

@@ -1,4 +1,4 @@
-/** The line to an S3 server: how long it waits, how often it tries, and what it says when nothing helps. */
+/** The connection to an S3 server: timeouts, retries, and errors. */
 import { S3Client } from '@aws-sdk/client-s3'
 import { Problem } from '../kernel/problem.ts'
 import { type S3Options, s3Defaults } from './s3-options.ts'
@@ -6,18 +6,18 @@ import { s3Problem } from './s3-problem.ts'
 
 export type S3Settings = S3Options & typeof s3Defaults
 
-export interface S3Line {
+export interface S3Connection {
   readonly settings: S3Settings
-  /** Asks, and refuses in our words; `uri` is what it is about. */
+  /** Sends a request and maps its errors to problems. `uri`: the file or folder in question. */
   ask<T>(uri: string, question: (client: S3Client) => Promise<T>, signal?: AbortSignal): Promise<T>
   close(): void
 }
 
 /**
- * Credentials are looked for once per client. Where they are refused, the next request begins with a new client, which
- * looks again: who renews them need not start the process again.
+ * A client looks up its credentials once. When they are rejected, the next request uses a new client, which looks them
+ * up again, so renewed credentials need no restart of the process.
  */
-export function openLine(options: S3Options): S3Line {
+export function openS3Connection(options: S3Options): S3Connection {
   const settings = { ...s3Defaults, ...options }
   const clients: S3Client[] = []
   let current: S3Client | undefined
@@ -44,7 +44,7 @@ export function openLine(options: S3Options): S3Line {
 /** Amazon redirects from here to the region of the bucket. */
 const defaultRegion = 'us-east-1'
 
-/** A client that is told no region looks for one in the profile, and refuses to work without. */
+/** Without a configured region, the client looks in the profile, and fails if there is none. */
 async function regionOfProfile(): Promise<string> {
   const client = new S3Client({})
   try {
@@ -66,15 +66,15 @@ function makeClient(settings: S3Settings): S3Client {
   return new S3Client({
     ...(endpoint !== undefined && { endpoint }),
     region,
-    // A copy: the client writes into what it is given.
+    // Copied, because the client modifies it.
     ...(settings.credentials && { credentials: { ...settings.credentials } }),
-    // Handed on to the search for credentials: without it a profile's file is read once per process.
+    // Passed to the credential lookup. Without it, the profile is read only once per process.
     ...({ ignoreCache: true } as object),
     forcePathStyle: settings.forcePathStyle ?? endpoint !== undefined,
     followRegionRedirects: true,
     retryMode: 'standard',
     maxAttempts: settings.tries,
-    // Servers other than Amazon's often know no other checksum than the signature, which covers the bytes as well.
+    // Other servers often support only the checksum in the signature, which covers the bytes as well.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {

@@ -2,11 +2,11 @@ import { ListObjectsV2Command, type ListObjectsV2CommandOutput } from '@aws-sdk/
 import { Problem } from '../kernel/problem.ts'
 import type { Entry, ListAsk } from './file-store.ts'
 import { byBytes, checkPath, isHidden, nameOf } from './names.ts'
-import type { S3Line } from './s3-client.ts'
+import type { S3Connection } from './s3-client.ts'
 import { parseUri } from './uri.ts'
 
-/** Any number of pages. Keys come escaped, since XML has no way to write some characters. */
-export async function* listS3(line: S3Line, folder: string, { after = '', deep = false }: ListAsk) {
+/** Lists any number of pages. Keys are requested URL-encoded, because XML cannot represent some characters. */
+export async function* listS3(connection: S3Connection, folder: string, { after = '', deep = false }: ListAsk) {
   const { bucket, path: prefix } = parseUri(folder)
   const showsHidden = isHidden(prefix)
   let last = after
@@ -15,12 +15,12 @@ export async function* listS3(line: S3Line, folder: string, { after = '', deep =
     const command = new ListObjectsV2Command({
       Bucket: bucket,
       EncodingType: 'url',
-      MaxKeys: line.settings.pageSize,
+      MaxKeys: connection.settings.pageSize,
       ...(prefix !== '' && { Prefix: prefix }),
       ...(!deep && { Delimiter: '/' }),
       ...(token === undefined ? after !== '' && { StartAfter: prefix + after } : { ContinuationToken: token }),
     })
-    const page = await line.ask(folder, client => client.send(command))
+    const page = await connection.ask(folder, client => client.send(command))
     const found = entriesOf(page, prefix).filter(({ path }) => byBytes(path, after) > 0 && path !== last)
     if (found[0] !== undefined && byBytes(found[0].path, last) < 0)
       throw new Problem('FILES_UNORDERED', { uri: folder, name: found[0].path, behind: last })
@@ -31,7 +31,7 @@ export async function* listS3(line: S3Line, folder: string, { after = '', deep =
   } while (token !== undefined)
 }
 
-/** In order: a page holds keys and prefixes apart. */
+/** Sorts them, because a page lists keys and prefixes separately. */
 function entriesOf(page: ListObjectsV2CommandOutput, prefix: string): Entry[] {
   const pathOf = (key: string) => (page.EncodingType === 'url' ? decoded(key) : key).slice(prefix.length)
   const files = (page.Contents ?? []).map(({ Key = '', Size = 0, ETag = '' }) => ({
@@ -43,16 +43,16 @@ function entriesOf(page: ListObjectsV2CommandOutput, prefix: string): Entry[] {
   return [...files, ...folders].sort((one, other) => byBytes(one.path, other.path))
 }
 
-/** Empty objects whose names end in `/` are how some programs make folders; they are no files. */
+/** Hides empty objects whose names end in `/`. Some programs create them as folders; they are not files. */
 function isShown({ path, size }: Entry): boolean {
   if (path === '' || (path.endsWith('/') && size === 0)) return false
   if (size !== undefined && path.endsWith('/'))
-    throw new Problem('NAME_REFUSED', { name: path, why: 'it ends in / and has bytes: a folder cannot' })
+    throw new Problem('NAME_REFUSED', { name: path, why: 'it ends in / like a folder, but it has content' })
   checkPath(path)
   return true
 }
 
-/** As in forms: a space may be a `+`. */
+/** Decodes form encoding, in which `+` is a space. */
 function decoded(key: string): string {
   const bytes = Buffer.from(
     key.replaceAll('+', '%20').replace(/%([0-9a-f]{2})/gi, (_, hex) => byteOf(hex)),
@@ -65,8 +65,8 @@ function byteOf(hex: string): string {
   return String.fromCharCode(Number.parseInt(hex, 16))
 }
 
-/** A server that gives the same page for ever would keep us for ever. */
+/** Guards against a server that returns the same page forever. */
 function nextOf({ NextContinuationToken: next }: ListObjectsV2CommandOutput, uri: string, token?: string): string {
   if (next !== undefined && next !== token) return next
-  throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its listing is not whole, and it does not say how to go on' })
+  throw new Problem('FILES_UNAVAILABLE', { uri, why: 'the listing is incomplete, and has no valid continuation token' })
 }

@@ -1,24 +1,24 @@
-/** The bytes of an object. A connection that is cut costs nothing but time: the rest is asked for. */
+/** Downloads an object. If the connection breaks, the rest is requested again. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3'
 import { Problem } from '../kernel/problem.ts'
 import { targetOf } from './s3.ts'
-import type { S3Line } from './s3-client.ts'
+import type { S3Connection } from './s3-client.ts'
 import { options } from './s3-parts.ts'
 import { s3Problem } from './s3-problem.ts'
 
-export async function openObject(line: S3Line, uri: string, signal?: AbortSignal): Promise<Readable> {
+export async function openObject(connection: S3Connection, uri: string, signal?: AbortSignal): Promise<Readable> {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, ...(signal ? [signal] : [])])
   const get = (more: { Range?: string; IfMatch?: string } = {}) =>
-    line.ask(uri, client => client.send(new GetObjectCommand({ ...targetOf(uri), ...more }), options(stop)), stop)
+    connection.ask(uri, client => client.send(new GetObjectCommand({ ...targetOf(uri), ...more }), options(stop)), stop)
   const first = await get()
-  const bytes = bytesOf(first, uri, line.settings.tries, stop, get)
+  const bytes = bytesOf(first, uri, connection.settings.tries, stop, get)
   return Readable.from(bytes, { objectMode: false }).once('close', () => closed.abort())
 }
 
-/** Of the same object from first to last (IfMatch), and, where its SHA-256 is known, exactly what was put there. */
+/** Reads a single version of the object (IfMatch) and verifies its SHA-256, if that is known. */
 async function* bytesOf(
   first: GetObjectCommandOutput,
   uri: string,
@@ -48,5 +48,5 @@ async function* bytesOf(
     body = (await get({ Range: `bytes=${at}-`, ...(ETag !== undefined && { IfMatch: ETag }) })).Body as Readable
   }
   if (sha256 !== undefined && hash.digest('hex') !== sha256)
-    throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its bytes are not those that were put there' })
+    throw new Problem('FILES_UNAVAILABLE', { uri, why: 'its content does not match its SHA-256' })
 }

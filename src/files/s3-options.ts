@@ -1,27 +1,31 @@
 import { checkOptions, type Fields, field, nested, number, text } from '../schema/check.ts'
 
 export interface S3Options {
-  /** Where the server is. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile; else Amazon's. */
+  /** Address of the server. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile, or Amazon's. */
   readonly endpoint?: string
-  /** Default: AWS_REGION; where no endpoint is named, the profile; else us-east-1. */
+  /** Default: AWS_REGION; without an endpoint, the profile; else us-east-1. */
   readonly region?: string
-  /** The bucket stands in the path and not in the host's name. Default: unless the server is Amazon's. */
+  /** Puts the bucket in the path instead of the host name. Default: true unless the server is Amazon's. */
   readonly forcePathStyle?: boolean
-  /** Default: the usual chain (environment, profile, web identity, container, machine). */
+  /** Default: the standard chain (environment, profile, web identity, container, machine). */
   readonly credentials?: {
     readonly accessKeyId: string
     readonly secretAccessKey: string
     readonly sessionToken?: string
   }
-  /** A file that is larger is sent in parts of this size, four at once. Default 16 MiB; parts of huge files are larger. */
+  /**
+   * Size of an upload part. Larger files are sent in parts, four at once. Default 16 MiB; huge files have larger parts.
+   */
   readonly partBytes?: number
-  /** A larger one is copied in parts of this size, four at once. Default 1 GiB, so that no request takes long. */
+  /**
+   * Size of a copy part. Larger files are copied in parts, four at once. Default 1 GiB, so that no request takes long.
+   */
   readonly copyBytes?: number
-  /** Names asked for at once. Default 1000, the most that S3 gives. */
+  /** Names per list request. Default 1000, the maximum of S3. */
   readonly pageSize?: number
-  /** A server that is silent for so long is given up, and the request tried again. Default 60. */
+  /** Time without any data after which a request is given up and tried again. Default 60. */
   readonly silenceSeconds?: number
-  /** How often a request is tried in all. Default 5. */
+  /** Maximum number of tries per request. Default 5. */
   readonly tries?: number
 }
 

@@ -1,4 +1,4 @@
-/** Large objects are written in parts, some at once; the object appears whole when all are there, or never. */
+/** Multipart uploads. The object appears completely when all parts are there, or never. */
 import { randomUUID } from 'node:crypto'
 import {
   AbortMultipartUploadCommand,
@@ -21,16 +21,16 @@ export interface PartOf extends Target {
   readonly PartNumber: number
 }
 
-/** Sends one part, and gives its ETag. */
+/** Sends one part and returns its ETag. */
 export type SendPart = (part: PartOf, signal: AbortSignal) => Promise<string | undefined>
 
 export const mostParts = 10_000
 const atOnce = 4
 
 /**
- * The next part is asked for when there is room for it, so that no more than four are in memory. The first that fails
- * stops the others, and what was sent is thrown away. A process that is killed leaves its parts in the bucket: a
- * lifecycle rule for incomplete uploads removes them.
+ * Requests the next part when there is room for it, so that at most four are in memory. The first failure stops the
+ * others and discards the upload. A process that is killed leaves its parts in the bucket: a lifecycle rule for
+ * incomplete uploads removes them.
  */
 export async function sendInParts(
   client: S3Client,
@@ -70,7 +70,10 @@ export async function sendInParts(
   }
 }
 
-/** Completed, and the answer was lost: asked again, the server knows no such upload. The object tells whose it is. */
+/**
+ * The upload may have been completed although the answer was lost: the server then no longer knows the upload. A marker
+ * in the metadata shows whether the object is ours.
+ */
 async function forgive(client: S3Client, target: Target, mark: string, error: unknown): Promise<void> {
   if (!(error instanceof NoSuchUpload)) throw error
   const head = await client.send(new HeadObjectCommand(target))

@@ -1,4 +1,4 @@
-/** What S3, the network or the search for credentials said, as a problem. */
+/** Maps errors of S3, the network and the credential lookup to problems. */
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 
 const names: Readonly<Record<string, ProblemCode>> = {
@@ -23,12 +23,12 @@ const names: Readonly<Record<string, ProblemCode>> = {
   InsufficientCapacity: 'DISK_FULL',
 }
 
-/** An abort and what is a problem already stay as they are. */
+/** Returns the reason of an abort, and leaves problems unchanged. */
 export function s3Problem(error: unknown, uri: string, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason
   if (!(error instanceof Error) || error instanceof Problem) return error
-  const said = isUnnamed(error) ? `HTTP ${statusOf(error)}` : `${error.name}: ${error.message}`
-  return new Problem(codeFor(error), { uri, why: said }, error)
+  const reason = isUnnamed(error) ? `HTTP ${statusOf(error)}` : `${error.name}: ${error.message}`
+  return new Problem(codeFor(error), { uri, why: reason }, error)
 }
 
 function codeFor(error: Error): ProblemCode {
@@ -38,7 +38,7 @@ function codeFor(error: Error): ProblemCode {
   return status === 507 ? 'DISK_FULL' : 'FILES_UNAVAILABLE'
 }
 
-/** Answers to HEAD have no body that could say more. */
+/** Responses to HEAD have no body with an error name. */
 function isUnnamed(error: Error): boolean {
   return error.name === 'Unknown' || error.name === 'UnknownError' || error.message === 'UnknownError'
 }

@@ -1,7 +1,7 @@
 /**
- * `s3://`: any server that speaks it. An object is replaced as a whole by the server itself. The SHA-256 of a file is
- * kept with it as metadata: from the start if it is sent at once, from its promotion on if it was sent in parts, since
- * then it is known only at the end. Every request carries the SHA-256 of its own bytes in its signature.
+ * `s3://`: any S3-compatible server. The server replaces an object atomically. The SHA-256 of a file is kept in its
+ * metadata: immediately if the file is sent in one request, and after its promotion if it is sent in parts, because it
+ * is known only at the end. The signature of every request covers the SHA-256 of its body.
  */
 import { createHash } from 'node:crypto'
 import { stat as statFile } from 'node:fs/promises'
@@ -16,9 +16,9 @@ import {
 } from '@aws-sdk/client-s3'
 import { Problem } from '../kernel/problem.ts'
 import type { FileStore, Kept, Stat } from './file-store.ts'
-import { told } from './local-problem.ts'
+import { withFileErrors } from './local-problem.ts'
 import { chunksOf } from './read-file.ts'
-import { openLine, type S3Line } from './s3-client.ts'
+import { openS3Connection, type S3Connection } from './s3-client.ts'
 import { listS3 } from './s3-list.ts'
 import { openObject } from './s3-open.ts'
 import type { S3Options } from './s3-options.ts'
@@ -27,32 +27,32 @@ import { s3Problem } from './s3-problem.ts'
 import { checkFolder, encodePath, placeOfFile, uriOf } from './uri.ts'
 
 export function openS3Files(s3Options: S3Options): FileStore {
-  const line = openLine(s3Options)
+  const connection = openS3Connection(s3Options)
   return {
     async *list(folder, ask = {}) {
-      yield* listS3(line, checkFolder(folder), ask)
+      yield* listS3(connection, checkFolder(folder), ask)
     },
-    open: (uri, signal) => openObject(line, uri, signal),
-    put: (path, uri, signal) => put(line, path, uri, signal),
-    promote: (staged, uri, kept) => promote(line, staged, uri, kept),
-    stat: uri => stat(line, uri),
-    remove: uris => removeObjects(line, uris),
-    close: async () => line.close(),
+    open: (uri, signal) => openObject(connection, uri, signal),
+    put: (path, uri, signal) => put(connection, path, uri, signal),
+    promote: (staged, uri, kept) => promote(connection, staged, uri, kept),
+    stat: uri => stat(connection, uri),
+    remove: uris => removeObjects(connection, uris),
+    close: async () => connection.close(),
   }
 }
 
-/** Where an object lies, in S3's words. */
+/** Bucket and key of a URI. */
 export function targetOf(uri: string): Target {
   const { bucket, path } = placeOfFile(uri)
   if (Buffer.byteLength(path) > 1024)
-    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, and S3 takes no more' })
+    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, the limit of S3' })
   return { Bucket: bucket, Key: path }
 }
 
-async function put(line: S3Line, path: string, uri: string, signal?: AbortSignal): Promise<Kept> {
+async function put(connection: S3Connection, path: string, uri: string, signal?: AbortSignal): Promise<Kept> {
   const target = targetOf(uri)
-  const { size: expected } = await told(path, () => statFile(path))
-  const partBytes = Math.max(line.settings.partBytes, Math.ceil(expected / (mostParts - 1)))
+  const { size: expected } = await withFileErrors(path, () => statFile(path))
+  const partBytes = Math.max(connection.settings.partBytes, Math.ceil(expected / (mostParts - 1)))
   const chunks = chunksOf(path, partBytes, signal)
   const hash = createHash('sha256')
   let size = 0
@@ -71,7 +71,7 @@ async function put(line: S3Line, path: string, uri: string, signal?: AbortSignal
   const partFrom =
     (Body: Buffer): SendPart =>
     (part, stopped) =>
-      line.ask(
+      connection.ask(
         uri,
         async client => (await client.send(new UploadPartCommand({ ...part, Body }), options(stopped))).ETag,
         stopped,
@@ -80,28 +80,28 @@ async function put(line: S3Line, path: string, uri: string, signal?: AbortSignal
   if (begin.length < partBytes) {
     await chunks.return(undefined)
     const Metadata = { sha256: hash.copy().digest('hex') }
-    await line.ask(
+    await connection.ask(
       uri,
       client => client.send(new PutObjectCommand({ ...target, Body: begin, Metadata }), options(signal)),
       signal,
     )
-  } else await line.ask(uri, client => sendInParts(client, target, parts(), signal), signal)
+  } else await connection.ask(uri, client => sendInParts(client, target, parts(), signal), signal)
   return { size, sha256: hash.digest('hex') }
 }
 
-/** The server copies. Two at once write the same bytes, and the object is one of the two. */
-async function promote(line: S3Line, staged: string, uri: string, { size, sha256 }: Kept): Promise<void> {
+/** The server copies the object. Two copies at once write the same bytes, so either may win. */
+async function promote(connection: S3Connection, staged: string, uri: string, { size, sha256 }: Kept): Promise<void> {
   const [from, target] = [targetOf(staged), targetOf(uri)]
   const CopySource = `${from.Bucket}/${encodePath(from.Key)}`
   const Metadata = { sha256 }
-  const { copyBytes } = line.settings
+  const { copyBytes } = connection.settings
 
   async function* parts(): AsyncGenerator<SendPart> {
     for (let at = 0; at < size; at += copyBytes) {
       const CopySourceRange = `bytes=${at}-${Math.min(at + copyBytes, size) - 1}`
       yield async (part, stopped) => {
         const copy = new UploadPartCopyCommand({ ...part, CopySource, CopySourceRange })
-        return line.ask(
+        return connection.ask(
           staged,
           async client => (await client.send(copy, options(stopped))).CopyPartResult?.ETag,
           stopped,
@@ -111,20 +111,20 @@ async function promote(line: S3Line, staged: string, uri: string, { size, sha256
   }
   const copy = new CopyObjectCommand({ ...target, CopySource, Metadata, MetadataDirective: 'REPLACE' })
   try {
-    await line.ask(staged, async client => {
+    await connection.ask(staged, async client => {
       if (size > copyBytes) await sendInParts(client, { ...target, Metadata }, parts())
       else await client.send(copy)
     })
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'FILE_NOT_FOUND') throw error
-    const there = await stat(line, uri)
+    const there = await stat(connection, uri)
     if (there?.size !== size || there.sha256 !== sha256) throw error
   }
 }
 
-async function stat(line: S3Line, uri: string): Promise<Stat | undefined> {
+async function stat(connection: S3Connection, uri: string): Promise<Stat | undefined> {
   try {
-    const head = await line.ask(uri, client => client.send(new HeadObjectCommand(targetOf(uri))))
+    const head = await connection.ask(uri, client => client.send(new HeadObjectCommand(targetOf(uri))))
     const sha256 = head.Metadata?.sha256
     const version = (head.ETag ?? '').replaceAll('"', '')
     return { size: head.ContentLength ?? 0, version, ...(sha256 !== undefined && { sha256 }) }
@@ -136,8 +136,8 @@ async function stat(line: S3Line, uri: string): Promise<Stat | undefined> {
 
 const atOnce = 1000
 
-/** Many in one request, bucket by bucket; but one by one what cannot be written in the XML of such a request. */
-async function removeObjects(line: S3Line, uris: readonly string[]): Promise<void> {
+/** Removes many objects per request, bucket by bucket. Keys that XML cannot represent are removed one by one. */
+async function removeObjects(connection: S3Connection, uris: readonly string[]): Promise<void> {
   const plain = new Map<string, string[]>()
   for (const uri of uris) {
     const { Bucket, Key } = targetOf(uri)
@@ -146,17 +146,17 @@ async function removeObjects(line: S3Line, uris: readonly string[]): Promise<voi
         .set(Bucket, plain.get(Bucket) ?? [])
         .get(Bucket)!
         .push(Key)
-    else await line.ask(uri, client => client.send(new DeleteObjectCommand({ Bucket, Key })))
+    else await connection.ask(uri, client => client.send(new DeleteObjectCommand({ Bucket, Key })))
   }
   for (const [bucket, keys] of plain) {
-    for (let at = 0; at < keys.length; at += atOnce) await removeMany(line, bucket, keys.slice(at, at + atOnce))
+    for (let at = 0; at < keys.length; at += atOnce) await removeMany(connection, bucket, keys.slice(at, at + atOnce))
   }
 }
 
-async function removeMany(line: S3Line, Bucket: string, keys: readonly string[]): Promise<void> {
+async function removeMany(connection: S3Connection, Bucket: string, keys: readonly string[]): Promise<void> {
   const Delete = { Quiet: true, Objects: keys.map(Key => ({ Key })) }
   const uri = uriOf({ scheme: 's3', bucket: Bucket, path: keys[0]! })
-  const { Errors = [] } = await line.ask(uri, client => client.send(new DeleteObjectsCommand({ Bucket, Delete })))
+  const { Errors = [] } = await connection.ask(uri, client => client.send(new DeleteObjectsCommand({ Bucket, Delete })))
   const left = Errors.find(({ Code }) => Code !== 'NoSuchKey')
   if (left === undefined) return
   const error = Object.assign(new Error(left.Message ?? ''), { name: left.Code ?? 'Error' })

@@ -51,7 +51,7 @@ function job(facts: Partial<JobFacts> = {}): JobFacts {
   return { state: 'running', round: 1, open: 'sealed', begun: true, ...still, ...facts }
 }
 
-/** An act in a few words: `a → running`, `a ends as failed`, `job → failed`. */
+/** Formats an act: `a → running`, `a ends as failed`, `job → failed`. */
 function said(act: Act | undefined): string {
   if (act === undefined) return 'nothing'
   switch (act.act) {
@@ -121,7 +121,7 @@ test('a stage stops as soon as more is bad, in this round, than it tolerates of 
     [{ total: 9, bad: 2, plan: { tolerate: { percent: 20 } } }, stops],
     [{ total: 4, bad: 2, badBefore: 2 }, 'nothing'],
     [{ total: 4, bad: 3, badBefore: 2 }, stops],
-    // When all have ended, those of earlier rounds count, too.
+    // Once all stages have ended, failures of earlier rounds count too.
     [{ total: 3, bad: 2, good: 1, badBefore: 2 }, 'a → failed'],
     [{ total: 3, bad: 2, good: 1, badBefore: 2, plan: { tolerate: { count: 2 } } }, 'a → partial'],
   ]
@@ -153,7 +153,7 @@ test('a gate is asked after the needs and the condition, and opens with its last
   const gated = { state: 'created', name: 'b', plan: { needs: ['a'], gate, when: 'true' } } as const
   const after = (a: Facts, b: Facts) => next({}, { name: 'a', ...a }, { ...gated, ...b })
   assert.equal(after({ total: 1 }, {}), 'nothing')
-  assert.equal(after({ state: 'succeeded' }, {}), 'look b')
+  assert.equal(after({ state: 'succeeded' }, {}), 'evaluate b')
   assert.equal(after({ state: 'succeeded' }, { opening: 'no' }), 'b ends as skipped: condition_false')
   assert.equal(after({ state: 'succeeded' }, { opening: 'error' }), 'b ends as failed: condition_error')
   assert.equal(after({ state: 'succeeded' }, { opening: 'yes' }), 'b → waiting')
@@ -205,7 +205,7 @@ const legal = {
 
 type Fact<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Does an act as the engine would; `inHand` tasks of each stage are held, and cannot be called off. */
+/** Applies an act like the engine; `inHand` tasks of each stage are held and cannot be cancelled. */
 function perform(act: Act, facts: Fact<JobFacts>, inHand: number): void {
   if (act.act === 'move job') {
     assert.ok(legal.job.has(`${facts.state} ${act.to}`), `job ${facts.state} → ${act.to}`)
@@ -229,7 +229,7 @@ function performOn(
     case 'intend stage':
       Object.assign(on, { endsAs: act.endsAs, endsCause: act.cause, total: on.total - on.unfanned, unfanned: 0 })
       return
-    case 'look':
+    case 'evaluate':
       on.opening = 'yes'
       return
     case 'release':
@@ -290,7 +290,7 @@ test('from wherever it is, a job comes to rest by legal moves, and no child is o
           if (isFinal(jobLifecycle, facts.state)) assert.ok(isFinal(stageLifecycle, each.state), 'a stage is open')
         }
       }
-      // What was decided is done, but for work in hand.
+      // Everything that was decided is done, except for running work.
       const isInHand = stages.some(each => each.total > each.good + each.bad)
       if (endsAs !== null && !isInHand) assert.equal(facts.state, endsAs)
     }),

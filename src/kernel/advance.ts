@@ -1,10 +1,10 @@
 /**
- * What a job does next. Pure: the job and its stages as they are, one act out; whoever asks does it, and asks again
- * until there is none (agenda.ts). States of stages and jobs come from here alone, when a task ends, when somebody asks for
- * something, and when the babysitter repairs.
+ * Decides what a job does next. Pure: takes the current job and its stages, and returns one act. The caller carries it
+ * out and asks again until there is none (next-acts.ts). Every state of a stage or job is decided here: after a task
+ * ends, after a request, and when the babysitter repairs a job.
  *
- * An *intent* (`endsAs`) is written down before it is carried out: tasks are called off first, and a stage ends when
- * the last of them has. So no child is ever open under an ended parent.
+ * An *intent* (`endsAs`) is recorded before it is carried out: tasks are cancelled first, and a stage ends when its
+ * last task has ended. So no task is ever open under an ended stage, and no stage under an ended job.
  */
 import type { JobState } from './job.ts'
 import { isFinal } from './lifecycle.ts'
@@ -20,37 +20,37 @@ export interface StageFacts extends TaskCounts {
   readonly state: StageState
   readonly plan: Omit<StagePlan, 'payloads' | 'taskId'>
   readonly open: Openness
-  /** Tasks that it has, or will have when its list has become tasks. */
+  /** Number of tasks, including those that its list has yet to produce. */
   readonly total: number
-  /** Of those that ended well, the ones that were not done. */
+  /** Tasks that ended well without being executed. */
   readonly skipped?: number
   readonly blocked: number
-  /** Elements of its list that are not tasks yet. */
+  /** Elements of its list that have not become tasks yet. */
   readonly unfanned: number
   readonly badBefore: number
-  /** A task of it has started in this round. */
+  /** A task of the stage has started in this round. */
   readonly begun: boolean
-  /** The round of the job in which it ended. */
+  /** The round of the job in which the stage ended. */
   readonly endedIn: number | null
   readonly endsAs: 'failed' | 'cancelled' | 'skipped' | null
   readonly endsCause: string | null
   readonly held: boolean
   readonly approvals: number
-  /** Its condition and its list, once they have been looked at: what came out. */
+  /** The result of evaluating its condition and its list; null until they have been evaluated. */
   readonly opening: 'yes' | 'no' | 'error' | null
-  /** Something is being done to its tasks, and not all have been reached. */
+  /** A change to its tasks is in progress and has not reached all of them. */
   readonly busy: boolean
-  /** Its open tasks have been called off, and the held ones told. */
+  /** Its open tasks have been cancelled, and the workers of held tasks have been told to stop. */
   readonly calledOff: boolean
-  /** Tasks whose doing can be undone. */
+  /** Tasks whose work can be undone. */
   readonly undoable: number
-  /** Its inputs: to be found, being found, or all found; null: it has none. */
+  /** Progress of listing its inputs; null if it has none. */
   readonly listing?: 'wanted' | 'under way' | 'done' | null
-  /** Files that its tasks have put out are not where they belong yet. */
+  /** Some output files have not reached their final location yet. */
   readonly unstored?: boolean
-  /** It is to end at once. */
+  /** The stage must end at once. */
   readonly endsHard?: boolean
-  /** A file that a task has put out was lost before it came there. */
+  /** An output file was lost before it reached its final location. */
   readonly outputLost?: boolean
 }
 
@@ -66,43 +66,44 @@ export interface JobFacts {
 
 export type Act =
   | { readonly act: 'move stage'; readonly stage: StageFacts; readonly to: StageState; readonly cause: string }
-  /** Write down how the stage will end. */
+  /** Record how the stage will end. */
   | {
       readonly act: 'intend stage'
       readonly stage: StageFacts
       readonly endsAs: NonNullable<StageFacts['endsAs']>
       readonly cause: string
     }
-  /** Look at its condition and its list. */
-  | { readonly act: 'look'; readonly stage: StageFacts }
-  /** Let its blocked tasks be claimed. */
+  /** Evaluate its condition and its list. */
+  | { readonly act: 'evaluate'; readonly stage: StageFacts }
+  /** Make its blocked tasks claimable. */
   | { readonly act: 'release'; readonly stage: StageFacts }
-  /** Have its inputs found. */
+  /** List its inputs. */
   | { readonly act: 'list'; readonly stage: StageFacts }
-  /** Make tasks of the next elements of its list. */
+  /** Create tasks for the next elements of its list. */
   | { readonly act: 'fan out'; readonly stage: StageFacts }
-  /** Pass its blocked tasks over. */
+  /** Skip its blocked tasks. */
   | { readonly act: 'pass over'; readonly stage: StageFacts }
   | { readonly act: 'call off'; readonly stage: StageFacts }
   | { readonly act: 'intend job'; readonly endsAs: NonNullable<JobFacts['endsAs']>; readonly cause: string }
   | { readonly act: 'move job'; readonly to: JobState; readonly cause: string }
-  /** Make the stages that undo what had succeeded. */
+  /** Create the stages that undo the work that succeeded. */
   | { readonly act: 'plan undoing' }
 
-/** Which stage of a job needs which, by their names. */
+/** The dependencies between the stages of a job, by stage name. */
 export interface NeedsOfJob {
-  /** The stages that need this one. */
+  /** The stages that depend on this one. */
   neededBy(name: string): readonly string[]
-  /** One stage without whose end this one does not open, if one is known. */
+  /** A stage that must end before this one can open, if one is known. */
   waitsFor(name: string): string | undefined
 }
 
 /**
- * Whether these stages are enough to tell the next act of their job. The job was at rest, and since then only the
- * counts of these have changed. So of the others, only one that needs a stage that has ended can have something to do;
- * and the job itself, when none of these is open, when one went bad, or when how it ends is decided.
+ * Whether the next act of a job can be decided from these stages alone. The job was at rest, and only the counts of
+ * these stages have changed since then. So any other stage has something to do only if it depends on a stage that has
+ * ended. The job itself has something to do only if none of these stages is open, one of them went bad, or its end is
+ * already decided.
  */
-export function isEnough(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
+export function canDecide(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
   if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
   const byName = new Map(stages.map(stage => [stage.name, stage]))
   const knows = (others: readonly string[]) => others.every(name => byName.has(name))
@@ -120,7 +121,7 @@ export function isEnough(job: JobFacts, stages: readonly StageFacts[], { neededB
 
 type ByName = ReadonlyMap<string, StageFacts>
 
-/** The next act of a stage; undefined: it waits for something to happen. `byName` has the stages that do work. */
+/** The next act of a stage, or undefined if the stage is waiting. `byName` holds the stages of kind `work`. */
 export function stageAct(
   job: JobFacts,
   stage: StageFacts,
@@ -148,14 +149,14 @@ export function stageAct(
   }
 }
 
-/** As many as its gate asks for have approved. */
+/** Whether the gate has all the approvals that it requires. */
 export const isApproved = ({ plan, approvals }: StageFacts) => plan.gate === null || approvals >= plan.gate.approvers
 const leftOf = ({ total, good, bad }: StageFacts) => total - good - bad
 
-/** Its end is decided: its tasks are called off or passed over, and when the last has ended, so has the stage. */
+/** The end of the stage is decided: its tasks are cancelled or skipped, and the stage ends with the last of them. */
 function endingAct(stage: StageFacts, endsAs: NonNullable<StageFacts['endsAs']>): Act | undefined {
   const cause = stage.endsCause ?? endsAs
-  // What it has done counts, also of one that ends badly; only who is in a hurry does not wait for it.
+  // Outputs count even if the stage ends badly, so it waits until they are stored, unless it must end at once.
   const isStored = !stage.unstored || stage.endsHard === true
   if (leftOf(stage) === 0 && isStored) return { act: 'move stage', stage, to: endsAs, cause }
   if (endsAs === 'skipped') return { act: 'pass over', stage }
@@ -176,18 +177,18 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   if (verdict === 'skip') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'needs_skipped' }
   const { when, forEach, gives } = stage.plan
   const isConditional = when !== null || forEach !== null || gives !== undefined
-  if (isConditional && stage.opening === null) return { act: 'look', stage }
+  if (isConditional && stage.opening === null) return { act: 'evaluate', stage }
   if (stage.opening === 'no') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'condition_false' }
   if (stage.opening === 'error') return { act: 'intend stage', stage, endsAs: 'failed', cause: 'condition_error' }
   if (stage.held || !isApproved(stage)) return { act: 'move stage', stage, to: 'waiting', cause: 'gate' }
   return { act: 'move stage', stage, to: 'pending', cause: 'needs_met' }
 }
 
-/** It has ended, and none of its tasks was really done. */
+/** The stage has ended, and every one of its tasks was skipped. */
 const isUndone = ({ state, total, skipped }: StageFacts) =>
   isFinal(stageLifecycle, state) && total > 0 && skipped === total
 
-/** Undoing goes backwards: each begins when the one before it has ended, however it ended. */
+/** Compensation runs in reverse order: each stage starts when the previous one has ended, whatever its outcome. */
 function undoAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[]): Act | undefined {
   if (job.state !== 'compensating') return undefined
   const first = stages.find(({ kind, state }) => kind === 'undo' && !isFinal(stageLifecycle, state))
@@ -202,7 +203,7 @@ function openAct(stage: StageFacts): Act | undefined {
   if (stage.unfanned > 0) return { act: 'fan out', stage }
   if (stage.listing === 'wanted') return { act: 'list', stage }
   if (leftOf(stage) > 0 || stage.listing === 'under way') {
-    // A share of the tasks is not known before all are.
+    // A percentage of the tasks is unknown until all tasks are known.
     const isKnown = stage.listing !== 'under way' || plan.tolerate.percent === undefined
     const isTooBad = isKnown && plan.failFast && bad - badBefore > tolerated(plan.tolerate, total)
     return isTooBad ? { act: 'intend stage', stage, endsAs: 'failed', cause: 'too_many_bad' } : undefined
@@ -214,7 +215,7 @@ function openAct(stage: StageFacts): Act | undefined {
 
 const mayEnd = (open: Openness, children: number) => open === 'sealed' || (open === 'untilDone' && children > 0)
 
-/** The next act of the job itself, if none of its stages has anything to do. */
+/** The next act of the job itself, once no stage has anything to do. */
 export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
   const work = stages.filter(({ kind }) => kind === 'work')
   if (job.endsAs !== null) return endJobAct(job, work, stages, job.endsAs)
@@ -238,23 +239,23 @@ export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByN
   return { act: 'move job', to: end, cause: 'stages_ended' }
 }
 
-/** It only computed something: where all work failed, that is no good that was done. */
+/** A stage that only computed a value does not count as success when all other work failed. */
 const isMereValue = ({ state, plan }: StageFacts) => plan.gives !== undefined && state === 'succeeded'
 
-/** What went bad in an earlier round counts when all have ended, but does not stop this one. */
+/** A stage that went bad in an earlier round counts at the roll-up, but does not stop the current round. */
 function isCulprit({ round }: JobFacts, stage: StageFacts): boolean {
   const { state, plan, endedIn } = stage
   const isBad = stageLifecycle.states[state].outcome === 'bad' && endedIn === round
   return (isBad && plan.onFailure !== 'continue') || isCulpritAtOnce(stage)
 }
 
-/** It is decided that it ends badly, and its job does not wait until it has. */
+/** The stage is going to end badly, and its job does not wait for it to finish. */
 function isCulpritAtOnce({ state, plan, endsAs }: StageFacts): boolean {
   const willBeBad = !isFinal(stageLifecycle, state) && (endsAs === 'failed' || endsAs === 'cancelled')
   return willBeBad && plan.onFailure === 'failAtOnce'
 }
 
-/** It was brought back, but what it needs went bad in an earlier round and was not: it can never open. */
+/** The stage was revived, but a stage that it needs went bad in an earlier round and was not. It can never open. */
 function isHopeless({ state, endsAs, busy, plan }: StageFacts, byName: ByName): boolean {
   const wantsAll = plan.join === 'all' || plan.join === 'taken'
   if (state !== 'created' || endsAs !== null || busy || !wantsAll) return false
@@ -264,7 +265,7 @@ function isHopeless({ state, endsAs, busy, plan }: StageFacts, byName: ByName): 
   })
 }
 
-/** Its end is decided: first its stages end, then what they did is undone, then the job has ended. */
+/** The end of the job is decided: first its stages end, then their work is undone, then the job ends. */
 function endJobAct(
   job: JobFacts,
   work: readonly StageFacts[],

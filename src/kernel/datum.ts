@@ -1,16 +1,16 @@
-/** What a command task is given: its payload, which says all that a worker must know to do it. */
+/** The payload of a command task: everything that a worker needs to run it. */
 
 export interface CommandPayload {
   readonly run: RunPlan
-  /** Files and folders (their URIs end in `/`), each with its place under `$PAWL_IN`. */
+  /** Files and folders (folder URIs end in `/`), each with its path under `$PAWL_IN`. */
   readonly inputs: readonly DatumInput[]
-  /** The folder that its files go to, ending in `/`; null: whatever it leaves is dropped. */
+  /** The folder for its output files, ending in `/`; null discards them. */
   readonly outputs: string | null
-  /** Its inputs must be as they were found: what it makes stands for them, and may be used again. */
+  /** The inputs must be unchanged since they were listed, because the outputs may be reused for the same inputs. */
   readonly exact?: true
 }
 
-/** A handler is given the same, and what its stage says as `payload` in place of the command. */
+/** The payload of a task with a handler: the same fields, with the `payload` of its stage in place of the command. */
 export type DatumPayload = CommandPayload | (Omit<CommandPayload, 'run'> & { readonly payload: unknown })
 
 export function payloadOf(plan: Omit<FilesPlan, 'inputs'>, inputs: readonly DatumInput[]): DatumPayload {
@@ -23,142 +23,147 @@ export interface DatumInput {
   /** The folder under `$PAWL_IN`. */
   readonly name: string
   readonly uri: string
-  /** From that folder, parts joined by `/`; '' for the whole folder, and ending in `/` for one inside. */
+  /** Path within that folder, with `/` as the separator: '' for the whole folder, ending in `/` for a subfolder. */
   readonly path: string
   readonly size?: number
-  /** Differs when the bytes do. */
+  /** Changes whenever the content changes. */
   readonly version?: string
-  /** Of a folder that holds what an earlier stage has put out: only that is given, whatever else lies there. */
+  /**
+   * For the outputs of an earlier stage: only files that this stage put out are fetched, whatever else the folder
+   * holds.
+   */
   readonly stageId?: string
 }
 
 export interface RunPlan {
-  /** The program and its arguments; no shell in between. */
+  /** The program and its arguments. No shell is involved. */
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** Variables whose values the worker has, by the name of the variable: they are in no payload. */
+  /** Secrets that the worker provides, by variable name. Their values are never part of a payload. */
   readonly secrets: Readonly<Record<string, SecretRef>>
-  /** Exit codes that no retry can help. */
+  /** Exit codes for which the command is not retried. */
   readonly permanentExitCodes: readonly number[]
-  /** Inputs and outputs are also seen at `<mount>/<name>` and `<mount>/out`, for programs that know these paths. */
+  /** Inputs and outputs also appear at `<mount>/<name>` and `<mount>/out`, for programs with fixed paths. */
   readonly mount: string | null
 }
 
-/** What a stage says of commands and files. */
+/** The commands and files of a stage. */
 export interface FilesPlan {
-  /** The command that its tasks run; null: they have handlers. */
+  /** The command that its tasks run; null if they have handlers. */
   readonly run: RunPlan | null
-  /** One task for each datum, found when it opens; null: it has one task, without inputs. */
+  /** Creates one task per datum, listed when the stage opens; null for a single task without inputs. */
   readonly inputs: InputPlan | null
-  /** The folder that the files of its tasks go to, ending in `/`. */
+  /** The folder for the output files of its tasks, ending in `/`. */
   readonly outputs: string | null
-  /** A datum that was done before, by the same command with the same inputs, is passed over. */
+  /** Skips a datum that the same command has already processed with the same inputs. */
   readonly reuse: boolean
-  /** Who starts its workers; null: as local. */
+  /** Starts the workers of the stage; null means `local`. */
   readonly runner: RunnerPlan | null
-  /** What handlers are given besides their inputs. */
+  /** Handlers receive this in addition to their inputs. */
   readonly payload?: unknown
 }
 
-/** Where the datums of a stage come from: each is given to one task. */
+/** The source of a stage's datums. Each datum becomes one task. */
 export type InputPlan = FilesInput | CrossInput | UnionInput
 
-/** What a glob matches in a folder, each file or folder a datum: `/` the whole folder, `/*` each thing in it. */
+/**
+ * Everything that a glob matches in a folder, one datum per file or folder: `/` is the whole folder, `/*` each entry.
+ */
 export interface FilesInput {
   readonly kind: 'files'
   /** The folder under `$PAWL_IN`. */
   readonly name: string
   readonly glob: string
-  /** A folder's URI, or the outputs of an earlier stage. */
+  /** The URI of a folder, or the outputs of an earlier stage. */
   readonly from: { readonly uri: string } | { readonly stage: string }
 }
 
-/** Every combination, the first outermost. */
+/** Every combination; the first input varies slowest. */
 export interface CrossInput {
   readonly kind: 'cross'
   readonly of: readonly InputPlan[]
 }
 
-/** One after the other. */
+/** The datums of each input, one input after the other. */
 export interface UnionInput {
   readonly kind: 'union'
   readonly of: readonly InputPlan[]
 }
 
-/** Every folder of an input plan. */
-export function leavesOf(plan: InputPlan): FilesInput[] {
-  return plan.kind === 'files' ? [plan] : plan.of.flatMap(leavesOf)
+/** All file inputs of an input plan. */
+export function filesInputsOf(plan: InputPlan): FilesInput[] {
+  return plan.kind === 'files' ? [plan] : plan.of.flatMap(filesInputsOf)
 }
 
-/** The stages whose files a stage takes as its inputs. */
-export function takenBy({ inputs }: FilesPlan): string[] {
-  return inputs === null ? [] : leavesOf(inputs).flatMap(({ from }) => ('stage' in from ? [from.stage] : []))
+/** The stages whose outputs a stage reads as inputs. */
+export function sourceStagesOf({ inputs }: FilesPlan): string[] {
+  return inputs === null ? [] : filesInputsOf(inputs).flatMap(({ from }) => ('stage' in from ? [from.stage] : []))
 }
 
-/** Which datum of a plan, by the paths of its files and never by a count: others may come and go meanwhile. JSON. */
+/** Identifies a datum of a plan by the paths of its files, never by a count, because files may come and go. JSON. */
 export type Position = string | readonly Position[] | { readonly branch: number; readonly at: Position }
 
-/** Where a secret's value is kept: in Kubernetes' words, and as files in the worker's folder of secrets. */
+/** Where a secret is stored: the name and key of a Kubernetes Secret, or a file in the worker's folder of secrets. */
 export interface SecretRef {
   readonly secret: string
   readonly key: string
-  /** The command runs without it, too. */
+  /** The command can run without it. */
   readonly optional?: boolean
 }
 
-/** The type, and unless a stage says otherwise the queue, of tasks that run a command. */
+/** The type of tasks that run a command, and their default queue. */
 export const commandType = 'command'
 
-/** The queue of a stage with an image of its own: on any other, workers with another image might claim its tasks. */
+/** The queue of a stage that has its own image. On a shared queue, workers with another image could claim its tasks. */
 export function ownQueueOf(stageId: string): string {
   return `k8s-${stageId}`
 }
 
-/** The queue that a key must be for to use this one: a stage with a queue of its own counts as one of `command`. */
-export function keyedQueueOf(queue: string): string {
+/** The queue that an API key must be allowed to use. The queues of stages with their own image count as `command`. */
+export function permissionQueueOf(queue: string): string {
   return /^k8s-[0-9a-f-]{36}$/.test(queue) ? commandType : queue
 }
 
-/** Where an attempt's uploads lie until it has won: a folder inside the outputs that listings do not show. */
+/** Where an attempt keeps its uploads until it wins: a folder inside the outputs that listings hide. */
 export function stagingOf(outputs: string, taskId: string, epoch: number): string {
   return `${outputs}${stagingFolder}${taskId}/${epoch}/`
 }
 
 export const stagingFolder = '.pawl/'
 
-/** Who starts the workers of a stage's commands. */
+/** Starts the workers of a stage's commands. */
 export type RunnerPlan = LocalPlan | KubernetesPlan
 
-/** The server's own processes, if it was started with `--commands`; else whatever workers there are on its queue. */
+/** Child processes of the server if it was started with `--commands`, otherwise any worker on the queue. */
 export interface LocalPlan {
   readonly kind: 'local'
 }
 
-/** A Kubernetes Job of its own, whose pods are the workers; quantities are in Kubernetes' words (`500m`, `2Gi`). */
+/** A Kubernetes Job per stage, whose pods are the workers. Quantities use Kubernetes notation (`500m`, `2Gi`). */
 export interface KubernetesPlan {
   readonly kind: 'kubernetes'
-  /** What the command runs in. */
+  /** The container image that the command runs in. */
   readonly image: string
   readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never'
   readonly resources?: ResourcesPlan
   readonly nodeSelector?: Readonly<Record<string, string>>
-  /** Taints of nodes that its pods may run in spite of. */
+  /** Node taints that the pods tolerate. */
   readonly tolerations?: readonly Toleration[]
-  /** Without one, its pods hold no key to the Kubernetes API. */
+  /** Without a service account, the pods get no Kubernetes API token. */
   readonly serviceAccount?: string
-  /** Secrets as files, by the folder that each is seen in. */
+  /** Names of Secrets to mount as files, by mount path. */
   readonly secretFolders?: Readonly<Record<string, string>>
-  /** How many there are at once. Default: as many as the stage may have tasks at once, and 1 if it does not say. */
+  /** Number of pods at once. Default: the parallelism of the stage, or 1. */
   readonly pods?: number
-  /** The longest that its Job may run, from when it starts. */
+  /** Maximum run time of the Job, from its start. */
   readonly activeDeadlineSeconds?: number
-  /** How long a Job that ended by itself can still be looked at. */
+  /** How long a finished Job is kept for inspection. */
   readonly ttlSeconds?: number
   readonly namespace?: string
   readonly labels?: Readonly<Record<string, string>>
 }
 
-/** In Kubernetes' words. */
+/** As in the Kubernetes API. */
 export interface Toleration {
   readonly key?: string
   /** Default Equal. */
@@ -166,14 +171,14 @@ export interface Toleration {
   readonly value?: string
   /** Default: every effect. */
   readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
-  /** How long a pod may stay on a node that gets the taint while it runs. Default: for as long as it likes. */
+  /** How long a pod may stay on a node that gets the taint while the pod is running. Default: indefinitely. */
   readonly tolerationSeconds?: number
 }
 
 export interface ResourcesPlan {
-  /** What a pod is promised. */
+  /** Resource requests of a pod. */
   readonly cpu?: string
   readonly memory?: string
-  /** What it may not exceed, by resource. Default: the memory that it is promised. */
+  /** Resource limits of a pod. Default: the requested memory. */
   readonly limits?: Readonly<Record<string, string>>
 }

@@ -1,4 +1,4 @@
-/** What becomes of a task that an operator or the clock asks something of. */
+/** How a task reacts to requests of operators and to the clock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cancel, deadLetter, endGrace, expire, revive, type TaskFacts, type Verdict } from './decide.ts'
@@ -13,7 +13,9 @@ function facts(state: TaskState, change: Partial<TaskFacts> = {}): TaskFacts {
   return { state, failures: 2, losses: 1, lostBeforeStart: 0, cancelling: false, settings: defaultSettings, ...change }
 }
 
-/** From every state: the move is granted exactly where the table has it; a refusal says where it is and what exists. */
+/**
+ * From every state, a move is allowed exactly where the table has it. A refusal names the state and the possible moves.
+ */
 function grantedWhereItExists(move: TaskMove, ask: (facts: TaskFacts) => Verdict): TaskState[] {
   return states.filter(state => {
     const verdict = ask(facts(state))
@@ -103,7 +105,7 @@ test('an operator can set a task aside, with a reason code, a step and a word', 
   const terse = deadLetter(facts('queued'), { reasonCode: 'timeout' })
   assert.ok(terse.ok)
   assert.deepEqual(terse.patch, {
-    error: { message: 'Set aside by an operator.' },
+    error: { message: 'Moved to the dead-letter queue by an operator.' },
     deadLetter: { reasonCode: 'timeout' },
   })
 })

@@ -1,4 +1,4 @@
-/** What becomes of a task that a worker reports on, loses, or overruns. What operators ask for: decide-control.test.ts. */
+/** How a task reacts to reports, losses and timeouts. For requests of operators, see decide-control.test.ts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -27,7 +27,7 @@ const failed = (error: Partial<NonNullable<Report['error']>> = {}): Report => ({
   error: { message: 'it broke', ...error },
 })
 
-/** The states that a verdict passes through, and what it changes on the row. */
+/** The states of a verdict and the columns that it changes. */
 function ruled(verdict: Verdict): { to: string[]; patch: TaskPatch } {
   assert.ok(verdict.ok)
   return { to: verdict.steps.map(step => step.to), patch: verdict.patch }

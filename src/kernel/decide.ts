@@ -1,8 +1,9 @@
 /**
- * What becomes of a task. Pure: facts in, a verdict out. The store writes verdicts down, the model test replays them.
+ * Decides the next state of a task. Pure: takes facts and returns a verdict. The store writes verdicts down, and the
+ * model test replays them.
  *
- * The three hot paths (enqueue, claim, a settle that succeeded) are statements of their own in store/, and must agree
- * with what is said here; everything else goes through these functions.
+ * The three hot paths (enqueue, claim, and settling a success) are separate statements in store/ and must agree with
+ * these functions. Everything else goes through them.
  */
 import { mayMove, movesOpenTo } from './lifecycle.ts'
 import type { TaskSettings } from './settings.ts'
@@ -28,10 +29,10 @@ export type ReportedOutcome = (typeof outcomes)[number]
 
 export interface TaskError {
   readonly message: string
-  /** What the handler's program calls errors of this kind. */
+  /** The error class or kind, as the handler's program names it. */
   readonly name?: string
   readonly stack?: string
-  /** What the attempt had written until then, or the end of it: it has no result that could hold it. */
+  /** The output of a failed attempt, or the end of it. A failed attempt has no result that could hold it. */
   readonly output?: string
   readonly permanent?: boolean
   readonly retryInSeconds?: number
@@ -51,25 +52,25 @@ export interface TaskFacts {
   readonly state: TaskState
   readonly failures: number
   readonly losses: number
-  /** How often in a row it was lost before it was started, since a loss was last charged. */
+  /** Consecutive losses before a start, counted since the last loss that was charged. */
   readonly lostBeforeStart: number
-  /** A soft cancel was asked for, and the task is held. */
+  /** The task is held, and a soft cancel was requested. */
   readonly cancelling: boolean
-  /** It undoes what another task did: what sets it aside is a reason of its own. */
+  /** The task compensates another one, so its dead letters have a reason code of their own. */
   readonly undoes?: boolean
   readonly settings: TaskSettings
 }
 
-/** One transition, or a request that moves nothing but must be provable (`to` is the state it is in). */
+/** One transition, or a recorded request that changes no state (`to` is then the current state). */
 export interface TaskStep {
   readonly to: TaskState
-  /** The event's type, where it is not the usual one of `to`. */
+  /** The event type, if it differs from the default for `to`. */
   readonly type?: string
   readonly cause: string
   readonly payload?: Record<string, unknown>
 }
 
-/** What changes on the row besides state, seq, round and epoch. Absent: it stays. */
+/** Columns that change besides state, seq, round and epoch. Absent columns keep their values. */
 export interface TaskPatch {
   readonly failures?: number
   readonly losses?: number
@@ -87,7 +88,7 @@ export type Verdict =
   | { readonly ok: true; readonly steps: readonly TaskStep[]; readonly patch: TaskPatch }
   | { readonly ok: false; readonly state: TaskState; readonly move: TaskMove; readonly possible: TaskMove[] }
 
-/** What a worker's report makes of a task that it holds. A report without a start makes both moves. */
+/** Applies a worker's report to a task that it holds. A report without a start makes both transitions. */
 export function settle(facts: TaskFacts, report: Report, random: number): Verdict {
   const cause = `reported_${report.outcome}`
   const ending = decideReport(facts, report, cause, random)
@@ -97,8 +98,8 @@ export function settle(facts: TaskFacts, report: Report, random: number): Verdic
 }
 
 /**
- * A report is taken whatever its error looks like, for the work is done. So what should be text, and is not, becomes
- * text; and an error without a message gets one.
+ * The work is done, so a report is accepted whatever its error looks like: fields that should be text become text, and
+ * a missing message gets a default.
  */
 function errorIn({ error = {}, reason, outcome }: Omit<Report, 'error'> & { error?: Partial<TaskError> }): TaskError {
   const { message, stack, output } = error
@@ -137,7 +138,7 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
     case 'failed':
       return fail(facts, error, cause, random)
     case 'dead_lettered':
-      if (facts.cancelling) return calledOff(error, cause)
+      if (facts.cancelling) return cancelled(error, cause)
       return deadLettered(
         facts.undoes ? 'compensation_failed' : (error.reasonCode ?? 'policy_violation'),
         error,
@@ -147,11 +148,11 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
   }
 }
 
-/** An attempt that failed: tried again, given up, or set aside, by budget and policy. */
+/** A failed attempt: retried, failed, or dead-lettered, depending on the budget and the policy. */
 function fail(facts: TaskFacts, error: TaskError, cause: string, random: number): Verdict {
   const { settings } = facts
   const failures = facts.failures + 1
-  if (facts.cancelling) return calledOff(error, cause, { failures })
+  if (facts.cancelling) return cancelled(error, cause, { failures })
   if (error.permanent === true && !facts.undoes) {
     return verdict({ to: 'failed', cause, payload: { error } }, { failures, error })
   }
@@ -172,9 +173,9 @@ function fail(facts: TaskFacts, error: TaskError, cause: string, random: number)
 const lossesBeforeStart = 10
 
 /**
- * A lease that ran out. A task that was running is charged. One that was lost before its start comes back careful, for
- * it may be the one that killed its worker, or just its neighbour; it is charged only when that has happened many times
- * in a row, so that no task is claimed for ever by workers that never start it.
+ * Handles an expired lease. The loss is charged if the task was running. A task that was lost before its start is
+ * retried as `careful`, because it may be the one that killed its worker, or just a neighbour of that task. Such losses
+ * are charged only after many in a row, so that workers that never start a task cannot claim it forever.
  */
 export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean; why?: string }): Verdict {
   const cause = 'lease_lost'
@@ -182,7 +183,7 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
   const isLastOfRow = facts.lostBeforeStart + 1 >= lossesBeforeStart && !facts.cancelling
   const counts = facts.state === 'running' || isLastOfRow
   const losses = facts.losses + (charged && counts ? 1 : 0)
-  if (facts.cancelling) return calledOff(error, cause, { losses })
+  if (facts.cancelling) return cancelled(error, cause, { losses })
   const { settings } = facts
   const isSpent = settings.losses === null ? facts.failures + losses >= settings.attempts : losses >= settings.losses
   if (losses > facts.losses && isSpent) {
@@ -192,15 +193,15 @@ export function loseLease(facts: TaskFacts, { charged, why }: { charged: boolean
     return deadLettered(facts.undoes ? 'compensation_failed' : 'infrastructure_failure', error, cause, { losses })
   }
   const careful = facts.state === 'assigned'
-  // A lease that ran out says no more than that; what somebody saw of its worker is worth keeping.
-  const isTold = why !== undefined
+  // An expired lease alone explains nothing. An observed reason, such as a dead pod, is worth recording.
+  const hasReason = why !== undefined
   return verdict(
-    { to: 'retrying', cause, payload: { charged: losses > facts.losses, ...(isTold && { error }) } },
-    { losses, careful, runInSeconds: 0, ...(isTold && { error }) },
+    { to: 'retrying', cause, payload: { charged: losses > facts.losses, ...(hasReason && { error }) } },
+    { losses, careful, runInSeconds: 0, ...(hasReason && { error }) },
   )
 }
 
-/** An attempt that ran for longer than it may, found by the babysitter. It counts as a failure. */
+/** Handles an attempt that exceeded its timeout, found by the babysitter. It counts as a failure. */
 export function timeOut(facts: TaskFacts, random: number): Verdict {
   const message = `The attempt ran for longer than ${facts.settings.timeoutSeconds} s.`
   return fail(facts, { message, reasonCode: 'timeout' }, 'timeout', random)
@@ -210,7 +211,10 @@ export function expire(facts: TaskFacts): Verdict {
   return ask(facts, 'expire', () => verdict({ to: 'expired', cause: 'time_to_live' }, {}))
 }
 
-/** Soft: a holder is told and may finish. Hard, or when nobody holds it: it ends at once and the lease is void. */
+/**
+ * A soft cancel tells the worker, which may still finish. A hard cancel, or one that no worker holds, ends the task at
+ * once and voids the lease.
+ */
 export function cancel(facts: TaskFacts, mode: 'soft' | 'hard', reason?: string): Verdict {
   const payload = { mode, ...(reason !== undefined && { reason }) }
   return ask(facts, 'cancel', () => {
@@ -222,24 +226,31 @@ export function cancel(facts: TaskFacts, mode: 'soft' | 'hard', reason?: string)
   })
 }
 
-/** The grace of a soft cancel has passed. */
+/** Ends a task whose grace period after a soft cancel has passed. */
 export function endGrace(facts: TaskFacts): Verdict {
   return ask(facts, 'cancel', () => verdict({ to: 'cancelled', cause: 'cancel_grace_passed' }, {}))
 }
 
 export function deadLetter(
   facts: TaskFacts,
-  said: { reasonCode: ReasonCode; step?: Step; reason?: string },
+  request: { reasonCode: ReasonCode; step?: Step; reason?: string },
   by: 'operator' | 'holder' = 'operator',
 ): Verdict {
-  const { reasonCode, step, reason } = said
-  const message = reason ?? (by === 'operator' ? 'Set aside by an operator.' : 'Set aside by its worker.')
+  const { reasonCode, step, reason } = request
+  const message =
+    reason ??
+    (by === 'operator'
+      ? 'Moved to the dead-letter queue by an operator.'
+      : 'Moved to the dead-letter queue by its worker.')
   return ask(facts, 'deadLetter', () => deadLettered(reasonCode, { message, ...(step && { step }) }, by, {}))
 }
 
 export type Revival = 'resume' | 'retry' | 'redrive' | 'reopen'
 
-/** An operator opens the next round: fresh budgets, a fresh time to live. Blocked, while its stage is not open. */
+/**
+ * Opens the next round for an operator, with fresh budgets and time to live. The task stays blocked until its stage
+ * opens.
+ */
 export function revive(
   facts: TaskFacts,
   move: Revival,
@@ -254,12 +265,12 @@ export function revive(
   )
 }
 
-/** How a task that ended so comes back; undefined: it does not. */
+/** The move that brings back a task that ended in this state, or undefined if none does. */
 export function revivalOf(state: TaskState): Revival | undefined {
   return (['resume', 'retry', 'redrive', 'reopen'] as const).find(move => mayMove(taskLifecycle, state, move))
 }
 
-function calledOff(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {
+function cancelled(error: TaskError, cause: string, patch: TaskPatch = {}): Verdict {
   return verdict({ to: 'cancelled', cause, payload: { error } }, { ...patch, error })
 }
 
@@ -283,8 +294,8 @@ function verdict(step: TaskStep, patch: TaskPatch): Verdict {
 type Backoff = Pick<TaskSettings, 'delaySeconds' | 'factor' | 'maxSeconds' | 'jitter'>
 
 /**
- * How long to wait after the failure that follows `failures` earlier ones: delay · factor^n, up to the maximum.
- * Jitter takes up to half of it away, so that what failed together does not come back together; `random` is in [0, 1).
+ * How long to wait after a failure that follows `failures` earlier ones: delay · factor^n, up to the maximum. Jitter
+ * subtracts up to half, so that tasks that failed together do not retry together. `random` is in [0, 1).
  */
 export function backoffSeconds(policy: Backoff, failures: number, random: number): number {
   const full = Math.min(policy.delaySeconds * policy.factor ** failures, policy.maxSeconds)

@@ -1,4 +1,4 @@
-/** The event's type of a transition into `state`: what happened, where the state alone would not say it. */
+/** The event type of a transition into `state`. Where the state alone would be ambiguous, it names what happened. */
 export function eventType(entity: string, state: string): string {
   if (entity === 'task' && state === 'assigned') return 'task.claimed'
   if (state === 'running') return `${entity}.started`

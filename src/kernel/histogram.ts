@@ -1,10 +1,10 @@
 /**
- * How long things took, in buckets that grow by the square root of 2: from a millisecond to three days in 57 of them,
- * and what is read off them is wrong by a fifth at most. Histograms of different minutes, types and processes add up.
+ * Durations in buckets that grow by a factor of √2: 57 buckets span a millisecond to three days, with an error of at
+ * most one fifth. Histograms of different minutes, types and processes can be added.
  */
 export const bucketCount = 58
 
-/** The longest that falls into a bucket; the last one has no end. */
+/** The upper bound of a bucket. The last bucket is unbounded. */
 export function upperSeconds(bucket: number): number {
   return bucket >= bucketCount - 1 ? Number.POSITIVE_INFINITY : 2 ** (bucket / 2) / 1000
 }
@@ -16,7 +16,7 @@ export function bucketOf(seconds: number): number {
 
 export type Counts = ReadonlyMap<number, number>
 
-/** The duration that a share of all stayed below; null: there were none. Within a bucket it is the middle that counts. */
+/** The duration below which a share of all samples lies, or null without samples. Uses the middle of the bucket. */
 export function quantile(counts: Counts, share: number): number | null {
   const total = [...counts.values()].reduce((sum, n) => sum + n, 0)
   if (total === 0) return null
@@ -35,5 +35,5 @@ function middle(bucket: number): number {
   return Math.sqrt(upperSeconds(bucket - 1) * upperSeconds(bucket))
 }
 
-/** How long counts are kept minute by minute. */
+/** How long per-minute counts are kept. */
 export const statSeconds = 3 * 86_400

@@ -4,8 +4,8 @@ const pool = new Uint32Array(1024)
 let used = pool.length
 
 /**
- * A UUIDv7: rises with time, and within this process strictly, so that rows queued together lie together.
- * 48 bits of milliseconds, a counter of 26 bits where the RFC has room for one, the rest random.
+ * A UUIDv7. It increases with time, and strictly within this process, so that rows queued together are stored together.
+ * 48 bits of milliseconds, a 26-bit counter where the RFC leaves room for one, and random bits.
  */
 export function newId(): string {
   const now = Date.now()
@@ -26,7 +26,7 @@ export function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${high}-${low}-${rest}`
 }
 
-/** The lowest id of a moment: where a range of ids, and so of time, begins. */
+/** The lowest id of a moment, for ranges over ids that stand for ranges of time. */
 export function firstIdAt(ms: number): string {
   const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`

@@ -1,37 +1,37 @@
-/** JSON as PostgreSQL can keep it. */
+/** JSON that PostgreSQL can store. */
 
 const maxDepth = 100
 
-/** The JSON text of a value, or why it has none. */
+/** Serializes a value, or says why it cannot be serialized. */
 export function writeJson(
   value: unknown,
   replace?: (name: string, value: unknown) => unknown,
-): { text: string } | { fault: string } {
+): { text: string } | { error: string } {
   try {
     const text = JSON.stringify(value ?? null, replace)
-    return text === undefined ? { fault: `a ${typeof value} is not JSON` } : { text }
+    return text === undefined ? { error: `a ${typeof value} is not JSON` } : { text }
   } catch (error) {
-    return { fault: (error as Error).message.split('\n')[0]! }
+    return { error: (error as Error).message.split('\n')[0]! }
   }
 }
 
-/** Why this JSON text could not be kept, or nothing if it can. */
-export function unkeepable(text: string): string | undefined {
+/** Returns why PostgreSQL cannot store this JSON text, or undefined if it can. */
+export function whyNotStorable(text: string): string | undefined {
   if (text.includes('\\u') && /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(text)) {
-    return 'it holds a NUL or half of a surrogate pair'
+    return 'it contains a NUL or a lone surrogate'
   }
   if (text.length > 2 * maxDepth && depthOf(text) > maxDepth) return `it is more than ${maxDepth} levels deep`
   return undefined
 }
 
-/** For `JSON.stringify`: errors and large numbers have no JSON of their own, and are what people log. */
-export function telling(_: string, value: unknown): unknown {
+/** A replacer for `JSON.stringify`. Errors and bigints have no JSON form, but often appear in logs. */
+export function loggable(_: string, value: unknown): unknown {
   if (value instanceof Error) return { ...value, name: value.name, message: value.message, stack: value.stack }
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** Text may hold anything; the store keeps no NUL and no half characters, and not without end. */
-export function keepableText(text: string, longest: number): string {
+/** Truncates text and replaces what the store cannot hold: NUL characters and lone surrogates. */
+export function storableText(text: string, longest: number): string {
   return text.slice(0, longest).toWellFormed().replaceAll('\0', '\uFFFD')
 }
 

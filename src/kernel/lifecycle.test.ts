@@ -19,7 +19,7 @@ const done: State = { kind: 'final', rank: 2, outcome: 'good', means: 'It is don
 const start = { from: ['begun'], to: 'underway', by: ['worker'], when: 'it starts' } as const
 const finish = { from: ['underway'], to: 'done', by: ['worker'], when: 'it ends' } as const
 
-/** A sound table, as loosely typed as one that did not pass the compiler. */
+/** A valid table, typed as loosely as one that was never compiled. */
 const sound: Lifecycle = {
   entity: 'thing',
   initial: ['begun'],
@@ -27,7 +27,7 @@ const sound: Lifecycle = {
   moves: { start, finish },
 }
 
-/** What the compiler would refuse must be refused at load too, so the table goes in without its types. */
+/** Tables that the compiler would reject must also be rejected at load, so this one is passed without its types. */
 function define(change: Partial<Lifecycle>): Lifecycle {
   const table: Lifecycle = { ...sound, ...change }
   return defineLifecycle(table)

@@ -1,8 +1,8 @@
 /**
- * What a lifecycle table is, and what can be asked of one.
+ * Defines lifecycle tables and the questions that can be asked of them.
  *
- * The tables (task.ts, stage.ts, job.ts, artifact.ts) are the only place where states and moves are spelled:
- * types, SQL guards, docs and API enums are derived from them.
+ * The tables (task.ts, stage.ts, job.ts, artifact.ts) are the only place where states and moves are written down.
+ * Types, SQL guards, docs and API enums are derived from them.
  */
 
 export type Kind = 'open' | 'held' | 'final'
@@ -11,13 +11,13 @@ export type Mover = 'worker' | 'operator' | 'engine' | 'babysitter'
 
 export interface State {
   readonly kind: Kind
-  /** Position within a round (and, for tasks, within an epoch): it only rises. */
+  /** Position within a round and, for tasks, within an epoch. It only increases. */
   readonly rank: number
   /** Only for final states. */
   readonly outcome?: Outcome
   /** Set on final states in which the work ran or timed out. Not set on cancelled and skipped. */
   readonly executed?: true
-  /** A hold may be left towards a lower rank; nothing else may. */
+  /** Only a hold may be left for a state with a lower rank. */
   readonly hold?: true
   readonly means: string
 }
@@ -27,7 +27,7 @@ export interface Move<S extends string> {
   readonly to: NoInfer<S> | readonly NoInfer<S>[]
   readonly by: readonly Mover[]
   readonly when: string
-  /** The move starts the next round: the only way out of a final state. */
+  /** The move starts the next round. This is the only way out of a final state. */
   readonly opensRound?: true
   /** The move starts the next epoch: a new lease. */
   readonly raisesEpoch?: true
@@ -38,7 +38,7 @@ export interface Lifecycle<S extends string = string, M extends string = string>
   readonly initial: readonly NoInfer<S>[]
   readonly states: Readonly<Record<S, State>>
   readonly moves: Readonly<Record<M, Move<S>>>
-  /** Two moves that one statement may make at once: from → via → whatever a worker may make of `via`. */
+  /** Two moves that one statement may make at once: from → via → any state that a worker can reach from `via`. */
   readonly compound?: { readonly from: NoInfer<S>; readonly via: NoInfer<S> }
 }
 
@@ -53,7 +53,7 @@ export interface Edge<S extends string = string, M extends string = string> {
   readonly raisesEpoch: boolean
 }
 
-/** Checks the table once, when its module loads, so that a bad one cannot be imported. */
+/** Checks the table when its module loads, so that an invalid one cannot be imported. */
 export function defineLifecycle<const S extends string, const M extends string>(
   table: Lifecycle<S, M>,
 ): Lifecycle<S, M> {
@@ -103,7 +103,7 @@ export function edgesOf<S extends string, M extends string>(table: Lifecycle<S, 
   })
 }
 
-/** The pairs from → to that one statement may make as two moves, with `seq` + 2. */
+/** The pairs from → to that one statement may make as two moves, increasing `seq` by 2. */
 export function compoundEdges<S extends string>(table: Lifecycle<S>): { from: S; via: S; to: S }[] {
   const { compound } = table
   if (compound === undefined) return []
@@ -118,7 +118,7 @@ export function movesFrom<S extends string, M extends string>(table: Lifecycle<S
   return [...new Set(edgesOf(table).flatMap(edge => (edge.from === state ? [edge.move] : [])))]
 }
 
-/** The moves that `mover` may ask for from `state`: what an API answers and a dashboard offers. */
+/** The moves that `mover` may request from `state`. The API returns them, and the dashboard offers them. */
 export function movesOpenTo<S extends string, M extends string>(table: Lifecycle<S, M>, state: S, mover: Mover): M[] {
   return movesFrom(table, state).filter(move => table.moves[move].by.includes(mover))
 }
@@ -131,7 +131,7 @@ export function isFinal<S extends string>(table: Lifecycle<S>, state: S): boolea
   return table.states[state].kind === 'final'
 }
 
-/** Ended well: for a task succeeded or skipped. */
+/** Whether the state is a good end; for a task, succeeded or skipped. */
 export function isGoodFinal<S extends string>(table: Lifecycle<S>, state: S): boolean {
   return isFinal(table, state) && table.states[state].outcome === 'good'
 }

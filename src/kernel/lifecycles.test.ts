@@ -18,15 +18,15 @@ import { lifecycles } from './lifecycles.ts'
 import { stageLifecycle } from './stage.ts'
 import { taskLifecycle } from './task.ts'
 
-/** What the design promises, spelled out by hand, so that a slip in a table cannot hide. */
+/** The lifecycles of the design, written out by hand, so that a mistake in a table cannot hide. */
 interface Promised {
   readonly good: string[]
   readonly mixed: string[]
   readonly bad: string[]
   readonly executed: string[]
-  /** `from → to · to`; an arrow of a new round is `⇒`. */
+  /** `from → to · to`; `⇒` starts a new round. */
   readonly arrows: string
-  /** What an operator may ask for, by state. */
+  /** The moves that an operator may request, by state. */
   readonly operator: Record<string, string[]>
 }
 

@@ -4,5 +4,5 @@ import type { Lifecycle } from './lifecycle.ts'
 import { stageLifecycle } from './stage.ts'
 import { taskLifecycle } from './task.ts'
 
-/** All four, for whoever derives something from every one of them. */
+/** All four lifecycles, for code and docs that are derived from every one of them. */
 export const lifecycles: readonly Lifecycle[] = [taskLifecycle, stageLifecycle, jobLifecycle, artifactLifecycle]

@@ -1,4 +1,4 @@
-/** Whether what a stage needs has been met. Pure, and total: every mixture of states has an answer. */
+/** Decides whether the needs of a stage are met. Pure and total: every combination of states has an answer. */
 import { isFinal } from './lifecycle.ts'
 import type { Join, OnFailure } from './plan.ts'
 import { type StageState, stageLifecycle } from './stage.ts'
@@ -6,19 +6,19 @@ import { type StageState, stageLifecycle } from './stage.ts'
 export interface Need {
   readonly state: StageState
   readonly onFailure: OnFailure
-  /** Each of its tasks was skipped, whoever said so. */
+  /** Every task of the stage was skipped, for whatever reason. */
   readonly undone?: boolean
 }
 
 export interface Dependent {
   readonly join: Join
-  /** Only needs that were written down pass a skip on; the mere order of a list does not. */
+  /** Only explicit needs pass a skip on. The order of a list does not. */
   readonly needsWritten: boolean
 }
 
 export type NeedsVerdict = 'wait' | 'met' | 'skip'
 
-/** Ended well enough for what comes after. */
+/** Ended well enough for the stages that need it. */
 export function isMet({ state, onFailure }: Need): boolean {
   const { outcome } = stageLifecycle.states[state]
   return outcome !== undefined && (outcome !== 'bad' || onFailure === 'continue')

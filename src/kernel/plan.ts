@@ -1,27 +1,29 @@
 /**
- * A job as it will be run: its spec, checked and with every default filled in. What reads specs (spec/) makes it, what
- * submits jobs (engine/) writes it down, and a stage keeps its part as it is.
+ * A job as it will run: a validated spec with all defaults filled in. spec/ creates it, engine/ stores it, and each
+ * stage keeps its part unchanged.
  */
 import type { FilesPlan } from './datum.ts'
 import type { Tolerance } from './rollup.ts'
 import type { TaskSettings } from './settings.ts'
 
-/** Sealed: it ends when its children have. Open: not before it is sealed. Until done: once it has had a child. */
+/**
+ * `sealed`: ends when its children have ended. `open`: not before it is sealed. `untilDone`: once it has had a child.
+ */
 export type Openness = 'sealed' | 'open' | 'untilDone'
 
 export interface JobPlan {
-  /** Chosen by whoever submits it; not kept with the plan, for a clone has another. */
+  /** The id that the submitter chose. Not stored with the plan, because a clone gets another id. */
   readonly id?: string
   readonly name: string
-  /** Higher first. */
+  /** Higher values run first. */
   readonly priority: number
   readonly input: unknown
   readonly metadata: Record<string, unknown> | null
   readonly correlationId: string | null
   readonly traceparent: string | null
-  /** What vendors of tracing keep beside it. */
+  /** Vendor-specific trace state (W3C tracestate). */
   readonly tracestate?: string
-  /** False: it stays `created` until somebody starts it. */
+  /** If false, the job stays `created` until it is started. */
   readonly start: boolean
   readonly open: Openness
   readonly deadlineSeconds: number | null
@@ -35,35 +37,35 @@ export interface JobPlan {
 
 export type Join = 'all' | 'any' | 'taken' | 'done'
 
-/** `failAtOnce`: the job fails when it is decided that the stage does, and not only when the stage has. */
+/** With `failAtOnce`, the job fails as soon as the failure of the stage is certain, before the stage has ended. */
 export type OnFailure = 'fail' | 'failAtOnce' | 'continue'
 
 export interface StagePlan {
   readonly name: string
-  /** The stages before it, by name: as written, or the one before it in the list. */
+  /** The stages that must end first: those that were named, or else the previous stage in the list. */
   readonly needs: readonly string[]
-  /** The mere order of the list never passes a skip on. */
+  /** Whether `needs` was given explicitly. A need that comes from the order of the list never passes a skip on. */
   readonly needsWritten: boolean
   readonly join: Join
-  /** CEL; false: it is skipped. */
+  /** CEL expression; if false, the stage is skipped. */
   readonly when: string | null
-  /** CEL; one task for each element of the list. */
+  /** CEL expression; creates one task per element of the list. */
   readonly forEach: string | null
-  /** CEL; what it gives is the output of the stage, which has no tasks. */
+  /** CEL expression; its value is the output of the stage, which has no tasks. */
   readonly gives?: string
-  /** The type of its tasks; null: it has none of its own, as a mere gate. */
+  /** The type of its tasks; null if it has none of its own, such as a stage that is only a gate. */
   readonly task: string | null
   readonly queue: string | null
-  /** The tasks that it is declared with. */
+  /** The payloads of the tasks that the stage is declared with. */
   readonly payloads: readonly unknown[]
-  /** The id of the only one, if it was chosen; not kept with the plan, for a clone has another. */
+  /** The chosen id of its only task. Not stored with the plan, because a clone gets another id. */
   readonly taskId?: string
   readonly taskMetadata?: Record<string, unknown>
-  /** Before this moment none of its tasks is claimed. */
+  /** Its tasks are not claimed before this time. */
   readonly runAt?: string
-  /** Of a stage whose tasks run a command or take files. */
+  /** Set for stages whose tasks run a command or take files. */
   readonly files?: FilesPlan
-  /** Declared with one task: its output is that task's, not a list. */
+  /** The stage is declared with one task, so its output is that of the task and not a list. */
   readonly single: boolean
   readonly open: Openness
   readonly tolerate: Tolerance
@@ -74,14 +76,14 @@ export interface StagePlan {
   readonly compensate: { readonly task: string; readonly queue: string | null } | null
   /** How its tasks are leased, retried and kept. */
   readonly settings: Partial<TaskSettings>
-  /** For whoever works on its tasks. */
+  /** Free-form data for the workers of its tasks. */
   readonly data?: unknown
-  /** Its tasks have it, not that of the job. */
+  /** The trace of its tasks, instead of the job's. */
   readonly traceparent?: string
   readonly metadata: Record<string, unknown> | null
 }
 
-/** The queue that the tasks of a stage lie in. */
+/** The queue of a stage's tasks. */
 export function queueOfStage({
   name,
   plan,
@@ -95,6 +97,6 @@ export function queueOfStage({
 export interface GatePlan {
   readonly approvers: number
   readonly timeoutSeconds: number | null
-  /** What is asked of the approver, for people. */
+  /** The question shown to the approver. */
   readonly ask: string | null
 }

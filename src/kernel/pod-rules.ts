@@ -1,14 +1,14 @@
-/** Limits on what a stage may ask for in its pods. A producer writes the stage; whoever runs the server sets the rules. */
+/** Limits what a stage may use in its pods. Producers write the stages; the operator of the server sets the rules. */
 import type { KubernetesPlan, RunPlan } from './datum.ts'
 import { Problem } from './problem.ts'
 
-/** Everything that is not listed is refused. */
+/** Anything that is not listed is refused. */
 export interface PodRules {
-  /** Images, exact or up to a final `*`, which follows a `/`, `:` or `@`; `*` alone allows every image. */
+  /** Exact images, or a prefix that ends in `*` after a `/`, `:` or `@`. `*` alone allows every image. */
   readonly images: readonly string[]
-  /** Namespaces that a stage may name. A stage that names none runs in the server's own choice. */
+  /** Namespaces that a stage may name. A stage that names none runs in the server's default namespace. */
   readonly namespaces: readonly string[]
-  /** Secrets that become variables or files of a pod. */
+  /** Secrets that a stage may use as variables or files. */
   readonly secrets: readonly string[]
   readonly serviceAccounts: readonly string[]
 }
@@ -19,11 +19,11 @@ interface Demand {
   readonly option: string
   readonly value: string
   readonly rule: keyof PodRules
-  /** The variable of the environment that holds the list. */
+  /** The environment variable that holds the list. */
   readonly setting: string
 }
 
-/** Throws POD_NOT_ALLOWED for the first thing that the rules do not list. `at`: the name of the stage. */
+/** Throws POD_NOT_ALLOWED for the first item that the rules do not list. `at`: the name of the stage. */
 export function checkPodRules(rules: PodRules, at: string, run: RunPlan | null, runner: KubernetesPlan): void {
   for (const { option, value, rule, setting } of demandsOf(run, runner)) {
     const allowed = rules[rule]
@@ -48,10 +48,10 @@ function given(option: string, value: string | undefined, rule: keyof PodRules, 
   return value === undefined ? [] : [{ option, value, rule, setting }]
 }
 
-/** A `*` that followed a letter would also allow the registries and images whose names merely begin so. */
+/** A `*` after a letter would also allow registries and images whose names merely start with the prefix. */
 export const imagePattern = /^(\*|[^\s*]+|[^\s*]*[/:@]\*)$/
 
-/** After `:` and `@` comes a tag or a digest: with a `/` in it, what stands before was the name and port of a registry. */
+/** A tag or digest follows `:` or `@`. If a `/` follows, the prefix was the name and port of a registry. */
 function fitsImage(pattern: string, image: string): boolean {
   if (!pattern.endsWith('*')) return pattern === image
   const start = pattern.slice(0, -1)

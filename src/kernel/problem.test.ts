@@ -69,3 +69,10 @@ test('a problem does not say back megabytes that it was sent, wherever they stan
   assert.ok(message.length < 5000, `${message.length} characters`)
   assert.ok(JSON.stringify(details).length < 5000)
 })
+
+test('a refused move names the move, the state and the kind of object', () => {
+  const message = (details: Record<string, unknown>) => new Problem('MOVE_REFUSED', details).message
+  assert.match(message({ job: 'j', state: 'failed', move: 'cancel' }), /^Cannot cancel a failed job\. /)
+  assert.match(message({ stage: 's', state: 'running', move: 'approve' }), /^Cannot approve a running stage\. /)
+  assert.match(message({ id: 't', state: 'expired', move: 'deadLetter' }), /^Cannot dead-letter an expired task\. /)
+})

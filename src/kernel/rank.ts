@@ -1,10 +1,10 @@
-/** How soon a lane is served: the higher its rank, the sooner. It ages while work waits in it, so nothing starves. */
+/** How soon a lane is served: a higher rank first. The rank rises while work waits in the lane, so nothing starves. */
 export interface LaneFacts {
-  /** As it was asked for: where the rank begins. */
+  /** The requested priority, which is the initial rank. */
   readonly priority: number
-  /** How long its oldest due task has been due; null: nothing is. */
+  /** How long its oldest due task has been due; null if nothing is due. */
   readonly waitedSeconds: number | null
-  /** When its job should and when it must be done, counted from now: below 0 it is late. null: nobody said. */
+  /** Seconds until the soft and hard deadline of its job; negative if it has passed, null if there is none. */
   readonly softInSeconds: number | null
   readonly hardInSeconds: number | null
 }
@@ -19,7 +19,9 @@ export function laneRank(lane: LaneFacts): number {
   return Math.max(aged, rankByDeadline(lane) ?? aged)
 }
 
-/** Bands that do not overlap: near its deadline 1 to 499, late 500 to 999, too late 1000 and above. */
+/**
+ * Ranks by deadline do not overlap: 1 to 499 before it, 500 to 999 past the soft one, 1000 and above past the hard one.
+ */
 function rankByDeadline({ softInSeconds, hardInSeconds }: LaneFacts): number | undefined {
   if (hardInSeconds !== null && hardInSeconds <= 0) return 1000 + Math.floor(-hardInSeconds / 60)
   if (softInSeconds !== null && softInSeconds <= 0) return Math.min(500 + Math.floor(-softInSeconds / 60), 999)

@@ -1,11 +1,11 @@
-/** Who may do what over HTTP. A role is a set of permissions, and every route needs one. */
+/** Permissions over HTTP. A role is a set of permissions, and every route requires one. */
 export const permissions = {
   read: 'see jobs, stages, tasks, events and figures',
   produce: 'submit jobs and queue tasks, and add to those that are open',
   work: 'claim tasks and report on them',
-  teach: 'say how tasks of a type are leased, retried and kept',
+  teach: 'set how tasks of a type are leased, retried and kept',
   operate: 'pause, cancel, approve, retry, redrive and delete',
-  administer: 'make and revoke keys',
+  administer: 'create and revoke keys',
 } as const
 
 export type Permission = keyof typeof permissions
@@ -20,7 +20,7 @@ export const roles = {
 
 export type Role = keyof typeof roles
 
-/** A key may have several roles. It may do whatever one of them allows. */
+/** A key may have several roles and all their permissions. */
 export function permissionsOf(held: readonly Role[]): Permission[] {
   const allowed = new Set<Permission>(held.flatMap(role => roles[role]))
   return (Object.keys(permissions) as Permission[]).filter(permission => allowed.has(permission))

@@ -50,7 +50,7 @@ test('a stage bears the greater of a number and a share of its tasks, rounded do
 
 const words = ['succeeded', 'skipped', 'partial', 'failed', 'cancelled', 'failed?', 'cancelled?'] as const
 
-/** `failed?` is a stage that failed and may: onFailure is continue. */
+/** `failed?` is a failed stage with onFailure `continue`. */
 function stageOf(word: (typeof words)[number]): StageEnd {
   const mayFail = word.endsWith('?')
   return { state: word.replace('?', '') as StageEnd['state'], onFailure: mayFail ? 'continue' : 'fail' }

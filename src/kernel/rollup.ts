@@ -1,6 +1,6 @@
 /**
- * How an ended stage or job is named, from its children alone. Total: every mixture has a rule.
- * Intents (pause, hold, cancel, deadline) are not seen here; they decide before this is asked.
+ * Names the final state of a stage or job from its children alone. Total: every combination has a rule. Intents (pause,
+ * hold, cancel, deadline) take effect before this is called, and are not considered here.
  */
 import type { OnFailure } from './plan.ts'
 import type { StageState } from './stage.ts'
@@ -10,7 +10,7 @@ export interface TaskCounts {
   readonly bad: number
   /** Good: succeeded or skipped. */
   readonly good: number
-  /** Of the good ones, those whose handler said that it did only some of it. */
+  /** The good tasks whose handlers reported a partial result. */
   readonly partial: number
 }
 
@@ -19,12 +19,12 @@ export interface Tolerance {
   readonly percent?: number
 }
 
-/** How many bad tasks a stage of `total` bears. */
+/** The number of bad tasks that a stage of `total` tasks tolerates. */
 export function tolerated(tolerate: Tolerance, total: number): number {
   return Math.max(tolerate.count ?? 0, Math.floor((total * (tolerate.percent ?? 0)) / 100))
 }
 
-/** A stage whose tasks have all ended. */
+/** Names the end of a stage whose tasks have all ended. */
 export function rollUpStage(tasks: TaskCounts, tolerate: Tolerance = {}): 'succeeded' | 'partial' | 'failed' {
   if (tasks.bad === 0) return tasks.partial > 0 ? 'partial' : 'succeeded'
   const bearable = tasks.bad <= tolerated(tolerate, tasks.bad + tasks.good)
@@ -36,7 +36,7 @@ export interface StageEnd {
   readonly onFailure: OnFailure
 }
 
-/** A job whose stages have all ended, and which nobody stopped. Skipped stages do not count. */
+/** Names the end of a job whose stages have all ended and that nobody stopped. Skipped stages do not count. */
 export function rollUpJob(stages: readonly StageEnd[]): 'succeeded' | 'partial' | 'failed' {
   const bad = stages.filter(({ state }) => state === 'failed' || state === 'cancelled')
   if (bad.some(({ onFailure }) => onFailure !== 'continue')) return 'failed'

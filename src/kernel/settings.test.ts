@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defaultSettings, resolveSettings, settingsOf } from './settings.ts'
+import { defaultSettings, flattenSettings, resolveSettings } from './settings.ts'
 
 test('settings are kept flat, and only those that were said', () => {
   const { attempts, losses, delaySeconds, factor, maxSeconds, jitter, ...others } = defaultSettings
   const retry = { attempts, losses, delaySeconds, factor, maxSeconds, jitter }
-  assert.deepEqual(settingsOf({ ...others, retry }), defaultSettings)
+  assert.deepEqual(flattenSettings({ ...others, retry }), defaultSettings)
   const task = { type: 'a', payload: { leaseSeconds: 1 }, queue: undefined, priority: 1 }
-  assert.equal(settingsOf(task as object), undefined)
-  assert.deepEqual(settingsOf({ ...task, timeoutSeconds: null, retry: { attempts: 1 } } as object), {
+  assert.equal(flattenSettings(task as object), undefined)
+  assert.deepEqual(flattenSettings({ ...task, timeoutSeconds: null, retry: { attempts: 1 } } as object), {
     timeoutSeconds: null,
     attempts: 1,
   })

@@ -1,29 +1,29 @@
-/** How a task is leased, retried and kept: said by the task, else by its type, else here. */
+/** How a task is leased, retried and kept: set by the task, else by its type, else by the defaults below. */
 export interface TaskSettings {
-  /** A lease lasts this long unless heartbeats end it earlier. */
+  /** How long a lease lasts, unless missed heartbeats end it earlier. */
   readonly leaseSeconds: number
-  /** Two missed ones end the lease; null: only the lease counts. */
+  /** Two missed heartbeats end the lease; null: only `leaseSeconds` counts. */
   readonly heartbeatSeconds: number | null
-  /** The longest that one attempt may run; null: no limit. */
+  /** Maximum run time of one attempt; null: no limit. */
   readonly timeoutSeconds: number | null
-  /** What a soft cancel leaves the handler before it becomes hard. */
+  /** Time that a handler has after a soft cancel before it becomes a hard one. */
   readonly graceSeconds: number
-  /** Not ended so long after it was queued: expired. null: never. */
+  /** The task expires if it has not ended this long after it was queued; null: never. */
   readonly expireInSeconds: number | null
-  /** An ended task and its events are kept this long, unless it is a dead letter. */
+  /** How long an ended task and its events are kept, unless it is a dead letter. */
   readonly keepSeconds: number
-  /** A dead letter is kept this long; null: until somebody acts on it. */
+  /** How long a dead letter is kept; null: until an operator acts on it. */
   readonly keepDeadLetterSeconds: number | null
-  /** A dedupe key goes on standing for its task so long after it has ended. */
+  /** How long the dedupe key stays reserved after the task has ended. */
   readonly dedupeSeconds: number
-  /** Not done so long after it was queued, it is late: it goes before all that are not. null: nobody said. */
+  /** Time from queueing until the task is late. Late tasks run before all others. null: no deadline. */
   readonly softDeadlineSeconds: number | null
-  /** It is too late: it goes before all that are only late. */
+  /** Time from queueing until the task is overdue. Overdue tasks run before late ones. */
   readonly hardDeadlineSeconds: number | null
   readonly deadLetter: 'exhausted' | 'never'
-  /** Failures a round may have, the first try included. */
+  /** Failures per round before the task gives up, the first attempt included. */
   readonly attempts: number
-  /** Lost leases a round may have; null: each counts as a failure, and `attempts` is the one budget. */
+  /** Lost leases per round; null: each loss counts as a failure, and `attempts` is the only budget. */
   readonly losses: number | null
   readonly delaySeconds: number
   readonly factor: number
@@ -36,9 +36,9 @@ export type RetrySettings = Pick<
   'attempts' | 'losses' | 'delaySeconds' | 'factor' | 'maxSeconds' | 'jitter'
 >
 
-/** Settings as people say them: only some of them, and those of retries under one word. */
-export interface SaidSettings extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
-  /** How often a task is tried, and how far apart. */
+/** Task settings as a caller writes them: any subset, with the retry settings grouped under `retry`. */
+export interface SettingsInput extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
+  /** How often a task is retried, and at which intervals. */
   readonly retry?: Partial<RetrySettings>
 }
 
@@ -62,7 +62,7 @@ export const defaultSettings: TaskSettings = Object.freeze({
   jitter: true,
 })
 
-/** A lease has one end: its own, or two missed heartbeats, whichever is earlier. */
+/** The effective lease: `leaseSeconds` or two missed heartbeats, whichever is shorter. */
 export function leaseLength({ leaseSeconds, heartbeatSeconds }: TaskSettings): number {
   return heartbeatSeconds === null ? leaseSeconds : Math.min(leaseSeconds, 2 * heartbeatSeconds)
 }
@@ -71,21 +71,21 @@ export function resolveSettings(type: Partial<TaskSettings> | null, task: Partia
   return { ...defaultSettings, ...type, ...task }
 }
 
-const ofRetries: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
+const retryNames: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
 
-/** Kept settings as people say them: the way back from `settingsOf`. */
-export function saidOf(settings: Partial<TaskSettings>): SaidSettings {
+/** Converts stored settings back to their input form; the inverse of `flattenSettings`. */
+export function toSettingsInput(settings: Partial<TaskSettings>): SettingsInput {
   const entries = Object.entries(settings)
-  const retry = entries.filter(([name]) => ofRetries.includes(name))
-  const rest = Object.fromEntries(entries.filter(([name]) => !ofRetries.includes(name)))
+  const retry = entries.filter(([name]) => retryNames.includes(name))
+  const rest = Object.fromEntries(entries.filter(([name]) => !retryNames.includes(name)))
   return retry.length === 0 ? rest : { ...rest, retry: Object.fromEntries(retry) }
 }
 
 const names = Object.keys(defaultSettings) as (keyof TaskSettings)[]
 
-/** Settings as they are kept: flat, and only those that were said. */
-export function settingsOf(options: SaidSettings): Partial<TaskSettings> | undefined {
+/** Converts settings to their stored form: flat, and only those that were given. */
+export function flattenSettings(options: SettingsInput): Partial<TaskSettings> | undefined {
   const flat: Partial<TaskSettings> = { ...options, ...options.retry }
-  const said = names.filter(name => flat[name] !== undefined)
-  return said.length === 0 ? undefined : Object.fromEntries(said.map(name => [name, flat[name]]))
+  const given = names.filter(name => flat[name] !== undefined)
+  return given.length === 0 ? undefined : Object.fromEntries(given.map(name => [name, flat[name]]))
 }

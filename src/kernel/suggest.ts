@@ -1,20 +1,20 @@
-/** The known word nearest to a misspelt one, if any is near. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+/** Returns the known word closest to a misspelt one, if any is close enough. */
+export function closestWord(word: string, known: readonly string[]): string | undefined {
   const mostSteps = (candidate: string) => Math.max(2, candidate.length / 3)
   const near = known
-    // Words differ by at least as many steps as their lengths do. So a word of a megabyte is compared with none.
+    // The distance is at least the difference in length, so a word of a megabyte is compared with none.
     .filter(candidate => Math.abs(candidate.length - word.length) <= mostSteps(candidate))
     .map(candidate => ({ candidate, steps: distance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, steps }) => steps <= mostSteps(candidate))
   return near.sort((one, other) => one.steps - other.steps)[0]?.candidate
 }
 
-/** A word of somebody else's as it is told in an answer. */
-export function shortened(word: string): string {
+/** Truncates a word from a request before it is quoted in an answer. */
+export function truncate(word: string): string {
   return word.length <= 100 ? word : `${word.slice(0, 100).toWellFormed()}…`
 }
 
-/** Levenshtein's: insertions, deletions and replacements. */
+/** Levenshtein distance: insertions, deletions and replacements. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (let i = 1; i <= one.length; i++) {

@@ -6,16 +6,16 @@ export const taskLifecycle = defineLifecycle({
 
   states: {
     blocked: { kind: 'open', rank: 0, means: 'Its stage has not opened.' },
-    queued: { kind: 'open', rank: 1, means: 'May be claimed once runAt has come.' },
+    queued: { kind: 'open', rank: 1, means: 'Can be claimed at runAt or later.' },
     assigned: { kind: 'held', rank: 2, means: 'A worker holds the lease and has not started.' },
     running: { kind: 'held', rank: 3, means: 'The worker started it.' },
     retrying: {
       kind: 'open',
       rank: 4,
-      means: 'An attempt ended without a result; may be claimed once runAt has come.',
+      means: 'An attempt ended without a result; can be claimed again at runAt or later.',
     },
-    succeeded: { kind: 'final', rank: 5, outcome: 'good', executed: true, means: 'A worker finished it.' },
-    skipped: { kind: 'final', rank: 5, outcome: 'good', means: 'Intentionally not done.' },
+    succeeded: { kind: 'final', rank: 5, outcome: 'good', executed: true, means: 'A worker completed it.' },
+    skipped: { kind: 'final', rank: 5, outcome: 'good', means: 'Intentionally not executed.' },
     failed: {
       kind: 'final',
       rank: 5,
@@ -23,14 +23,20 @@ export const taskLifecycle = defineLifecycle({
       executed: true,
       means: 'No attempts left, or the error was permanent.',
     },
-    cancelled: { kind: 'final', rank: 5, outcome: 'bad', means: 'Called off by a user or by policy.' },
-    expired: { kind: 'final', rank: 5, outcome: 'bad', executed: true, means: 'Its time to live passed.' },
+    cancelled: { kind: 'final', rank: 5, outcome: 'bad', means: 'Cancelled by a user or by policy.' },
+    expired: {
+      kind: 'final',
+      rank: 5,
+      outcome: 'bad',
+      executed: true,
+      means: 'It did not end within its time to live.',
+    },
     dead_lettered: {
       kind: 'final',
       rank: 5,
       outcome: 'bad',
       executed: true,
-      means: 'Set aside for people, with a reason.',
+      means: 'In the dead-letter queue, with a reason code.',
     },
   },
 
@@ -43,7 +49,7 @@ export const taskLifecycle = defineLifecycle({
       raisesEpoch: true,
       when: 'a worker asks for work',
     },
-    start: { from: ['assigned'], to: 'running', by: ['worker'], when: 'the worker begins' },
+    start: { from: ['assigned'], to: 'running', by: ['worker'], when: 'the worker starts it' },
     succeed: { from: ['running'], to: 'succeeded', by: ['worker'], when: 'the handler returns' },
     skip: { from: ['running'], to: 'skipped', by: ['worker'], when: 'the handler says there is nothing to do' },
     passOver: {
@@ -56,7 +62,7 @@ export const taskLifecycle = defineLifecycle({
       from: ['assigned', 'running'],
       to: 'retrying',
       by: ['worker', 'babysitter'],
-      when: 'the attempt failed, timed out, was lost or given back, and there is budget left',
+      when: 'the attempt failed, timed out, was lost or released, and attempts are left',
     },
     fail: {
       from: ['assigned', 'running'],
@@ -68,7 +74,7 @@ export const taskLifecycle = defineLifecycle({
       from: ['blocked', 'queued', 'retrying', 'assigned', 'running'],
       to: 'cancelled',
       by: ['operator', 'engine', 'worker', 'babysitter'],
-      when: 'it is called off',
+      when: 'it is cancelled',
     },
     expire: {
       from: ['blocked', 'queued', 'retrying', 'assigned', 'running'],
@@ -80,7 +86,7 @@ export const taskLifecycle = defineLifecycle({
       from: ['queued', 'retrying', 'assigned', 'running'],
       to: 'dead_lettered',
       by: ['operator', 'engine', 'worker', 'babysitter'],
-      when: 'it is set aside: by budget, by its handler, or by an operator',
+      when: 'its budget is used up, or its handler or an operator dead-letters it',
     },
     resume: {
       from: ['cancelled'],

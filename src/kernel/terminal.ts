@@ -1,4 +1,4 @@
-/** Questions about states that users ask: has it ended, did it end well, was it executed. */
+/** Questions about states: has it ended, did it end well, was it executed. */
 import { artifactLifecycle } from './artifact.ts'
 import { jobLifecycle } from './job.ts'
 import * as lifecycle from './lifecycle.ts'
@@ -8,13 +8,13 @@ import { taskLifecycle } from './task.ts'
 
 const tables = { task: taskLifecycle, stage: stageLifecycle, job: jobLifecycle, artifact: artifactLifecycle }
 
-/** A kind of thing that has states. */
+/** A kind of object that has states. */
 export type Entity = keyof typeof tables
 /** The states of a task, stage, job or artifact. */
 export type StateOfEntity<E extends Entity> = lifecycle.StateOf<(typeof tables)[E]>
 
 /**
- * Whether nothing more happens to a task (or stage, job, artifact) in this state, unless somebody brings it back.
+ * Whether a task (or stage, job, artifact) has ended. It changes again only if an operator revives it.
  *
  * @example isTerminal('skipped') // true
  * @example isTerminal('partial', 'job') // true
@@ -24,7 +24,7 @@ export function isTerminal<E extends Entity = 'task'>(state: StateOfEntity<E>, e
 }
 
 /**
- * Whether it has ended well: of a task, succeeded or skipped.
+ * Whether it ended well; for a task, succeeded or skipped.
  *
  * @example isSuccessfulTerminal('failed') // false
  */
@@ -33,7 +33,7 @@ export function isSuccessfulTerminal<E extends Entity = 'task'>(state: StateOfEn
 }
 
 /**
- * Whether the work was executed, or its time ran out: true of every end but cancelled and skipped.
+ * Whether the work was executed or ran out of time. True for every final state except cancelled and skipped.
  *
  * @example wasExecuted('cancelled') // false
  */
@@ -42,7 +42,7 @@ export function wasExecuted<E extends Entity = 'task'>(state: StateOfEntity<E>, 
 }
 
 /**
- * The states in which a task (or stage, job, artifact) has ended.
+ * The final states of a task (or stage, job, artifact).
  *
  * @example terminalStates('job') // ['succeeded', 'partial', 'failed', 'cancelled', 'expired']
  */

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** When a process began, as the kernel tells it; where it does not (macOS), whether the process is there. '' is: it is dead. */
+/**
+ * Returns when a process began, according to the kernel, or '' if it is dead. Where the kernel does not tell (macOS), a
+ * living process is 'alive'.
+ */
 export function beganAt(pid: number): string {
   try {
     process.kill(pid, 0)

@@ -1,18 +1,18 @@
 /**
  * Programs of the same user can read the environment and the arguments that a process was started with, in
- * `/proc/<pid>/environ` and `/proc/<pid>/cmdline`. Deleting a variable from `process.env` does not change those: they show
- * the memory that the kernel filled when the process began. So that memory is overwritten.
+ * `/proc/<pid>/environ` and `/proc/<pid>/cmdline`. Deleting a variable from `process.env` does not change those: they
+ * show the memory that the kernel filled when the process began. So that memory is overwritten.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
 export interface Secrets {
-  /** Variables of the environment. */
+  /** Names of environment variables. */
   readonly variables: readonly string[]
   /** Values of variables and arguments. */
   readonly values: readonly string[]
 }
 
-/** False: other programs of this user may still read one of them. Only Linux lets a process overwrite them. */
+/** Returns false if other programs of this user may still read a secret. Only Linux lets a process overwrite them. */
 export function eraseSecrets({ variables, values }: Secrets): boolean {
   const secrets = { variables, values: values.map(toBytes) }
   const isGiven = Object.entries(process.env).some(([name, value]) => secretInVariable(secrets, `${name}=${value}`))
@@ -30,10 +30,10 @@ export function eraseSecrets({ variables, values }: Secrets): boolean {
   }
 }
 
-/** One character for each byte, as memory is read below. */
+/** One character per byte, the way memory is read below. */
 const toBytes = (text: string) => Buffer.from(text).toString('latin1')
 
-/** Where the arguments and the environment begin in memory: fields 48 and 50 of proc_pid_stat(5). */
+/** Addresses of the arguments and the environment in memory: fields 48 and 50 of proc_pid_stat(5). */
 function addresses(): [argumentsAt: number, environmentAt: number] {
   const stat = readFileSync('/proc/self/stat', 'latin1')
   // The second field is the program's name in brackets, which may hold spaces.
@@ -41,7 +41,7 @@ function addresses(): [argumentsAt: number, environmentAt: number] {
   return [Number(fields[48 - 3]), Number(fields[50 - 3])]
 }
 
-/** Where in `NAME=value` a secret begins. */
+/** Offset of a secret in `NAME=value`. */
 function secretInVariable({ variables, values }: Secrets, entry: string): number | undefined {
   const start = entry.indexOf('=') + 1
   const value = entry.slice(start)
@@ -49,7 +49,7 @@ function secretInVariable({ variables, values }: Secrets, entry: string): number
   return isSecret && !isErased(value) ? start : undefined
 }
 
-/** Where in `value` or `--option=value` a secret begins. */
+/** Offset of a secret in `value` or `--option=value`. */
 function secretInArgument({ values }: Secrets, argument: string): number | undefined {
   const value = values.find(value => argument === value || argument.endsWith(`=${value}`))
   return value === undefined || isErased(value) ? undefined : argument.length - value.length

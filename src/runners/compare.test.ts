@@ -1,4 +1,4 @@
-/** What follows from what was seen of a cluster: every way in which something vanishes, or only seems to. */
+/** Findings for every way in which part of a cluster vanishes, or only seems to. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../kernel/problem.ts'
@@ -55,7 +55,7 @@ const lost = (detail: string | null = null) => [{ worker, reason: 'worker pod di
 const away = new Problem('KUBERNETES_UNREACHABLE')
 
 const stories: Record<string, Story> = {
-  // When a Kubernetes job vanishes mysteriously:
+  // When a Kubernetes Job vanishes:
   'a Kubernetes job that is there is not missed': { stages: [stage()], seen: seen({ jobs: [job()] }), finds: {} },
   'a Kubernetes job that vanished is missing, and its stage goes on for now': {
     stages: [stage()],
@@ -129,7 +129,7 @@ const stories: Record<string, Story> = {
   'a Kubernetes job that somebody let complete works no more': {
     stages: [stage()],
     seen: seen({ jobs: [job({ state: 'complete' })] }),
-    finds: { ended: [{ stageId, why: 'its Kubernetes job was completed before it' }] },
+    finds: { ended: [{ stageId, why: 'its Kubernetes job completed before the stage ended' }] },
   },
   'a Kubernetes job whose stage does not run is told, to be looked at again': {
     seen: seen({ jobs: [job()] }),
@@ -140,7 +140,7 @@ const stories: Record<string, Story> = {
     finds: {},
   },
 
-  // When a datum's worker pod vanishes mysteriously:
+  // When the pod of a worker vanishes:
   'a worker whose pod runs is not lost': { workers: [held()], seen: seen({ pods: [podSeen()] }), finds: {} },
   'a worker whose pod is gone is lost at once': { workers: [held()], seen: seen(), finds: { lostWorkers: lost() } },
   'a worker whose pod was evicted is lost, and it is said why': {
@@ -174,7 +174,7 @@ const stories: Record<string, Story> = {
     finds: { lostWorkers: lost() },
   },
 
-  // When it is the sight that is lost:
+  // When the cluster cannot be observed:
   'an API that cannot be reached concludes nothing, however long it lasts': {
     stages: [stage({ missingSince: minutesAgo(600) })],
     workers: [held()],

@@ -1,13 +1,13 @@
 /**
- * Compares what should run with what was seen to. It is pure, and says what follows; whoever calls it does it.
+ * Compares the expected state of a cluster with the actual one. Pure: it returns findings, and the caller acts on them.
  *
- * Its assumptions: anything may vanish at any time; the API may be out of reach, or answer for some namespaces only; any
- * number of servers compare at once, and one may come late with what it found. So:
- * - What was not seen whole is unknown, and nothing follows from it: leases still run out.
- * - `stages` and `workers` were read *before* the look. What began after they were read is in neither, and what was in
- *   them and lived is seen: otherwise a pod that was born between two reads would be taken for one that vanished.
- * - What follows is done under the guards that hold anyway: a stage is failed only while it runs in that round, a lease
- *   is ended only under the epoch that was read. Found twice, it is done once.
+ * Its assumptions: anything may vanish at any time; the API may be unreachable, or answer for some namespaces only; any
+ * number of servers compare at once, and one may act late on its findings. So:
+ * - A namespace that was not listed completely is unknown, and nothing follows from it. Leases still run out.
+ * - `stages` and `workers` are read *before* the cluster is listed. Anything that starts after that is in neither, and
+ *   everything in them that is alive is listed. Otherwise a pod that starts in between would seem to have vanished.
+ * - Findings are applied under the usual guards: a stage fails only while it is running in that round, and a lease ends
+ *   only under the epoch that was read. A finding that is applied twice takes effect once.
  */
 import { jobNameOf, podOf } from './names.ts'
 import type { FoundPods, LostWorker, Seen, SeenJob, SeenPod } from './runner.ts'
@@ -16,9 +16,9 @@ export interface RunningStage {
   readonly stageId: string
   readonly round: number
   readonly namespace: string
-  /** When the Job of this round was made; null: not yet, so that it cannot have vanished. */
+  /** When the Job of this round was created; null if it has not been, so that it cannot have vanished. */
   readonly createdAt: Date | null
-  /** Since when the Job has been found missing; null: it was there, or nobody has looked. */
+  /** Since when the Job has been missing; null if it is there or was never checked. */
   readonly missingSince: Date | null
 }
 
@@ -28,17 +28,17 @@ export interface HeldWorker {
 }
 
 export interface Findings {
-  /** Made, and not there: since when is to be written down, where it is not yet. */
+  /** Stages whose Job was created but is missing. Record the time, unless it is recorded already. */
   readonly missing: readonly string[]
-  /** There again: that it was missing is to be forgotten. */
+  /** Stages whose Job has reappeared. Clear the recorded time. */
   readonly back: readonly string[]
   readonly vanishedFor15Min: readonly string[]
-  /** Ended by Kubernetes while the stage runs: nobody works on it any more. */
+  /** Jobs that Kubernetes ended while the stage was running, so that nobody works on it any more. */
   readonly ended: readonly { readonly stageId: string; readonly why: string }[]
   readonly lostWorkers: readonly LostWorker[]
   /**
-   * Jobs that go on though their rounds were not running when the stages were read. Look again before one is stopped: it
-   * may have begun since. One that has ended is left to be looked at, for its `ttlSeconds`.
+   * Active Jobs whose rounds were not running when the stages were read. Check again before stopping one, because its
+   * round may have started since. Ended Jobs stay for inspection, for their `ttlSeconds`.
    */
   readonly strays: readonly SeenJob[]
 }
@@ -72,7 +72,7 @@ export function compare({ now, stages, workers, seen }: Comparison): Findings {
   }
 }
 
-/** From when it was first found missing; in an earlier round it may have been missing too, which does not count. */
+/** Counted from the first time it was missing in this round. Missing time of an earlier round does not count. */
 function missingForMs({ missingSince, createdAt }: RunningStage, now: Date): number {
   if (missingSince === null || createdAt === null) return 0
   return now.getTime() - Math.max(missingSince.getTime(), createdAt.getTime())
@@ -85,12 +85,12 @@ const reasons: Readonly<Record<string, string>> = {
 
 function endOf(job: SeenJob | undefined): string | undefined {
   if (job === undefined || job.state === 'active') return undefined
-  if (job.state === 'complete') return 'its Kubernetes job was completed before it'
-  const said = [job.reason, job.message].filter(Boolean).join(': ')
-  return `${reasons[job.reason ?? ''] ?? 'its Kubernetes job failed'}${said === '' ? '' : ` (${said})`}`
+  if (job.state === 'complete') return 'its Kubernetes job completed before the stage ended'
+  const why = [job.reason, job.message].filter(Boolean).join(': ')
+  return `${reasons[job.reason ?? ''] ?? 'its Kubernetes job failed'}${why === '' ? '' : ` (${why})`}`
 }
 
-/** A pod that Kubernetes lost sight of (`Unknown`) may go on working: its leases decide. */
+/** Not `Unknown`: Kubernetes has lost contact with such a pod, but it may still be running, so its leases decide. */
 const over: readonly SeenPod['phase'][] = ['Succeeded', 'Failed']
 
 function lostAmong(workers: readonly HeldWorker[], seen: Seen): LostWorker[] {
@@ -107,14 +107,14 @@ function lostAmong(workers: readonly HeldWorker[], seen: Seen): LostWorker[] {
 /** A worker in a pod that Pawl did not start. */
 export interface OtherWorker {
   readonly worker: string
-  /** Null: the worker does not know it. */
+  /** Null if the worker does not know its node. */
   readonly node: string | null
   readonly name: string
-  /** Where its pod was seen before; null: it never was. */
+  /** The namespace in which its pod was last seen; null if never. */
   readonly namespace: string | null
 }
 
-/** Which of these workers are lost, and where the pods of the others were seen. */
+/** Finds the workers that are lost, and the namespaces in which the pods of the others were seen. */
 export function lostOthers(
   workers: readonly OtherWorker[],
   { namespaces, pods }: FoundPods,
@@ -122,14 +122,14 @@ export function lostOthers(
   const lost: LostWorker[] = []
   const alive: [string, string][] = []
   for (const { worker, node, name, namespace } of workers) {
-    // A pod of that name on another node is another pod: names are used again.
+    // A pod with that name on another node is a different one, because names are reused.
     const found = pods.filter(
       pod =>
         pod.name === name &&
         (node === null || pod.node === node) &&
         (namespace === null || pod.namespace === namespace),
     )
-    // Pods of one name may be in several namespaces: the worker may be in any that lives.
+    // Several namespaces may have a pod with that name. The worker may be in any of them that is alive.
     const pod = found.find(({ phase }) => !over.includes(phase)) ?? found[0]
     const isGone = pod === undefined && namespace !== null && namespaces.includes(namespace)
     if (isGone || (pod !== undefined && over.includes(pod.phase))) {

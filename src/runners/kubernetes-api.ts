@@ -1,13 +1,13 @@
 /**
- * All that Pawl asks of Kubernetes: make, list and delete Jobs, list pods. The official client is large and most
- * installations need none, so it is loaded when a runner is opened and not before.
+ * The requests to Kubernetes: create, list and delete Jobs, and list pods. The official client is large and most
+ * installations do not need it, so it is loaded only when a runner is opened.
  */
 import type * as Client from '@kubernetes/client-node'
 import { Problem } from '../kernel/problem.ts'
 import type { SettledKubernetes } from './settings.ts'
 
 export interface KubernetesApi {
-  /** Where Jobs go unless told otherwise. */
+  /** The default namespace of Jobs. */
   readonly namespace: string
   createJob(namespace: string, job: Client.V1Job): Promise<void>
   deleteJob(namespace: string, name: string): Promise<void>
@@ -34,7 +34,7 @@ export async function openKubernetesApi(settings: SettledKubernetes): Promise<Ku
       )
     },
     async deleteJob(namespace, name) {
-      // In the background: the answer does not wait for the pods, which drain in their own time.
+      // Deletes in the background: the response does not wait for the pods, which shut down in their own time.
       await asking(() => batch.deleteNamespacedJob({ namespace, name, propagationPolicy: 'Background' }))
     },
     jobs: (namespace, labelSelector) =>
@@ -62,15 +62,15 @@ function configOf({ KubeConfig }: typeof Client, { kubeconfig }: SettledKubernet
     throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: (error as Error).message }, error)
   }
   const cluster = config.getCurrentCluster()
-  // Where nothing says which cluster, the client makes one up on this machine.
+  // Without any configuration, the client invents a cluster on this machine.
   const isMadeUp = kubeconfig === undefined && config.currentContext === 'loaded-context'
   if (cluster === null || isMadeUp) {
-    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: 'it names no cluster to speak to' })
+    throw new Problem('FILE_INVALID', { file: kubeconfig ?? 'kubeconfig', why: 'it does not name a cluster' })
   }
   return config
 }
 
-/** The client has no time limit of its own: a request that is never answered would hold up its chore for ever. */
+/** The client has no timeout of its own, and a request that is never answered would block its chore forever. */
 function timingOut(seconds: number): Client.Middleware {
   return {
     async pre(request) {
@@ -87,9 +87,9 @@ interface Page<T> {
 }
 
 /**
- * A whole list, or a problem: a part of one would make what is missing look vanished. The pages of a list are of one
- * moment. If that moment is too long ago for the next page (410), all is asked for again, at once. No resourceVersion
- * is named, so that the answer is what is true now, and not what some cache remembers.
+ * Returns a complete list or throws, because a partial one would make the missing objects look vanished. All pages show
+ * the same moment. If that moment has expired before the next page (410), everything is listed again in one request. No
+ * resourceVersion is given, so that the answer is current and not from a cache.
  */
 async function listed<T>(
   limit: number,
@@ -118,7 +118,7 @@ async function asking<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The status that Kubernetes answered with; undefined: there was no answer. */
+/** The HTTP status of the response, or undefined if there was none. */
 export function statusOf(error: unknown): number | undefined {
   return error instanceof Problem ? (error.details.status as number | undefined) : undefined
 }
@@ -126,16 +126,16 @@ export function statusOf(error: unknown): number | undefined {
 function problemOf(error: unknown): Problem {
   const { code, body, message } = error as { code?: unknown; body?: unknown; message?: string }
   if (typeof code !== 'number') return unreachable(message ?? String(error), error)
-  const said = sentenceOf(body) ?? message
-  if (code === 429 || code >= 500) return unreachable(said, error, code)
-  return new Problem('KUBERNETES_REFUSED', { status: code, why: said }, error)
+  const reason = sentenceOf(body) ?? message
+  if (code === 429 || code >= 500) return unreachable(reason, error, code)
+  return new Problem('KUBERNETES_REFUSED', { status: code, why: reason }, error)
 }
 
 function unreachable(why: unknown, cause?: unknown, status?: number): Problem {
   return new Problem('KUBERNETES_UNREACHABLE', { ...(status !== undefined && { status }), why }, cause)
 }
 
-/** Refusals are Status objects, whose message is for people; what a proxy answers may be anything. */
+/** Rejections are Status objects with a readable message, but a proxy may return anything. */
 function sentenceOf(body: unknown): string | undefined {
   try {
     const { message } = (typeof body === 'string' ? JSON.parse(body) : body) as { message?: unknown }

@@ -1,4 +1,4 @@
-/** The runner that starts a stage's workers as a Kubernetes Job. It keeps nothing: all it knows, the cluster does. */
+/** Runs the workers of a stage as a Kubernetes Job. It keeps no state: everything is in the cluster. */
 import type { V1Job, V1Pod } from '@kubernetes/client-node'
 import { checkPodRules } from '../kernel/pod-rules.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -9,7 +9,7 @@ import type { Ensured, FoundPods, Runner, Seen, SeenJob, SeenPod, StageToRun } f
 import { type KubernetesSettings, type SettledKubernetes, settleKubernetes } from './settings.ts'
 
 export interface KubernetesRunner extends Runner {
-  /** The namespace of stages that name none. */
+  /** The namespace for stages that do not name one. */
   readonly namespace: string
 }
 
@@ -43,8 +43,8 @@ export async function openKubernetesRunner(given: KubernetesSettings = {}): Prom
 }
 
 /**
- * One after the other. If one gets no answer at all, the rest are told so and not tried: each would wait as long. An
- * answer, even a bad one, is about the one that was asked for, and holds up no other.
+ * Runs one item after the other. If one gets no response at all, the remaining ones fail with the same problem, because
+ * each would wait as long. A response, even an error, concerns only its own item.
  */
 async function inTurn<Item, Done, Failed>(
   items: readonly Item[],
@@ -66,10 +66,10 @@ async function inTurn<Item, Done, Failed>(
   return results
 }
 
-/** Whoever is second, another server or this one after a lost answer, is told that the Job is there. */
+/** If the Job exists already, another server created it, or this one did and lost the response. */
 async function make(api: KubernetesApi, settings: SettledKubernetes, stage: StageToRun): Promise<Ensured> {
   const { stageId, runner, run, stageName } = stage
-  // Again: the stage may have been stored before the rules were set, or by a server with other rules.
+  // Checked again: the stage may have been stored before the rules were set, or by a server with other rules.
   checkPodRules(settings.allow, stageName, run, runner)
   await api.createJob(runner.namespace ?? api.namespace, manifestOf(stage, settings)).catch(unless(409))
   return { stageId }
@@ -106,7 +106,7 @@ function merged(looks: readonly Seen[]): Seen {
   }
 }
 
-/** One without our labels is not ours, whoever put the others on it. */
+/** A Job without our labels is not ours, even if it has some of them. */
 function seenJob(namespace: string, { metadata, status }: V1Job): SeenJob[] {
   const name = metadata?.name
   const stageId = metadata?.labels?.[labels.stageId]

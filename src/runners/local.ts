@@ -1,35 +1,35 @@
 /**
- * Workers for commands as child processes of this one: as many as there is work for, on each queue. They speak to the
- * server as any other worker does, so one that dies costs what its leases cost, and no more.
+ * Runs workers for commands as child processes, as many per queue as there is work for. They use the API like any other
+ * worker, so one that dies costs no more than its leases.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export interface LocalPoolOptions {
-  /** The program and its first arguments; the queue is appended, and how long it may take to end. */
+  /** The program and its first arguments. The queue and the drain time are appended. */
   readonly command: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   /** The first line of each worker's standard input, which then stays open. */
   readonly input?: string
-  /** All of them together. */
+  /** Maximum number of workers on all queues. */
   readonly most: number
   readonly log: (word: string, facts: Record<string, unknown>) => void
-  /** How long after it died one is replaced. Default 1. */
+  /** Delay before a dead worker is replaced. Default 1. */
   readonly restartSeconds?: number
-  /** How long they may take to end when the pool is closed, before they are killed. Default 30. */
+  /** How long workers may take to end when the pool is closed, before they are killed. Default 30. */
   readonly closeSeconds?: number
 }
 
-/** A worker that is let go finishes its command, however long that is: what it did would be done again. */
+/** A dismissed worker finishes its command, however long that takes, because the work would have to be repeated. */
 const drainSeconds = 86_400
 
 export interface LocalPool {
   /**
-   * How many workers there are to be on each queue; what is not named is to have none. One too many takes no more work,
-   * finishes what it has and ends; until then it counts.
+   * Sets the number of workers per queue; other queues get none. A surplus worker takes no more work, finishes what it
+   * has and ends. It counts until then.
    */
   resize(wanted: ReadonlyMap<string, number>): void
   workers(): readonly { readonly queue: string; readonly pid: number }[]
-  /** Tells all of them to end, and waits until they have; those that take too long are killed. */
+  /** Ends all workers and waits for them. Workers that take too long are killed. */
   close(): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export function localPool(options: LocalPoolOptions): LocalPool {
   function hire(queue: string): void {
     const [program, ...args] = command
     const all = [...args, '--queue', queue, '--drain-seconds', String(drainSeconds)]
-    // It ends, and soon, when its standard input does: so it does not long outlive this process, however that ends.
+    // The worker ends soon after its standard input closes, so it does not outlive this process for long.
     const child = spawn(program!, all, { env, stdio: ['pipe', 'inherit', 'inherit'] })
     child.stdin!.on('error', () => {})
     if (input !== undefined) child.stdin!.write(input)
@@ -78,7 +78,7 @@ export function localPool(options: LocalPoolOptions): LocalPool {
 
   const staying = (queue: string) => [...workers].filter(worker => worker.queue === queue && !worker.isLeaving)
 
-  /** Where there is not room for all, the queue with the fewest is first. */
+  /** If there is not room for all, queues with the fewest workers come first. */
   function fill(targets: ReadonlyMap<string, number>): void {
     const now = performance.now()
     const open = [...targets].filter(([queue]) => (notBefore.get(queue) ?? 0) <= now)
@@ -107,10 +107,10 @@ export function localPool(options: LocalPoolOptions): LocalPool {
       isClosed = true
       for (const worker of workers) {
         dismiss(worker)
-        // That hurries one that is leaving already, too.
+        // Also makes workers hurry that are already leaving.
         worker.child.stdin?.end()
       }
-      // Their commands end with them: each has a guard that sees to that.
+      // Their commands end with them, because each one has a guard.
       const late = setTimeout(() => {
         for (const { child } of workers) child.kill('SIGKILL')
       }, closeSeconds * 1000)
@@ -120,7 +120,7 @@ export function localPool(options: LocalPoolOptions): LocalPool {
   }
 }
 
-/** One for each in turn, until there is no room or none wants more: so none has two while another has none. */
+/** Distributes workers in turns until there is no room or no demand, so no queue gets two while another has none. */
 function shares(wanted: ReadonlyMap<string, number>, most: number): Map<string, number> {
   const targets = new Map<string, number>()
   let room = most

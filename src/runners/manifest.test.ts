@@ -225,7 +225,7 @@ test('every field of a Job is one that Kubernetes’ API knows, and of its type'
       JSON.parse(JSON.stringify(manifestOf(given, settings))),
     )
   }
-  // Were it blind, it would find nothing here either.
+  // Without this check, the test could pass by finding nothing at all.
   const { spec, ...rest } = manifestOf(stage, settings)
   const wrong = { ...rest, spec: { ...spec, paralelism: 1, backoffLimit: '6' } }
   assert.deepEqual(faultsInShape(wrong, 'V1Job'), [

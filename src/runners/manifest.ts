@@ -1,13 +1,17 @@
 /**
- * A stage as a Kubernetes Job: its pods are workers of the stage's queue. The Job has nothing to say about the stage: it
- * keeps that many workers alive until Pawl, which alone knows when the stage has ended, deletes it.
+ * Renders a stage as a Kubernetes Job whose pods are workers of the stage's queue. The Job does not decide anything
+ * about the stage: it keeps that many workers alive until Pawl deletes it, because only Pawl knows when the stage has
+ * ended.
  *
- * - `completions` is out of reach. Without it, a worker that ends well because its node is drained would be taken for
- *   the end of the work, and no other would be started.
- * - `restartPolicy: Never`: a worker that dies takes its pod with it, so that the pod's end tells of the worker's, and a
+ * - `completions` is out of reach. Otherwise a worker that exits normally because its node is drained would count as
+ *   the
+ *   end of the work, and no other would be started.
+ * - `restartPolicy: Never`: a worker that dies takes its pod with it, so that the pod's end is the worker's end, and
+ *   the
  *   name `node/pod` never stands for two processes.
- * - Evicted and preempted pods are not counted as failures. Others are, for a Job whose pods cannot work at all must end
- *   some day; but Kubernetes waits up to six minutes between them, so that a thousand are days.
+ * - Evicted and preempted pods do not count as failures. Others do, because a Job whose pods cannot work at all must
+ *   end
+ *   at some point. Kubernetes waits up to six minutes between failures, so a thousand of them take days.
  */
 import type { V1Container, V1EnvVar, V1Job, V1PodSpec, V1SecurityContext, V1Volume } from '@kubernetes/client-node'
 import type { SecretRef } from '../kernel/datum.ts'
@@ -19,10 +23,10 @@ import type { ManifestSettings } from './settings.ts'
 const outOfReach = 1_000_000_000
 const podFailures = 1_000
 const dayInSeconds = 86_400
-/** A worker that is told to end finishes what it can within 30 s. */
+/** A worker that is told to stop finishes what it can within 30 s. */
 const graceSeconds = 45
 
-/** Where Node and Pawl lie in Pawl's image, and are put in the others. */
+/** The location of Node and Pawl in Pawl's image, and in the images that they are copied to. */
 const home = '/opt/pawl'
 const program = [`${home}/bin/node`, `${home}/lib/node_modules/pawl/dist/cli/main.js`]
 
@@ -53,7 +57,7 @@ export function manifestOf(stage: StageToRun, settings: ManifestSettings): V1Job
   }
 }
 
-/** What a stage says cannot replace what it is found by. */
+/** The labels of a stage cannot replace those by which its Job is found. */
 function marksOf(stage: StageToRun, { instance }: ManifestSettings): Record<string, string> {
   return {
     ...stage.runner.labels,
@@ -85,7 +89,7 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
   return {
     restartPolicy: 'Never',
     terminationGracePeriodSeconds: graceSeconds,
-    // Else a Service called pawl would put PAWL_… variables of its own into every pod.
+    // Otherwise a Service called pawl would add PAWL_… variables to every pod.
     enableServiceLinks: false,
     ...(serviceAccount === undefined
       ? { automountServiceAccountToken: false }
@@ -99,15 +103,15 @@ function podOf(stage: StageToRun, settings: ManifestSettings): V1PodSpec {
   }
 }
 
-/** Secrets that are seen as files, each a volume. */
+/** Secrets that are mounted as files, one volume each. */
 function secretFoldersOf({ runner }: StageToRun) {
   const folders = Object.entries(runner.secretFolders ?? {})
   return folders.map(([mountPath, secretName], index) => ({ name: `secret-${index}`, mountPath, secretName }))
 }
 
 /**
- * Folders that a program may write to whoever its image runs it as: the root folder of most images is writable for root
- * alone. Kubernetes refuses two mounts at one place, so a folder of secrets takes the place of an empty one.
+ * Writable folders for any user, because the root folder of most images is writable only for root. Kubernetes rejects
+ * two mounts at the same path, so a folder of secrets replaces an empty one.
  */
 function emptyFoldersOf(stage: StageToRun) {
   const places = [...(stage.run.mount === null ? [] : [stage.run.mount]), '/scratch']
@@ -118,7 +122,7 @@ function emptyFoldersOf(stage: StageToRun) {
 
 const bare = (path: string) => path.replace(/\/+$/, '')
 
-/** User and file system are the image's own affair; what a command never needs is taken away. */
+/** The image decides on the user and the file system. Privileges that a command never needs are dropped. */
 const bounds: V1SecurityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
 
 function copierOf(image: string): V1Container {
@@ -132,8 +136,8 @@ function copierOf(image: string): V1Container {
 }
 
 /**
- * The worker's key is mounted in an init container only, which hands it over in a file that the worker reads and deletes
- * before it runs a command. A Secret that the worker's own container mounts, or has as a variable, its commands can read.
+ * Only an init container mounts the worker's key. It passes the key on in a file that the worker reads and deletes
+ * before it runs a command. Commands could read a Secret that the worker's own container mounts or has as a variable.
  */
 const keyFolder = '/run/pawl-key'
 
@@ -162,7 +166,7 @@ function keyGiverOf(image: string): V1Container {
 function workerOf(stage: StageToRun, settings: ManifestSettings): V1Container {
   const { image, imagePullPolicy, resources } = stage.runner
   const isCopied = settings.pawlImage !== null
-  // One task at a time: parallelism counts pods, and their resources are meant for one command.
+  // One task at a time, because parallelism counts pods and their resources are meant for one command.
   const args = [
     'worker',
     '--commands',
@@ -222,8 +226,8 @@ function environmentOf({ run }: StageToRun, { serverUrl }: ManifestSettings): V1
 }
 
 /**
- * Variables of the command that the worker needs too, for it fetches and uploads the files. It is given no others: a
- * library path or Node's own options, meant for the command, could keep the worker from starting.
+ * Variables of the command that the worker needs too, to download and upload files. It gets no others: a library path
+ * or Node options that are meant for the command could keep the worker from starting.
  */
 function isForFiles(name: string): boolean {
   return name.startsWith('AWS_') || name === 'NODE_EXTRA_CA_CERTS'
@@ -233,7 +237,7 @@ function secretIn(name: string, { secret, key, optional = false }: SecretRef): V
   return { name, valueFrom: { secretKeyRef: { name: secret, key, ...(optional && { optional }) } } }
 }
 
-/** In arguments and variables Kubernetes reads `$(NAME)` as the value of a variable, and `$$` as `$`. */
+/** In arguments and variables, Kubernetes expands `$(NAME)` and replaces `$$` by `$`. */
 function literal(text: string): string {
   return text.replaceAll('$', '$$$$')
 }

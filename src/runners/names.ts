@@ -1,15 +1,15 @@
-/** How what Pawl makes in a cluster is called, and how it is found again by its name. */
+/** Names and labels of the objects that Pawl creates in a cluster. */
 
 /**
- * The name of a Job follows from the stage and the round, so that of two servers that make it at once, or of one that
- * makes it again after a lost answer, the second is told that it is there. It leaves room for what Kubernetes appends to
- * the names of its pods.
+ * The name of a Job is derived from stage and round. So if two servers create it at once, or one repeats the request
+ * after a lost response, the second is told that it exists. The name leaves room for the suffix that Kubernetes adds
+ * for pods.
  */
 export function jobNameOf({ stageId, round }: { readonly stageId: string; readonly round: number }): string {
   return `pawl-${stageId.replaceAll('-', '').toLowerCase()}-${round}`
 }
 
-/** What a worker in a pod is called: Kubernetes puts in the names as it starts the container. */
+/** The name of a worker in a pod. Kubernetes inserts the values when it starts the container. */
 export const workerNameInPod = '$(NODE_NAME)/$(POD_NAME)'
 
 export function workerNameOf({ node, name }: { readonly node: string; readonly name: string }): string {
@@ -18,7 +18,7 @@ export function workerNameOf({ node, name }: { readonly node: string; readonly n
 
 const jobName = /^pawl-[0-9a-f]{32}-[0-9]{1,9}$/
 
-/** Whether a Job of ours may be called so. */
+/** Whether this can be the name of a Job created by Pawl. */
 export function isJobName(name: string): boolean {
   return jobName.test(name)
 }
@@ -26,13 +26,13 @@ export function isJobName(name: string): boolean {
 export interface PodName {
   readonly node: string
   readonly name: string
-  /** The Job that made it. */
+  /** The Job that created the pod. */
   readonly job: string
-  /** Of that Job: not necessarily the stage of the task that its worker holds. */
+  /** The stage of that Job, which need not be the stage of the task that the worker holds. */
   readonly stageId: string
 }
 
-/** The pod of a worker; undefined: no pod of ours was ever called so, it is a worker that somebody started by hand. */
+/** The pod of a worker, or undefined if the name is not that of a pod created by Pawl. */
 export function podOf(worker: string): PodName | undefined {
   const { node, name, job, hex } =
     /^(?<node>[^/]+)\/(?<name>(?<job>pawl-(?<hex>[0-9a-f]{32})-[0-9]{1,9})-[a-z0-9]+)$/.exec(worker)?.groups ?? {}
@@ -40,13 +40,15 @@ export function podOf(worker: string): PodName | undefined {
   return { node, name, job, stageId: hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') }
 }
 
-/** Node and pod of whoever calls itself so: workers of ours in Kubernetes, and pods that another system's words name. */
+/** Node and pod in a name of the form `node/pod`, for workers of Pawl in Kubernetes and for names used by dialects. */
 export function placeOf(worker: string): { readonly node: string; readonly name: string } | undefined {
   const { node, name } = /^(?<node>[^/]+)\/(?<name>[^/]+)$/.exec(worker)?.groups ?? {}
   return node === undefined || name === undefined ? undefined : { node, name }
 }
 
-/** The pod of a worker that Pawl did not start, if its name may be one: `node/pod`, or `/pod` where the node is unknown. */
+/**
+ * The pod of a worker that Pawl did not start, if its name may be one: `node/pod`, or `/pod` if the node is unknown.
+ */
 export function otherPodOf(worker: string): { readonly node: string | null; readonly name: string } | undefined {
   if (podOf(worker) !== undefined) return undefined
   const { node, name } = /^(?<node>[^/]*)\/(?<name>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)$/.exec(worker)?.groups ?? {}
@@ -61,17 +63,17 @@ export const labels = {
   jobId: 'pawl/job-id',
   stageId: 'pawl/stage-id',
   round: 'pawl/round',
-  /** The names of the job and the stage, as far as a label can hold them: `kubectl get jobs -L pawl/job,pawl/stage`. */
+  /** The names of the job and the stage, as far as labels can hold them: `kubectl get jobs -L pawl/job,pawl/stage`. */
   job: 'pawl/job',
   stage: 'pawl/stage',
 } as const
 
-/** Finds what one installation of Pawl made, and nothing of another in the same namespace. */
+/** Selects the objects of one installation of Pawl, and not those of another one in the same namespace. */
 export function selectorOf(instance: string): string {
   return `${labels.managedBy}=pawl,${labels.instance}=${instance}`
 }
 
-/** The nearest text that a label may hold. */
+/** Converts text to a valid label value. */
 export function labelValue(text: string): string {
   return text
     .replace(/[^A-Za-z0-9._-]+/g, '-')

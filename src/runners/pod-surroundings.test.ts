@@ -1,4 +1,4 @@
-/** A pod as the command and its worker find it: the folders that they may write to, the variables, the nodes. */
+/** The surroundings of a command in its pod: writable folders, variables, nodes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { V1Job } from '@kubernetes/client-node'
@@ -21,7 +21,7 @@ function jobOf(run: Partial<RunPlan>, runner: Partial<KubernetesPlan> = {}): V1J
   return job
 }
 
-/** The folders that a pod may write to: each is an empty volume of its own, which anybody in the pod may write to. */
+/** The writable folders of a pod. Each is an empty volume that every user in the pod may write to. */
 function writableFolders({ spec }: V1Job): string[] {
   const { volumes = [], containers } = spec!.template.spec!
   const empty = volumes.filter(({ emptyDir }) => emptyDir !== undefined).map(({ name }) => name)

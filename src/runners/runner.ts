@@ -1,6 +1,5 @@
 /**
- * What Pawl asks of whatever starts workers. Every method may be called again with the same arguments, by any number of
- * servers at once, and comes to the same.
+ * Starts and watches the workers of stages. Every method is idempotent, and any number of servers may call it at once.
  */
 import type { KubernetesPlan, RunPlan } from '../kernel/datum.ts'
 import type { Problem } from '../kernel/problem.ts'
@@ -10,17 +9,17 @@ export interface StageToRun {
   readonly jobName: string
   readonly stageId: string
   readonly stageName: string
-  /** Its own: whoever claims it runs in this stage's image. */
+  /** A queue of the stage's own, so that its tasks run in its image. */
   readonly queue: string
   /** Pods at once. */
   readonly parallelism: number
   readonly run: RunPlan
   readonly runner: KubernetesPlan
-  /** A stage that is retried has workers of its own in each round. */
+  /** A retried stage gets new workers in each round. */
   readonly round: number
 }
 
-/** The workers of one round of a stage; all that is needed to find them again. */
+/** Identifies the workers of one round of a stage. */
 export interface StageRound {
   readonly stageId: string
   readonly round: number
@@ -29,39 +28,39 @@ export interface StageRound {
 
 export interface Ensured {
   readonly stageId: string
-  /** Why its workers could not be started; undefined: they are there, whoever started them. */
+  /** Why the workers could not be started; undefined if they exist, whoever started them. */
   readonly problem?: Problem
 }
 
-/** What the stage itself says is wrong: no try can help. Whatever else is refused, somebody may come to allow. */
+/** The stage itself is invalid, so retries cannot help. Any other refusal may be lifted. */
 export function isHopeless({ code, details }: Problem): boolean {
   return code === 'OPTION_INVALID' || (code === 'KUBERNETES_REFUSED' && [400, 422].includes(Number(details.status)))
 }
 
 export interface Runner {
-  /** Starts the workers of stages that have none. One that cannot be started holds up no other. */
+  /** Starts the workers of stages that have none. A stage that fails to start does not hold up the others. */
   ensure(stages: readonly StageToRun[]): Promise<readonly Ensured[]>
 
-  /** Lets the workers of a round go. Those that are gone are as good. */
+  /** Stops the workers of a round, if there are any left. */
   stop(round: StageRound): Promise<void>
 
-  /** What there is, in these namespaces; undefined is the runner's own. */
+  /** Lists Jobs and pods in these namespaces; undefined stands for the runner's own. */
   look(namespaces: readonly (string | undefined)[]): Promise<Seen>
 
-  /** Which pods of these names there are, in these namespaces. */
+  /** Finds pods by name in these namespaces. */
   findPods(namespaces: readonly string[], names: ReadonlySet<string>): Promise<FoundPods>
 }
 
 export interface LostWorker {
   readonly worker: string
   readonly reason: 'worker pod disappeared'
-  /** The reason that Kubernetes gives: `Evicted`, `OOMKilled`, … Null if it gives none, or the pod does not exist. */
+  /** The reason given by Kubernetes: `Evicted`, `OOMKilled`, … Null if it gives none, or the pod does not exist. */
   readonly detail: string | null
 }
 
-/** Pods that were looked for by their names, whoever made them. */
+/** Pods found by name, whoever created them. */
 export interface FoundPods {
-  /** The namespaces of which every pod was listed. */
+  /** The namespaces that were listed completely. */
   readonly namespaces: readonly string[]
   readonly pods: readonly Omit<SeenPod, 'stageId'>[]
 }
@@ -69,7 +68,7 @@ export interface FoundPods {
 export interface Seen {
   /** The namespaces that were listed completely. Nothing is concluded about any other. */
   readonly namespaces: readonly string[]
-  /** Those that could not be looked into, and why. */
+  /** Namespaces that could not be listed, and why. */
   readonly blind: readonly { readonly namespace: string; readonly problem: Problem }[]
   readonly jobs: readonly SeenJob[]
   readonly pods: readonly SeenPod[]
@@ -81,7 +80,7 @@ export interface SeenJob {
   readonly stageId: string
   readonly round: number
   readonly state: 'active' | 'complete' | 'failed'
-  /** Of one that failed, in Kubernetes' words: `DeadlineExceeded`, `BackoffLimitExceeded`, …, and its sentence. */
+  /** The reason given by Kubernetes for a failure: `DeadlineExceeded`, `BackoffLimitExceeded`, …, and its message. */
   readonly reason: string | null
   readonly message: string | null
 }
@@ -89,10 +88,10 @@ export interface SeenJob {
 export interface SeenPod {
   readonly namespace: string
   readonly name: string
-  /** Null: it has no place yet. */
+  /** Null if it is not scheduled yet. */
   readonly node: string | null
   readonly stageId: string
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
-  /** Why it ended, if Kubernetes says: `Evicted`, `OOMKilled`, … */
+  /** Why it ended, if Kubernetes says so: `Evicted`, `OOMKilled`, … */
   readonly reason: string | null
 }

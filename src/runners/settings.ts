@@ -1,28 +1,28 @@
-/** What the Kubernetes runner must be told, once, where the server starts. */
+/** Settings of the Kubernetes runner, given when the server starts. */
 
 import { noPodRules, type PodRules } from '../kernel/pod-rules.ts'
 import { checkOptions, type Fields, faultOf, field, nested, number, object, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 
 export interface KubernetesSettings {
-  /** Where pods find the server. Default: the Service of deploy/. */
+  /** How pods reach the server. Default: the Service of deploy/. */
   readonly serverUrl?: string
   /**
-   * The image of Pawl. An init container copies Node and Pawl out of it, so that a stage's image needs neither, and its
-   * workers are of the server's version. Null: nothing is copied, and every image has a `pawl` on its path.
+   * The image of Pawl. An init container copies Node and Pawl from it, so that the images of stages need neither, and
+   * workers have the version of the server. Null: nothing is copied, and every image has `pawl` in its PATH.
    */
   readonly pawlImage?: string | null
-  /** Where the key of the workers is kept; null: the server asks for none. */
+  /** The Secret with the API key of the workers; null if the server requires none. */
   readonly keySecret?: { readonly secret: string; readonly key: string } | null
-  /** Where Jobs are made unless their stage says otherwise. Default: the server's own, or that of the kubeconfig. */
+  /** The default namespace of Jobs. Default: that of the server or the kubeconfig. */
   readonly namespace?: string
-  /** Tells installations in one namespace apart. Default pawl. */
+  /** Distinguishes installations in one namespace. Default pawl. */
   readonly instance?: string
   /** Default: KUBECONFIG, ~/.kube/config, or the pod's own service account. */
   readonly kubeconfig?: string
-  /** How long one request to the API may take. Default 15. */
+  /** Timeout of one request to the API. Default 15. */
   readonly requestSeconds?: number
-  /** How much is asked for at once in a list. Default 500. */
+  /** Number of items per page of a list. Default 500. */
   readonly pageSize?: number
   /** Lists what stages may use in their pods. Default: nothing, not even an image. */
   readonly allow?: PodRules
@@ -33,11 +33,11 @@ export interface ManifestSettings {
   readonly pawlImage: string | null
   readonly keySecret: { readonly secret: string; readonly key: string } | null
   readonly instance: string
-  /** That of stages which name none; undefined: whoever applies the manifest says it. */
+  /** Namespace of stages that name none; undefined leaves it to whoever applies the manifest. */
   readonly namespace?: string
 }
 
-/** What deploy/ names so; a test holds that they agree. */
+/** The names used in deploy/. A test checks that they agree. */
 export const usual = {
   serverUrl: 'http://pawl.pawl:7295',
   pawlImage: 'pawl:0.1.0',
@@ -48,7 +48,7 @@ export const usual = {
   allow: noPodRules,
 } as const
 
-/** What names of namespaces, and labels, may be made of. */
+/** The syntax of namespaces and labels. */
 const dnsLabel = field({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' }, value =>
   typeof value === 'string' && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
@@ -75,6 +75,6 @@ export type SettledKubernetes = KubernetesSettings &
 
 export function settleKubernetes(given: KubernetesSettings): SettledKubernetes {
   checkOptions(given, fields, 'kubernetes')
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...usual, ...said }
+  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...usual, ...defined }
 }

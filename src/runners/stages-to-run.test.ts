@@ -8,7 +8,7 @@ import { manifestsFor, stagesToRun } from './stages-to-run.ts'
 const run = { command: ['true'] }
 const runner = { kubernetes: { image: 'debian:12' } }
 
-/** A job of a stage for each of these. */
+/** A job with one stage for each of these. */
 function planWith(...stages: readonly Partial<StageSpec>[]): JobPlan {
   return parseJobSpec({ name: 'texts', stages: stages.map((stage, index) => ({ name: `stage-${index}`, ...stage })) })
 }

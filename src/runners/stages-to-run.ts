@@ -5,13 +5,15 @@ import { manifestOf } from './manifest.ts'
 import type { StageToRun } from './runner.ts'
 import { type KubernetesSettings, settleKubernetes } from './settings.ts'
 
-/** The Jobs that the stages of a job would get, without asking a cluster. */
+/** The Jobs for the stages of a job, rendered without a cluster. */
 export function manifestsFor(plan: JobPlan, given: KubernetesSettings): V1Job[] {
   const settings = settleKubernetes(given)
   return stagesToRun(plan).map(stage => manifestOf(stage, settings))
 }
 
-/** The stages of a job that Kubernetes would be given, in their first round. A plan has no ids yet: these count. */
+/**
+ * The stages of a job that would run in Kubernetes, in their first round. A plan has no ids yet, so they are numbered.
+ */
 export function stagesToRun(plan: JobPlan): StageToRun[] {
   return plan.stages.flatMap((stage, index) => {
     const { run, runner } = stage.files ?? { run: null, runner: null }
@@ -34,7 +36,7 @@ export function stagesToRun(plan: JobPlan): StageToRun[] {
   })
 }
 
-/** As many as its runner says, else as many as it may have tasks at once. */
+/** As set by the runner of the stage, else its parallelism. */
 export function podsOf({ pods }: KubernetesPlan, parallelism: number | null): number {
   return pods ?? parallelism ?? 1
 }

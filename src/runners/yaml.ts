@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 
-/** Manifests as `kubectl apply -f -` takes them: one document after the other. */
+/** Renders manifests as YAML documents for `kubectl apply -f -`. */
 export function yamlOf(manifests: readonly object[]): string {
   return manifests.map(manifest => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
 }

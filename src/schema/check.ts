@@ -5,7 +5,7 @@
  */
 import type { Static, TRefine, TUnsafe } from 'typebox'
 import { Problem } from '../kernel/problem.ts'
-import { nearest, shortened } from '../kernel/suggest.ts'
+import { closestWord, truncate } from '../kernel/suggest.ts'
 
 export type { Static }
 
@@ -47,8 +47,8 @@ export function checkOptions(given: object, fields: Fields, where: string): void
     const value = (given as Record<string, unknown>)[name]
     const check = checks.get(name)
     if (check === undefined) {
-      const meant = nearest(name, Object.keys(fields))
-      throw new Problem('OPTION_UNKNOWN', { at: where, option: shortened(name), ...(meant && { didYouMean: meant }) })
+      const meant = closestWord(name, Object.keys(fields))
+      throw new Problem('OPTION_UNKNOWN', { at: where, option: truncate(name), ...(meant && { didYouMean: meant }) })
     }
     if (value === undefined) continue
     const fault = check(value)
@@ -139,8 +139,8 @@ export function nested<const Table extends Fields, const Name extends keyof Tabl
     for (const [name, inner] of Object.entries(value)) {
       const check = checks.get(name)
       if (check === undefined) {
-        const meant = nearest(name, Object.keys(fields))
-        return `not have "${shortened(name)}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+        const meant = closestWord(name, Object.keys(fields))
+        return `not have "${truncate(name)}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
       }
       const fault = inner === undefined ? undefined : check(inner)
       if (fault !== undefined) return `have a "${name}" that must ${fault}`

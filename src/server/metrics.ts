@@ -4,8 +4,8 @@
  */
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import type { Engine } from '../engine/engine.ts'
-import { mostNamed, otherName } from '../kernel/bounded-names.ts'
 import { upperSeconds } from '../kernel/histogram.ts'
+import { maxLabels, otherLabel } from '../kernel/metric-labels.ts'
 
 export interface Metrics {
   readonly contentType: string
@@ -42,7 +42,7 @@ export function makeMetrics(engine: Source): Metrics {
   // tasks, so that no series comes and goes with the load.
   let types: readonly string[] = []
   let queues: readonly string[] = []
-  const toName = (named: readonly string[]) => ({ named, most: mostNamed, others: otherName })
+  const toName = (named: readonly string[]) => ({ named, most: maxLabels, others: otherLabel })
   async function collect(): Promise<string> {
     own()
     const totals = await engine.internals.totals(toName(types), toName(queues)).catch(() => undefined)
@@ -132,11 +132,11 @@ function sharedMetrics(registry: Registry) {
 }
 
 const namesIn = (moves: Totals['moves']) =>
-  [...new Set(moves.map(({ type }) => type))].filter(type => type !== otherName).slice(0, mostNamed)
+  [...new Set(moves.map(({ type }) => type))].filter(type => type !== otherLabel).slice(0, maxLabels)
 
 /** The queues that are told by name, and one for all the others together. */
 function depthsIn({ queues, rest }: Totals['queues']): Totals['queues']['queues'] {
-  return rest.count === 0 ? queues : [...queues, { queue: otherName, ...rest }]
+  return rest.count === 0 ? queues : [...queues, { queue: otherLabel, ...rest }]
 }
 
 function latencySeries(moves: Totals['moves']): Series[] {

@@ -1,6 +1,6 @@
 /** The language of conditions: CEL, with the numbers of JSON, in bounded work, and with errors for people. */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { compilePattern } from './linear-pattern.ts'
 import { Meter, OutOfSteps } from './meter.ts'
 
@@ -179,6 +179,6 @@ export function wordsFor(error: unknown): string {
 }
 
 function meant(word: string): string {
-  const near = nearest(word.slice(0, 50), variables)
+  const near = closestWord(word.slice(0, 50), variables)
   return near === undefined ? ' (only input and stages)' : ` (did you mean '${near}'?)`
 }

@@ -1,14 +1,14 @@
 /** Finds every fault in what was written, each with its place: a spec is mended in one go, not fault by fault. */
 
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { type Field, type Fields, faultOf, isObject } from '../schema/check.ts'
 import type { OrTrue } from './fields.ts'
 
 export interface Fault {
   readonly at: string
   readonly why: string
-  /** A word that is not known, and those that are: the nearest is looked for only in faults that are reported. */
+  /** A word that is not known, and those that are: the closestWord is looked for only in faults that are reported. */
   readonly unknown?: { readonly word: string; readonly known: readonly string[] }
 }
 
@@ -66,6 +66,6 @@ export function specInvalid(faults: readonly Fault[]): Problem {
 
 function told({ at, why, unknown }: Fault): Issue {
   if (unknown === undefined || unknown.word.length > longestWord) return { at, why }
-  const meant = nearest(unknown.word, unknown.known.slice(0, mostWords))
+  const meant = closestWord(unknown.word, unknown.known.slice(0, mostWords))
   return meant === undefined ? { at, why } : { at, why: `${why}; did you mean '${meant}'?`, didYouMean: meant }
 }

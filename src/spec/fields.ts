@@ -1,6 +1,6 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
 
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import {
   type Field,
   faultOf,
@@ -31,7 +31,7 @@ export function listOf(items: Field, most: number, more: object = {}): Field {
 
 const json = field({}, value => {
   const made = writeJson(value)
-  const why = 'fault' in made ? made.fault : unkeepable(made.text)
+  const why = 'error' in made ? made.error : whyNotStorable(made.text)
   return why && `be JSON that can be kept: ${why}`
 })
 

@@ -5,7 +5,7 @@
 import type { KubernetesPlan, SecretRef } from '../kernel/datum.ts'
 import type { Join, OnFailure } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
-import type { SaidSettings } from '../kernel/settings.ts'
+import type { SettingsInput } from '../kernel/settings.ts'
 
 export interface JobSpec {
   /** A UUID, where whoever submits it chooses it. Default: a new one. */
@@ -48,7 +48,8 @@ export interface JobSpec {
 }
 
 /** What is said about its tasks (retry, leaseSeconds, …) goes before what their type says. */
-export interface StageSpec extends Omit<SaidSettings, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
+export interface StageSpec
+  extends Omit<SettingsInput, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
   /** Unique in its job. */
   readonly name: string
   /** The stages before it, by name. Default: the one before it in the list. []: none, it opens at once. */

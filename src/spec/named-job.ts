@@ -1,7 +1,7 @@
 /** Pipelines: specs that whoever opened the engine gave names to. A job may be submitted by such a name. */
 
 import { Problem } from '../kernel/problem.ts'
-import { nearest } from '../kernel/suggest.ts'
+import { closestWord } from '../kernel/suggest.ts'
 import { type Field, isObject } from '../schema/check.ts'
 import { type Fault, specInvalid } from './faults.ts'
 import { jobField } from './fields.ts'
@@ -31,6 +31,6 @@ export function specMeant(written: unknown, pipelines: Pipelines): unknown {
   if (faults.length > 0) throw specInvalid(faults)
   if (Object.hasOwn(pipelines, pipeline)) return { ...pipelines[pipeline], ...said }
   const known = Object.keys(pipelines)
-  const meant = nearest(pipeline.slice(0, 100), known)
+  const meant = closestWord(pipeline.slice(0, 100), known)
   throw new Problem('PIPELINE_UNKNOWN', { pipeline, known, ...(meant !== undefined && { didYouMean: meant }) })
 }

@@ -1,6 +1,6 @@
 import { commandType, payloadOf } from '../kernel/datum.ts'
 import type { GatePlan, JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
-import { settingsOf } from '../kernel/settings.ts'
+import { flattenSettings } from '../kernel/settings.ts'
 import { filesPlanOf, hasFiles } from './file-plan.ts'
 import { needsOf } from './graph.ts'
 import type { JobSpec, StageSpec } from './job-spec.ts'
@@ -55,7 +55,7 @@ function stagePlanOf(stage: StageSpec, needs: readonly string[]): StagePlan {
     gate: gateOf(stage.gate),
     parallelism: stage.parallelism ?? null,
     compensate: compensate === undefined ? null : { task: compensate.task, queue: compensate.queue ?? null },
-    settings: settingsOf(stage) ?? {},
+    settings: flattenSettings(stage) ?? {},
     ...(stage.data !== undefined && { data: stage.data }),
     ...(stage.traceparent !== undefined && { traceparent: stage.traceparent }),
     metadata: stage.metadata ?? null,

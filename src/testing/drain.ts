@@ -4,18 +4,19 @@ import { checkOptions, type Fields, field, firstFault, number, oneOf, text } fro
 import { nextDueSeconds } from '../store/tasks/claim.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
-import { inTime, makeChanges } from './changes.ts'
+import { inTime, makeChangeSignal } from './change-signal.ts'
 
+/** Options of `engine.drain`. */
 export interface DrainOptions {
   /** Default: the types of the tasks. */
   readonly queues?: readonly string[]
-  /** Move the clock on to what waits for its time (retries, runAt), instead of leaving it. Default false. */
+  /** Advance the clock to tasks that are not due yet (retries, runAt), instead of leaving them. Default false. */
   readonly skipWaits?: boolean
   /** Handlers that run at once. Default 10. */
   readonly concurrency?: number
-  /** Most attempts; more is an error, for a task that queues itself would never end. Default 1,000. */
+  /** Maximum number of attempts. More is an error, because a task that queues itself would never end. Default 1,000. */
   readonly limit?: number
-  /** How long it may take. Default 30. */
+  /** Maximum time for the call. Default 30. */
   readonly withinSeconds?: number
 }
 
@@ -27,15 +28,15 @@ const fields: Fields = {
   withinSeconds: number({ from: 0.001, to: 3600 }),
 }
 
-/** One attempt that was made, and what the worker reported of it. */
+/** An attempt that was run, and the worker's report of it. */
 export interface Ran extends Pick<SettledTask, 'id' | 'outcome' | 'output' | 'error' | 'reason' | 'partial'> {
   readonly type: string
   readonly attempt: number
 }
 
 /**
- * Works what is due, with a worker like any other, until a claim finds nothing and nothing is in hand. The worker's line
- * to the engine is listened to: it tells what was claimed and reported, and when there is no more.
+ * Runs everything that is due with an ordinary worker, until a claim finds nothing and no task is held. It observes the
+ * worker's requests to see what is claimed and reported, and when nothing is left.
  */
 export async function drain(
   { engine, advance }: { engine: Engine; advance(seconds: number): Promise<void> },
@@ -47,12 +48,12 @@ export async function drain(
   const { limit = 1000, withinSeconds = 30 } = options
   const held = new Map<string, ClaimedTask>()
   const ran: Ran[] = []
-  const said = makeChanges()
-  const over = makeChanges()
+  const reported = makeChangeSignal()
+  const over = makeChangeSignal()
   let failed: Error | undefined
   let attempts = 0
 
-  /** Nothing could be claimed. False: there may be something now. */
+  /** Called when nothing could be claimed. Returns false if there may be something now. */
   const isDrained = async (next: Promise<void>): Promise<boolean> => {
     if (held.size > 0) {
       await next
@@ -65,13 +66,13 @@ export async function drain(
   }
   const claim: SyncPort['sync'] = async (request, signal) => {
     for (;;) {
-      const next = said.next()
+      const next = reported.next()
       const answer = await engine.sync({ ...request, waitSeconds: 0 }, signal)
       attempts += answer.claimed.length
       for (const task of answer.claimed) held.set(task.id, task)
       if (attempts > limit) failed = new Error(`More than ${limit} attempts: does a task queue itself?`)
       const isOver = failed !== undefined || (answer.claimed.length === 0 && (await isDrained(next)))
-      if (isOver) over.tell()
+      if (isOver) over.notify()
       if (isOver || answer.claimed.length > 0) return isOver ? untilStopped(answer, signal) : answer
     }
   }
@@ -86,7 +87,7 @@ export async function drain(
         held.delete(settled.id)
         if (task !== undefined) ran.push(toRan(task, settled))
       }
-      said.tell()
+      reported.notify()
       return answer
     },
   }
@@ -101,7 +102,7 @@ export async function drain(
   return ran
 }
 
-/** The worker asks for more as long as it lives; now there is none. */
+/** The worker asks for more work until it is stopped, so the last claim is answered only then. */
 async function untilStopped(answer: SyncAnswer, signal: AbortSignal | undefined): Promise<SyncAnswer> {
   if (signal !== undefined && !signal.aborted) {
     await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))

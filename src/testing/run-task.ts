@@ -1,23 +1,24 @@
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
-import { unkeepable, writeJson } from '../kernel/json.ts'
+import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { checkPayload } from '../protocol/tasks/task-type.ts'
 import { abortSignal, anything, checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { interrupt, newAttempt, runAttempt } from '../worker/attempt.ts'
 import type { Task } from '../worker/define-task.ts'
-import { attempt, inHand, interrupt } from '../worker/held-task.ts'
 
+/** Options of `runTask`. */
 export interface RunTaskOptions {
   readonly id?: string
-  /** Which try it is. Default 1. */
+  /** The number of this attempt. Default 1. */
   readonly attempt?: number
-  /** What an earlier attempt has kept. */
+  /** The checkpoint of an earlier attempt. */
   readonly lastCheckpoint?: unknown
   readonly correlationId?: string
   readonly traceparent?: string
-  /** Aborting it is a cancel: the handler's own signal aborts, and what it then throws is reported as cancelled. */
+  /** Abort it to cancel the task: `ctx.signal` aborts, and an error thrown after that is reported as cancelled. */
   readonly signal?: AbortSignal
 }
 
@@ -30,32 +31,36 @@ const fields: Fields = {
   signal: abortSignal,
 }
 
-/** What a worker would report, and what the handler said on the way. */
+/** The report that a worker would send, and everything that the handler recorded. */
 export interface TaskRun {
   readonly outcome: ReportedOutcome
   readonly output: unknown
   readonly error: TaskError | null
   readonly reason: string | null
   readonly partial: boolean
-  /** The last one that it told; null: none. */
+  /** The last progress that it reported; null if none. */
   readonly progress: unknown
-  /** The last one that it kept, in this attempt or, if it kept none, in an earlier one. */
+  /** The last checkpoint, of this attempt or of an earlier one. */
   readonly checkpoint: unknown
   readonly spawned: readonly SpawnedTask[]
-  /** What it logged, in order. */
+  /** Its log lines, in order. */
   readonly logs: readonly Pick<LogLine, 'level' | 'message' | 'facts'>[]
-  /** It ended the task in a transaction of its own, with `ctx.complete`. */
+  /** Whether it completed the task in a transaction of its own, with `ctx.complete`. */
   readonly completed: boolean
 }
 
 /**
- * Runs one handler alone: no store, no worker. The payload is checked, travels as JSON and is handed over as it would be
- * by a worker, and what the handler throws is made into the report that a worker would send.
+ * Runs one handler in a test, without a store or a worker. The payload is validated and passed through JSON, as a
+ * worker would do, and the result or the error becomes the report that a worker would send.
+ *
+ * @example
+ * const run = await runTask(sendMail, { to: 'ann@example.com' })
+ * assert.equal(run.outcome, 'succeeded')
  */
 export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskOptions = {}): Promise<TaskRun> {
   checkOptions(options, fields, 'runTask')
   const kept = asStored(payload, 'payload')
-  const held = inHand(
+  const held = newAttempt(
     {
       id: options.id ?? newId(),
       epoch: 1,
@@ -76,27 +81,31 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
   const cancel = () => interrupt(held, 'cancelled')
   if (options.signal?.aborted) cancel()
   options.signal?.addEventListener('abort', cancel, { once: true })
-  const settled = await attempt(held, async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx), {
-    async saveCheckpoint(_, value) {
-      held.unsent.checkpoint = asStored(value, 'checkpoint')
+  const settled = await runAttempt(
+    held,
+    async (value, ctx) => task.run(await checkPayload(task, value, 'payload'), ctx),
+    {
+      async saveCheckpoint(_, value) {
+        held.unsent.checkpoint = asStored(value, 'checkpoint')
+      },
+      completeIn: async () => {},
+      reportFiles: async () => {},
+      async *filesOf() {},
     },
-    completeIn: async () => {},
-    sayFiles: async () => {},
-    async *filesOf() {},
-  })
+  )
   options.signal?.removeEventListener('abort', cancel)
   return toRun(asReported(settled), held)
 }
 
-/** A value as the store would give it back. */
+/** A value as the store would return it. */
 function asStored(value: unknown, at: string): unknown {
   const made = writeJson(value)
-  const why = 'fault' in made ? made.fault : unkeepable(made.text)
+  const why = 'error' in made ? made.error : whyNotStorable(made.text)
   if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at, why })
   return 'text' in made ? JSON.parse(made.text) : null
 }
 
-/** An output that the engine could not keep is a failed attempt. */
+/** An output that the engine cannot store makes the attempt fail. */
 function asReported(settled: SettledTask): SettledTask {
   try {
     return settled.output === undefined ? settled : { ...settled, output: asStored(settled.output, 'output') }
@@ -106,7 +115,7 @@ function asReported(settled: SettledTask): SettledTask {
   }
 }
 
-function toRun(settled: SettledTask, held: ReturnType<typeof inHand>): TaskRun {
+function toRun(settled: SettledTask, held: ReturnType<typeof newAttempt>): TaskRun {
   const { outcome, output = null, error = null, reason = null, partial = false, spawn = [] } = settled
   return {
     outcome,

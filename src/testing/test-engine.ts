@@ -8,35 +8,47 @@ import { checkOptions, number } from '../schema/check.ts'
 import { movableClock } from '../store/driver/clock.ts'
 import { openScratch } from '../store/driver/scratch-store.ts'
 import type { Task } from '../worker/define-task.ts'
-import { makeChanges } from './changes.ts'
+import { makeChangeSignal } from './change-signal.ts'
 import { type DrainOptions, drain, type Ran } from './drain.ts'
 import { type WaitFor, waitFor } from './wait-for.ts'
 
+/** Options of `testEngine`. */
 export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes' | 'pipelines'>
 
-/** An engine as any other, on a store in memory, with time in the test's hands. */
+/** A full engine on an in-memory store, with a clock that the test controls. */
 export interface TestEngine extends Engine {
   /**
-   * Moves the database's clock on and does what has come due by then: leases run out, tasks and jobs expire, graces
-   * end, jobs go on. It is one step: what would have come due in between is found at its end.
+   * Advances the database clock and does everything that becomes due: leases run out, tasks and jobs expire, grace
+   * periods end, jobs continue. It is a single step: work that becomes due on the way is done at the end.
    */
   advance(seconds: number): Promise<void>
   /**
-   * Works everything that is due in the queues of these tasks, as a worker would, until nothing is left. What waits for
-   * its time is left, unless `skipWaits` is set.
+   * Runs everything that is due in the queues of these tasks, as a worker would, until nothing is left. Tasks that are
+   * not due yet stay, unless `skipWaits` is set.
    */
   drain(tasks: readonly Task[], options?: DrainOptions): Promise<Ran[]>
-  /** Resolves with the task, job or stage once it is in a state; if it is not in time, the error tells what was seen. */
+  /**
+   * Resolves with the task, job or stage once it is in a state. If that takes too long, the error lists what was seen.
+   */
   readonly waitFor: WaitFor
 }
 
-/** Opens an engine for a test. Those of a process share one store, each with a schema of its own; close it at the end. */
+/**
+ * Opens an engine for a test. The engines of a process share one store, each with a schema of its own. Close the engine
+ * at the end of the test.
+ *
+ * @example
+ * await using engine = await testEngine()
+ * const { id } = await engine.enqueue('mail', { to: 'ann@example.com' })
+ * await engine.drain([sendMail])
+ * await engine.waitFor({ id }, 'succeeded')
+ */
 export async function testEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const { log, maxPayloadBytes, pipelines, ...unknown } = options
   checkOptions(unknown, {}, 'testEngine')
   const schema = `t_${randomBytes(6).toString('hex')}`
-  const changes = makeChanges()
-  const { sql, quiet, close } = await openScratch(schema, changes.tell)
+  const changes = makeChangeSignal()
+  const { sql, quiet, close } = await openScratch(schema, changes.notify)
   const given = {
     ...(log && { log }),
     ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),
@@ -49,7 +61,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     checkOptions({ seconds }, { seconds: number({ from: 0, to: 1e10 }) }, 'advance')
     await move(seconds)
     await doAll(chores, engine.context)
-    // What waits for work looks again: by its own clock nothing has come due.
+    // Wakes waiting claims: their own clock does not show that anything is due.
     engine.context.wake.notify(['*'])
   }
   return {
@@ -60,7 +72,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
   }
 }
 
-/** All that moves something. The rescue sees everything: time passes only when the test says so. */
+/** Every chore that changes something. Rescue is never blind, because time passes only when the test says so. */
 function choresOf(context: Context): Chore[] {
   const watching = ['rescue', 'watch-queues', 'watch-integrity', 'tidy-embedded']
   const others = allChores(context).filter(({ name }) => !watching.includes(name))
@@ -69,7 +81,7 @@ function choresOf(context: Context): Chore[] {
 
 const mostRounds = 100
 
-/** Round after round, for what one chore does may be another's to go on with, until a round finds nothing to do. */
+/** Repeats all chores until a round finds nothing to do, because one chore may create work for another. */
 async function doAll(chores: readonly Chore[], context: Context): Promise<void> {
   for (let round = 0; round < mostRounds; round++) {
     let isQuiet = true

@@ -9,15 +9,16 @@ import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import type { JobView, StageView } from '../protocol/jobs/jobs.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
-import { type Changes, inTime } from './changes.ts'
+import { type ChangeSignal, inTime } from './change-signal.ts'
 
-/** Which ones: a task, job or stage by its id, tasks by type or dedupeKey, jobs by name. One that matches is enough. */
+/** Selects a task, job or stage by id, tasks by type or dedupeKey, or jobs by name. One match is enough. */
 export type Selector =
   | { readonly id: string }
   | { readonly type: string }
   | { readonly dedupeKey: string }
   | { readonly name: string }
 
+/** Options of `engine.waitFor`. */
 export interface WaitOptions {
   /** Default 10. */
   readonly withinSeconds?: number
@@ -43,8 +44,11 @@ const states = [...statesOf(taskLifecycle), ...statesOf(jobLifecycle), ...states
 const selectorFields: Fields = { id: text(200), type: text(200), dedupeKey: text(500), name: text(200) }
 const optionFields: Fields = { withinSeconds: number({ from: 0, to: 3600 }) }
 
-/** Looks again whenever the store may have changed; it does not poll. `context` reads without making a change of it. */
-export function waitFor(context: Context, changes: Changes): WaitFor {
+/**
+ * Reads again whenever the store may have changed; it does not poll. Reads through `context` are not counted as
+ * changes.
+ */
+export function waitFor(context: Context, changes: ChangeSignal): WaitFor {
   const wait = async (selector: Selector, state: string, options: WaitOptions = {}): Promise<Seen> => {
     checkOptions(selector, selectorFields, 'waitFor')
     checkOptions({ state }, { state: oneOf(states) }, 'waitFor')
@@ -53,20 +57,23 @@ export function waitFor(context: Context, changes: Changes): WaitFor {
     const deadline = performance.now() + withinSeconds * 1000
     for (;;) {
       const changed = changes.next()
-      const seen = await look(context, selector)
+      const seen = await findMatching(context, selector)
       const found = seen.find(each => each.state === state)
       if (found !== undefined) return found
       const hasEnded = 'id' in selector && seen[0] !== undefined && seen[0].endedAt !== null
-      if (hasEnded) throw new Error(`${said(selector)} has ended, but not as "${state}". ${story(seen)}`)
+      if (hasEnded)
+        throw new Error(`${JSON.stringify(selector)} has ended, but not as "${state}". ${describeSeen(seen)}`)
       if (!(await inTime(changed, deadline - performance.now()))) {
-        throw new Error(`${said(selector)} was not "${state}" within ${withinSeconds} s. ${story(seen)}`)
+        throw new Error(
+          `${JSON.stringify(selector)} was not "${state}" within ${withinSeconds} s. ${describeSeen(seen)}`,
+        )
       }
     }
   }
   return wait as WaitFor
 }
 
-async function look(context: Context, selector: Selector): Promise<Seen[]> {
+async function findMatching(context: Context, selector: Selector): Promise<Seen[]> {
   if ('name' in selector) return (await findJobs(context, { name: selector.name, limit: 1000 })).items
   if ('type' in selector) return (await findTasks(context, { type: selector.type, limit: 1000 })).items
   if ('id' in selector) {
@@ -89,17 +96,16 @@ function notFound(error: unknown): undefined {
   if (!(error instanceof Problem) || error.status !== 404) throw error
 }
 
-const said = (selector: Selector) => JSON.stringify(selector)
-const mostTold = 10
+const maxDescribed = 10
 
-/** What there was instead, in words. */
-function story(seen: readonly Seen[]): string {
+/** Describes the objects that were seen instead. */
+function describeSeen(seen: readonly Seen[]): string {
   if (seen.length === 0) return 'Nothing of this kind was seen.'
-  const more = seen.length > mostTold ? `, and ${seen.length - mostTold} more` : ''
-  return `Seen: ${seen.slice(0, mostTold).map(tell).join('; ')}${more}.`
+  const more = seen.length > maxDescribed ? `, and ${seen.length - maxDescribed} more` : ''
+  return `Seen: ${seen.slice(0, maxDescribed).map(describe).join('; ')}${more}.`
 }
 
-function tell(one: Seen): string {
+function describe(one: Seen): string {
   if (!('type' in one)) {
     const stages = 'stages' in one ? `: ${one.stages.map(({ name, state }) => `${name} ${state}`).join(', ')}` : ''
     return `${one.name} ${one.id} is "${one.state}"${one.cause === null ? '' : ` (${one.cause})`}${stages}`

@@ -1,4 +1,4 @@
-/** Tasks that were lost before they began may have killed their worker: they are handled with care. */
+/** Tasks that were lost before their start may have killed their worker, so they run alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ended, eventually, latch } from '../../test/harness/eventually.ts'
@@ -16,7 +16,7 @@ const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
 const tellsStart = ({ started, beats }: { started?: readonly object[]; beats?: readonly object[] }) =>
   started !== undefined && beats === undefined
 
-/** Tasks that a worker held, and had not started, when it died. */
+/** Tasks that a worker held but had not started when it died. */
 async function lostBeforeStart({ engine, sync, advance }: Fresh, count: number): Promise<string[]> {
   const items = Array.from({ length: count }, (_, n) => ({ type: 'work', payload: `careful ${n}`, ...short }))
   const queued = await engine.enqueueMany(items)
@@ -42,7 +42,7 @@ test('a task that was lost before its start runs alone, after its start is on re
       if (String(name).startsWith('careful')) {
         const { state } = await engine.task(ctx.id)
         const before = port.asked.length
-        // Long enough for a worker that would fetch more meanwhile to have done so.
+        // Long enough for a worker to have claimed more meanwhile, if it were going to.
         await eventually('its lease was renewed', () => port.asked.slice(before).some(({ beats }) => beats?.length))
         const [depth] = (await engine.queues()).items
         seen.push([state, [...running].join(), depth!.held])

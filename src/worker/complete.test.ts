@@ -6,10 +6,10 @@ import { ended } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import type { ClaimedTask, SyncPort } from '../protocol/tasks/sync.ts'
 import type { Sql } from '../store/driver/sql.ts'
-import { makeBell } from './bell.ts'
+import { newAttempt } from './attempt.ts'
+import { makeAttempts } from './attempts.ts'
 import { defineTask } from './define-task.ts'
-import { makeHands } from './hands.ts'
-import { inHand } from './held-task.ts'
+import { makeNotifier } from './notifier.ts'
 import { workerSettings } from './options.ts'
 import { startWorker } from './worker.ts'
 
@@ -102,18 +102,18 @@ test('over a wire a transaction cannot be used, and the handler is told so', asy
   t.after(() => worker.stop())
   const { id } = await engine.enqueue(bill, null)
   const task = await ended(engine, id)
-  assert.match(task.error!.message, /cannot be passed on to an engine in another process/)
+  assert.match(task.error!.message, /cannot be used with an engine in another process/)
 })
 
 test('a heartbeat that finds the task ended by its own handler does not tell the handler to stop', () => {
-  const hands = makeHands(workerSettings([], {}, 'w'), makeBell())
-  const held = (id: string) => inHand({ id, epoch: 1, leaseSeconds: 60 } as ClaimedTask, 0)
+  const attempts = makeAttempts(workerSettings([], {}, 'w'), makeNotifier())
+  const held = (id: string) => newAttempt({ id, epoch: 1, leaseSeconds: 60 } as ClaimedTask, 0)
   const [done, lost] = [held('done'), held('lost')]
   done.completed = { output: null }
   const refused = [done, lost].map(one => {
-    hands.take(one)
+    attempts.add(one)
     return { id: one.task.id, epoch: 1, code: 'LEASE_LOST', message: '' } as const
   })
-  hands.heed({ waitedMs: 0, claimed: [], cancel: [], refused })
+  attempts.applyAnswer({ waitedMs: 0, claimed: [], cancel: [], refused })
   assert.deepEqual([done.interrupted, lost.interrupted], [undefined, 'lease-lost'])
 })

@@ -7,7 +7,7 @@ import { fresh } from '../../test/harness/fresh.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 
-/** The same promise in the words of two libraries: a text of digits becomes a number, and `times` has a default. */
+/** The same schema in two libraries: a string of digits becomes a number, and `times` has a default. */
 const schemas = {
   zod: z.object({ count: z.string().regex(/^\d+$/).transform(Number), times: z.number().default(2) }),
   valibot: v.object({
@@ -38,7 +38,7 @@ for (const [library, payload] of Object.entries(schemas)) {
     const task = multiply()
     const refused = { code: 'PAYLOAD_REFUSED', message: /count/ }
     await assert.rejects(engine.enqueue(task, { count: 'many' }), refused)
-    // The type is known by now: it is checked by its name, too, and one bad task keeps all of its call out.
+    // The type is known by now, so tasks are validated by its name too. One invalid task rejects the whole call.
     const items = [
       { type: 'multiply', payload: { count: '1' } },
       { type: 'multiply', payload: { count: 1 } },

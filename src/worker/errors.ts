@@ -1,25 +1,25 @@
-/** What a handler may throw to say more than "it failed". Anything else is retried by the task's policy. */
+/** Errors with which a handler controls what happens next. Any other error is retried by the policy of the task. */
 import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
-import { keepableText } from '../kernel/json.ts'
+import { storableText } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 
-/** Try again after so many seconds, whatever the backoff says. It counts as a failure. */
+/** Throw it to retry after a number of seconds, whatever the backoff. The attempt counts as a failure. */
 export class RetryIn extends Error {
   override readonly name = 'RetryIn'
   readonly seconds: number
 
-  constructor(seconds: number, message = `Asked to be tried again in ${seconds} s.`) {
+  constructor(seconds: number, message = `The handler asked for a retry in ${seconds} s.`) {
     super(message)
     this.seconds = seconds
   }
 }
 
-/** No further attempt can help: the task has failed. */
+/** Throw it to fail the task at once, without further attempts. */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp'
 }
 
-/** An attempt that failed, as any other error; if it was the last, the reason says why it is set aside. */
+/** Throw it to fail the attempt with a reason code, which is recorded if this was the last attempt. */
 export class Failed extends Error {
   override readonly name = 'Failed'
   readonly reasonCode: ReasonCode
@@ -30,7 +30,7 @@ export class Failed extends Error {
   }
 }
 
-/** Set the task aside for people, with a reason. */
+/** Throw it to move the task to the dead-letter queue, with a reason code. */
 export class DeadLetter extends Error {
   override readonly name = 'DeadLetter'
   readonly reasonCode: ReasonCode
@@ -43,11 +43,12 @@ export class DeadLetter extends Error {
   }
 }
 
-/** There is nothing to do: a good end, with a reason. */
+/** Throw it when there is nothing to do. The task ends well, as skipped. */
 export class Skip extends Error {
   override readonly name = 'Skip'
 }
 
+/** Why a handler is interrupted. */
 export type InterruptReason = 'cancelled' | 'lease-lost' | 'timeout' | 'shutdown'
 
 /** Why a handler's signal was aborted: `signal.reason.reason`. */
@@ -56,20 +57,20 @@ export class Interrupted extends Error {
   readonly reason: InterruptReason
 
   constructor(reason: InterruptReason) {
-    super(`The task is to stop: ${reason}.`)
+    super(`The task must stop: ${reason}.`)
     this.reason = reason
   }
 }
 
 /**
- * Makes what a handler threw into a report. After an interruption, that is what counts, not what it led to. `step` is
- * the part of the work that was under way.
+ * Turns an error thrown by a handler into a report. If the attempt was interrupted, the interruption counts and not the
+ * error that followed. `step`: the step that was running.
  */
 export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined, step?: Step): Report {
   const error = { ...describe(thrown), ...(step && { step }) }
   if (interrupted === 'cancelled') return { outcome: 'cancelled', reason: error.message }
   if (interrupted === 'shutdown') return { outcome: 'released', reason: 'The worker is shutting down.' }
-  // Where the lease is still ours after all (the store was away), nothing is charged for it.
+  // If the lease still holds after all (the store was away), nothing is charged.
   if (interrupted === 'lease-lost') return { outcome: 'released', reason: 'The worker could not renew its lease.' }
   if (interrupted === 'timeout') return { outcome: 'failed', error: { ...error, reasonCode: 'timeout' } }
   if (thrown instanceof RetryIn) return { outcome: 'failed', error: { ...error, retryInSeconds: thrown.seconds } }
@@ -95,5 +96,5 @@ function describe(thrown: unknown): TaskError {
 }
 
 function clean(text: string): string {
-  return keepableText(text, longest)
+  return storableText(text, longest)
 }

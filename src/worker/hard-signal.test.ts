@@ -1,18 +1,18 @@
-/** Handlers hear twice of a cancel: that they are to stop, and that it is too late. */
+/** A cancel reaches handlers twice: first they should stop, then it is too late. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { runTask } from '../testing/run-task.ts'
+import { interrupt, newAttempt, runAttempt } from './attempt.ts'
 import type { TaskContext } from './context.ts'
 import { defineTask } from './define-task.ts'
 import { Failed, GiveUp, type Interrupted } from './errors.ts'
-import { attempt, inHand, interrupt } from './held-task.ts'
 import { defaultName } from './worker.ts'
 
-const noReach = {
+const noCalls = {
   saveCheckpoint: async () => {},
   completeIn: async () => {},
-  sayFiles: async () => {},
+  reportFiles: async () => {},
   async *filesOf() {},
 }
 
@@ -34,16 +34,16 @@ function held() {
     correlationId: null,
     traceparent: null,
   }
-  return inHand(claimed, performance.now())
+  return newAttempt(claimed, performance.now())
 }
 
 test('a cancel is soft until its grace is over, and then the hard signal says so', bounded, async t => {
   const one = held()
-  // The grace alone keeps no process alive; a worker does.
+  // A pending grace period does not keep the process alive, but a worker does.
   const alive = setInterval(() => {}, 1000)
   t.after(() => clearInterval(alive))
   const heard: string[] = []
-  const settled = attempt(
+  const settled = runAttempt(
     one,
     async (_, ctx: TaskContext) => {
       const soft = once(ctx.signal, 'abort').then(() => heard.push(`soft, hard: ${ctx.hardSignal.aborted}`))
@@ -51,7 +51,7 @@ test('a cancel is soft until its grace is over, and then the hard signal says so
       heard.push(`hard: ${(ctx.hardSignal.reason as Interrupted).reason}`)
       throw ctx.hardSignal.reason
     },
-    noReach,
+    noCalls,
   )
   interrupt(one, 'cancelled', 0.05)
   assert.equal((await settled).outcome, 'cancelled')
@@ -62,11 +62,11 @@ for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {
   test(`${reason} is hard from the start, and after a cancel`, bounded, async () => {
     for (const before of [[], ['cancelled']] as const) {
       const one = held()
-      const seen = attempt(one, (_, { hardSignal }) => once(hardSignal, 'abort').then(() => {}), noReach)
+      const seen = runAttempt(one, (_, { hardSignal }) => once(hardSignal, 'abort').then(() => {}), noCalls)
       for (const earlier of before) interrupt(one, earlier)
       interrupt(one, reason)
       assert.equal((await seen).outcome, 'succeeded')
-      assert.deepEqual([one.hardened, one.interrupted], [reason, before[0] ?? reason])
+      assert.deepEqual([one.hardInterrupted, one.interrupted], [reason, before[0] ?? reason])
     }
   })
 }
@@ -74,7 +74,7 @@ for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {
 test('whoever asks for the hard signal late finds it aborted', bounded, async () => {
   const one = held()
   interrupt(one, 'lease-lost')
-  const { output } = await attempt(one, async (_, ctx) => ctx.hardSignal.aborted, noReach)
+  const { output } = await runAttempt(one, async (_, ctx) => ctx.hardSignal.aborted, noCalls)
   assert.equal(output, true)
 })
 

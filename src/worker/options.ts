@@ -2,19 +2,23 @@ import { commandType } from '../kernel/datum.ts'
 import { callback, checkOptions, type Fields, field, firstFault, number, text } from '../schema/check.ts'
 import type { Task } from './define-task.ts'
 
+/** Options of `startWorker`. */
 export interface WorkerOptions {
-  /** For people. Default: in Kubernetes NODE_NAME/POD_NAME, where both are set; else host, process and chance. */
+  /**
+   * Shown to people. Default: NODE_NAME/POD_NAME in Kubernetes if both are set, else host, process id and random
+   * digits.
+   */
   readonly name?: string
   /** Default: the types of its tasks. */
   readonly queues?: readonly string[]
   /** Handlers that run at once. Default 10. */
   readonly concurrency?: number
   /**
-   * Tasks claimed ahead of need, so that no handler waits for the store. Default: as many as run at once. A worker that
-   * runs commands has a default of 0: commands are long, and one that waits here keeps an idle worker from it.
+   * Tasks claimed in advance, so that no handler waits for the store. Default: the same as `concurrency`, or 0 for a
+   * worker that runs commands. Commands are long, and a buffered one would be kept from an idle worker.
    */
   readonly buffer?: number
-  /** How long a claim waits for work at the engine. Default 20. */
+  /** How long a claim waits at the engine for work. Default 20. */
   readonly waitSeconds?: number
   /** How long a stop waits for running handlers. Default 30. */
   readonly drainSeconds?: number
@@ -35,21 +39,21 @@ const fields: Fields = {
 
 export type WorkerSettings = Required<WorkerOptions>
 
-/** Most that one sync asks for or reports. */
+/** Maximum number of tasks that one sync claims or reports. */
 export const batchSize = 1000
 
-/** Reports whose log lines come to more than this go in several syncs. */
+/** Reports with more log lines than this are split into several syncs. */
 export const logBytesPerSync = 1_000_000
 
 export const timings = {
-  /** How often leases, starts and deadlines are looked at. */
+  /** How often leases, starts and deadlines are checked. */
   tickMs: 50,
-  /** A task that has run for so long has its start reported. */
-  tellStartMs: 200,
-  /** A line that has waited for so long is sent; before, it goes with the next beat. */
-  tellLogsMs: 1000,
+  /** Run time after which the start of a task is reported. */
+  reportStartMs: 200,
+  /** Maximum delay of a log line. Until then it waits for the next heartbeat. */
+  sendLogsMs: 1000,
   /** How long the last reports may take after the deadline of a stop. */
-  lastWordMs: 5000,
+  lastReportMs: 5000,
 }
 
 export function workerSettings(tasks: readonly Task[], options: WorkerOptions, name: string): WorkerSettings {

@@ -1,4 +1,4 @@
-/** Run, then report: what goes wrong with the report is never held against the work. */
+/** Run, then report: problems with the report are never blamed on the work. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ended, eventually, latch } from '../../test/harness/eventually.ts'

@@ -1,22 +1,22 @@
-/** What a handler says, on its way to the engine: kept here until that has it, and bounded. */
+/** Buffers the log lines of a handler until the engine has them. The buffer is bounded. */
 import { fitLine, type LogLevel, type LogLine, logLevels, logLimits } from '../protocol/tasks/logs.ts'
 
-type Say = (message: string, facts?: Record<string, unknown>) => void
+type WriteLine = (message: string, facts?: Record<string, unknown>) => void
 
-/** `log(…)` is `log.info(…)`. */
-export type TaskLogger = Say & Readonly<Record<LogLevel, Say>>
+/** `log(…)` is the same as `log.info(…)`. */
+export type TaskLogger = WriteLine & Readonly<Record<LogLevel, WriteLine>>
 
 export interface TaskLog {
   readonly logger: TaskLogger
-  /** The next lines that the engine is not known to have; undefined: it has them all. */
+  /** The next unacknowledged lines, or undefined if there are none. */
   unsent(now: number): LogLine[] | undefined
-  /** All of them, and how many were dropped: with the report, after which no more are taken. */
+  /** All remaining lines and the number of dropped ones. Sent with the report, after which no lines are accepted. */
   last(now: number): LogLine[]
-  /** The engine has these. */
-  heard(lines: readonly LogLine[]): void
+  /** Removes lines that the engine has acknowledged. */
+  acknowledge(lines: readonly LogLine[]): void
   /** How long the oldest unsent line has waited. */
   waitedMs(now: number): number
-  /** Of the unsent lines. */
+  /** Size of the unsent lines. */
   bytes(): number
 }
 
@@ -28,7 +28,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
   let size = 0
   let dropped = 0
 
-  const say = (level: LogLevel): Say => {
+  const makeWriter = (level: LogLevel): WriteLine => {
     return (message, facts) => {
       if (!isOpen()) return
       if (count === logLimits.lines || size >= logLimits.bytes) {
@@ -41,7 +41,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
     }
   }
   const dated = (now: number, some: typeof waiting) => some.map(({ line, at }) => ({ ...line, agoMs: now - at }))
-  const [debug, info, warn, error] = logLevels.map(say) as [Say, Say, Say, Say]
+  const [debug, info, warn, error] = logLevels.map(makeWriter) as [WriteLine, WriteLine, WriteLine, WriteLine]
   return {
     logger: Object.assign(info, { debug, info, warn, error }),
     unsent: now => (waiting.length === 0 ? undefined : dated(now, waiting.slice(0, linesPerBeat))),
@@ -49,7 +49,7 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
       const lines = dated(now, waiting)
       return dropped === 0 ? lines : [...lines, lineOnDropped(count + 1, dropped)]
     },
-    heard(lines) {
+    acknowledge(lines) {
       const upTo = lines.at(-1)?.n ?? 0
       waiting = waiting.filter(({ line }) => line.n > upTo)
     },
@@ -61,5 +61,5 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
 function lineOnDropped(n: number, dropped: number): LogLine {
   const { lines, bytes } = logLimits
   const limit = `an attempt keeps ${lines} lines and ${bytes / 1024} KiB`
-  return { n, agoMs: 0, level: 'warn', message: `${dropped} more were dropped: ${limit}.`, facts: { dropped } }
+  return { n, agoMs: 0, level: 'warn', message: `${dropped} more lines were dropped: ${limit}.`, facts: { dropped } }
 }

@@ -1,4 +1,4 @@
-/** One process-wide tracer, as an application has; spans of a test are told by the names of their tasks. */
+/** One tracer for the process, as in an application. The spans of a test are identified by the names of their tasks. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
@@ -19,7 +19,7 @@ import { GiveUp } from './errors.ts'
 import { startWorker } from './worker.ts'
 
 const exporter = new InMemorySpanExporter()
-/** From here on somebody traces. */
+/** From here on, tracing is active. */
 const startTracing = () => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))

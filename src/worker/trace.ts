@@ -3,14 +3,14 @@ import type { ClaimedTask, SettledTask } from '../protocol/tasks/sync.ts'
 import { fail, inSpan, spanContextOf, tracer } from '../protocol/tracing.ts'
 
 /**
- * Runs an attempt, in a span if somebody traces. It is a child of the span that queued the task, so that one trace
- * shows the way from there to every attempt; and it links to it, for tools that follow messages by links.
+ * Runs an attempt in a span, if tracing is active. The span is a child of the span that queued the task, so that one
+ * trace shows every attempt, and it links to that span, for tools that follow messages by links.
  */
-export function consumed(task: ClaimedTask, worker: string, run: () => Promise<SettledTask>): Promise<SettledTask> {
+export function traceAttempt(task: ClaimedTask, worker: string, run: () => Promise<SettledTask>): Promise<SettledTask> {
   const tracing = tracer()
   if (tracing === undefined) return run()
   const producer = task.traceparent === null ? undefined : spanContextOf(task.traceparent)
-  // Not what is active here: that is whatever started this worker.
+  // Not the active context, which belongs to whatever started this worker.
   const parent = producer === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, producer)
   const options = {
     kind: SpanKind.CONSUMER,

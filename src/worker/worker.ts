@@ -1,6 +1,6 @@
 /**
- * The worker: claims into a buffer, runs handlers, reports, and keeps its leases alive (heart.ts, reporter.ts). These
- * go on at once and share only the tasks in hand.
+ * The worker: claims into a buffer, runs handlers, reports results, and keeps its leases alive (heartbeat.ts,
+ * reporter.ts). These run concurrently and share only the active attempts.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -8,41 +8,48 @@ import { Problem } from '../kernel/problem.ts'
 import type { ArtifactPort, SaidArtifact } from '../protocol/files/artifacts.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/tasks/sync.ts'
 import { checkPayload, recordOf } from '../protocol/tasks/task-type.ts'
-import { makeBell } from './bell.ts'
+import { type Attempt, interrupt, nameOf, newAttempt, runAttempt } from './attempt.ts'
+import { makeAttempts } from './attempts.ts'
+import { type Connection, openConnection } from './connection.ts'
 import type { TaskContext } from './context.ts'
 import type { Task } from './define-task.ts'
-import { makeHands } from './hands.ts'
-import { makeHeart } from './heart.ts'
-import { attempt, type InHand, inHand, interrupt, nameOf } from './held-task.ts'
-import { type Line, openLine } from './line.ts'
+import { makeHeartbeat } from './heartbeat.ts'
+import { makeNotifier } from './notifier.ts'
 import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
 import { makeReporter } from './reporter.ts'
-import { consumed } from './trace.ts'
+import { traceAttempt } from './trace.ts'
 
-/** Works tasks of the given types until it is stopped. */
+/**
+ * Starts a worker that runs tasks of the given types until it is stopped.
+ *
+ * @example
+ * const worker = startWorker(engine, [resize], { concurrency: 20 })
+ * process.once('SIGTERM', () => worker.stop())
+ */
 export function startWorker(engine: SyncPort, tasks: readonly Task[], options: WorkerOptions = {}): Worker {
   return new Worker(engine, tasks, options)
 }
 
+/** A running worker, as returned by `startWorker`. */
 export class Worker {
   readonly name: string
-  /** Resolves when it has stopped. */
+  /** Resolves when the worker has stopped. */
   readonly stopped: Promise<void>
 
   readonly #settings
   readonly #tasks
   readonly #engine
-  readonly #bell = makeBell()
-  readonly #line
-  readonly #hands
+  readonly #notifier = makeNotifier()
+  readonly #connection
+  readonly #attempts
   readonly #reporter
-  readonly #heart
+  readonly #heartbeat
   readonly #handlers: ReadonlyMap<string, Task>
-  readonly #fetching = new AbortController()
-  readonly #buffer: InHand[] = []
-  readonly #careful: InHand[] = []
+  readonly #claiming = new AbortController()
+  readonly #buffer: Attempt[] = []
+  readonly #careful: Attempt[] = []
   #running = 0
-  #alone: InHand | undefined
+  #carefulAttempt: Attempt | undefined
   #syncs = 0
   #deadline: number | undefined
 
@@ -50,38 +57,38 @@ export class Worker {
     this.#engine = engine
     this.#tasks = tasks
     this.#settings = workerSettings(tasks, options, defaultName(process.env))
-    this.#line = openLine(engine, this.#settings)
-    this.#hands = makeHands(this.#settings, this.#bell)
-    this.#reporter = makeReporter(this.#line, this.#hands, this.#settings)
-    this.#heart = makeHeart(this.#line, this.#hands, this.#settings)
+    this.#connection = openConnection(engine, this.#settings)
+    this.#attempts = makeAttempts(this.#settings, this.#notifier)
+    this.#reporter = makeReporter(this.#connection, this.#attempts, this.#settings)
+    this.#heartbeat = makeHeartbeat(this.#connection, this.#attempts, this.#settings)
     this.#handlers = new Map(tasks.map(task => [task.type, task]))
     this.name = this.#settings.name
-    this.stopped = this.#live()
+    this.stopped = this.#runAll()
   }
 
-  /** Tasks in hand: buffered, running, or waiting for the answer to their report. */
+  /** Number of tasks held: buffered, running, or waiting for their report to be acknowledged. */
   inHand(): number {
-    return this.#hands.held.size
+    return this.#attempts.active.size
   }
 
   /**
-   * Claims no more, gives back what was not started, waits for the rest; at the deadline that is given back too. Said
-   * again, it can bring the deadline nearer.
+   * Stops claiming, releases tasks that have not started, and waits for the others. At the deadline those are released
+   * too. A second call can only bring the deadline forward.
    */
   async stop(withinSeconds = this.#settings.drainSeconds): Promise<void> {
     const deadline = performance.now() + withinSeconds * 1000
     const isFirst = this.#deadline === undefined
     if (this.#deadline === undefined || deadline < this.#deadline) {
       this.#deadline = deadline
-      // A store that is away must not keep it from stopping.
-      setTimeout(this.#line.hangUp, withinSeconds * 1000 + timings.lastWordMs).unref()
+      // An unreachable store must not keep the worker from stopping.
+      setTimeout(this.#connection.close, withinSeconds * 1000 + timings.lastReportMs).unref()
     }
     if (isFirst) {
       this.#settings.log('worker.stopping', { worker: this.name, inHand: this.inHand() })
-      for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#giveBack(one)
-      this.#fetching.abort()
+      for (const one of [...this.#buffer.splice(0), ...this.#careful.splice(0)]) this.#release(one)
+      this.#claiming.abort()
     }
-    this.#bell.ring()
+    this.#notifier.notify()
     await this.stopped
   }
 
@@ -89,91 +96,91 @@ export class Worker {
     return this.stop()
   }
 
-  async #live(): Promise<void> {
+  async #runAll(): Promise<void> {
     const ending = new AbortController()
-    const beating = this.#heart.keepBeating(ending.signal)
-    const { untilAnswered } = this.#line
+    const beating = this.#heartbeat.runHeartbeats(ending.signal)
+    const { retryUntilAnswered } = this.#connection
     await Promise.all(
       this.#tasks.map(task =>
-        untilAnswered(() => this.#engine.putTaskType(task.type, { payloadSchema: null, ...recordOf(task) })),
+        retryUntilAnswered(() => this.#engine.putTaskType(task.type, { payloadSchema: null, ...recordOf(task) })),
       ),
     )
-    await this.#fetch()
+    await this.#claimLoop()
     await this.#drain()
     ending.abort()
     await beating
     this.#settings.log('worker.stopped', { worker: this.name, leftBehind: this.inHand() })
   }
 
-  async #fetch(): Promise<void> {
+  async #claimLoop(): Promise<void> {
     const { concurrency, buffer } = this.#settings
     while (this.#deadline === undefined) {
       const room = concurrency + buffer - this.#buffer.length - this.#running
-      // Ask when half of the buffer is gone; alone with a careful task, not at all.
-      const mayAsk = this.#careful.length === 0 && !this.#isAlone()
+      // Claim when half of the buffer is empty, but never next to a careful task.
+      const mayAsk = this.#careful.length === 0 && !this.#isCarefulRunning()
       if (room > buffer / 2 && mayAsk) await this.#claim(Math.min(room, batchSize))
       else {
-        await this.#bell.wait(timings.tickMs)
+        await this.#notifier.wait(timings.tickMs)
         this.#runNext()
       }
     }
   }
 
-  /** One claiming sync, sent again with its id until it is answered, so that what it won cannot get lost. */
+  /** Sends one claim, repeated with the same id until it is answered, so that claimed tasks cannot get lost. */
   async #claim(claim: number): Promise<void> {
     const { concurrency: slots, waitSeconds } = this.#settings
     const ask = { claim, slots, syncId: `${++this.#syncs}`, waitSeconds }
-    await this.#line.untilAnswered(async () => {
+    await this.#connection.retryUntilAnswered(async () => {
       const sentAt = performance.now()
-      const answer = await this.#line.say(ask, this.#fetching.signal)
-      this.#hands.heed(answer)
-      for (const task of answer.claimed) this.#take(inHand(task, sentAt + answer.waitedMs))
+      const answer = await this.#connection.sync(ask, this.#claiming.signal)
+      this.#attempts.applyAnswer(answer)
+      for (const task of answer.claimed) this.#accept(newAttempt(task, sentAt + answer.waitedMs))
     })
     this.#runNext()
   }
 
-  #take(one: InHand): void {
-    this.#hands.take(one)
-    if (this.#deadline !== undefined) this.#giveBack(one)
+  #accept(one: Attempt): void {
+    this.#attempts.add(one)
+    if (this.#deadline !== undefined) this.#release(one)
     else if (one.task.careful) this.#careful.push(one)
     else this.#buffer.push(one)
   }
 
   #runNext(): void {
-    if (this.#isAlone()) return
+    if (this.#isCarefulRunning()) return
     while (this.#running < this.#settings.concurrency && this.#buffer.length > 0) {
       const one = this.#buffer.shift()!
-      if (this.#mayBegin(one)) void this.#run(one)
+      if (this.#mayStart(one)) void this.#run(one)
     }
-    if (this.#hands.held.size > this.#careful.length) return
+    if (this.#attempts.active.size > this.#careful.length) return
     const one = this.#careful.shift()
-    if (one !== undefined) void this.#runCarefully(one)
+    if (one !== undefined) void this.#runCareful(one)
   }
 
-  /** Not what was called off while it waited here; nor what ran out, for it may be in other hands by now. */
-  #mayBegin(one: InHand): boolean {
-    if (!this.#hands.held.has(one)) return false
+  /** Not if it was cancelled while it waited here, or if its lease ran out: another worker may hold it by now. */
+  #mayStart(one: Attempt): boolean {
+    if (!this.#attempts.active.has(one)) return false
     if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
-    else if (performance.now() >= one.leaseEndsAt) this.#giveBack(one, 'Its lease ran out before it began.')
+    else if (performance.now() >= one.leaseEndsAt) this.#release(one, 'Its lease ran out before it began.')
     return one.settled === undefined
   }
 
-  async #run(one: InHand): Promise<void> {
+  async #run(one: Attempt): Promise<void> {
     this.#running += 1
     const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
-    const { saveCheckpoint } = this.#heart
-    const reach = {
+    const { saveCheckpoint } = this.#heartbeat
+    const calls = {
       saveCheckpoint,
       completeIn: this.#completeIn,
-      sayFiles: fileTeller(this.#line),
+      reportFiles: fileReporter(this.#connection),
       filesOf: fileReader(this.#engine),
     }
-    const run = () => attempt(one, work, reach)
-    const settled = await consumed(one.task, this.name, run)
+    const run = () => runAttempt(one, work, calls)
+    const settled = await traceAttempt(one.task, this.name, run)
     this.#running -= 1
     this.#settle(one, settled)
     this.#runNext()
-    if (this.#buffer.length <= this.#settings.buffer / 2) this.#bell.ring()
+    if (this.#buffer.length <= this.#settings.buffer / 2) this.#notifier.notify()
   }
 
   #work(task: ClaimedTask, payload: unknown, ctx: TaskContext): Promise<unknown> {
@@ -188,51 +195,59 @@ export class Worker {
     await this.#engine.completeIn(tx, settled, this.name)
   }
 
-  /** Until the report of a careful task has been answered: the next may kill this worker, and it would pay for it. */
-  #isAlone(): boolean {
-    return this.#alone !== undefined && this.#hands.held.has(this.#alone)
+  /**
+   * True until the report of a careful task is acknowledged. The next task may kill this worker, and the careful one
+   * would be charged for it.
+   */
+  #isCarefulRunning(): boolean {
+    return this.#carefulAttempt !== undefined && this.#attempts.active.has(this.#carefulAttempt)
   }
 
-  /** A task that may have killed its worker: its start is acknowledged first, and nothing else is in hand meanwhile. */
-  async #runCarefully(one: InHand): Promise<void> {
-    this.#alone = one
-    if (this.#mayBegin(one)) {
-      const answer = await this.#line.untilAnswered(() => this.#line.say({ started: [nameOf(one)] }), [one])
-      if (answer === undefined) this.#hands.letGo(one)
+  /**
+   * Runs a task that may have killed its last worker: its start is acknowledged first, and nothing else runs meanwhile.
+   */
+  async #runCareful(one: Attempt): Promise<void> {
+    this.#carefulAttempt = one
+    if (this.#mayStart(one)) {
+      const answer = await this.#connection.retryUntilAnswered(
+        () => this.#connection.sync({ started: [nameOf(one)] }),
+        [one],
+      )
+      if (answer === undefined) this.#attempts.remove(one)
       else {
-        one.startTold = true
-        this.#hands.heed(answer)
-        if (this.#deadline !== undefined) this.#giveBack(one)
-        else if (this.#mayBegin(one)) await this.#run(one)
+        one.startReported = true
+        this.#attempts.applyAnswer(answer)
+        if (this.#deadline !== undefined) this.#release(one)
+        else if (this.#mayStart(one)) await this.#run(one)
       }
     }
-    this.#bell.ring()
+    this.#notifier.notify()
   }
 
-  #settle(one: InHand, settled: SettledTask): void {
+  #settle(one: Attempt, settled: SettledTask): void {
     if (one.settled !== undefined) return
     one.settled = settled
-    if (this.#hands.held.has(one)) this.#reporter.report(one)
+    if (this.#attempts.active.has(one)) this.#reporter.report(one)
   }
 
-  #giveBack(one: InHand, reason = 'The worker is shutting down.'): void {
+  #release(one: Attempt, reason = 'The worker is shutting down.'): void {
     this.#settle(one, { ...nameOf(one), outcome: 'released', reason })
   }
 
-  /** Waits for what is in hand; at the deadline handlers are told to stop, and what does not is given back. */
+  /** Waits for active attempts. At the deadline it tells handlers to stop, and releases those that do not. */
   async #drain(): Promise<void> {
-    const { held } = this.#hands
-    while (held.size > 0 && performance.now() < this.#deadline!) await this.#bell.wait(timings.tickMs)
-    for (const one of held) interrupt(one, 'shutdown')
-    await this.#bell.wait(held.size > 0 ? timings.tickMs : 0)
-    for (const one of held) this.#giveBack(one)
-    const lastWord = performance.now() + timings.lastWordMs
-    while (held.size > 0 && performance.now() < lastWord) await this.#bell.wait(timings.tickMs)
-    this.#line.hangUp()
+    const { active } = this.#attempts
+    while (active.size > 0 && performance.now() < this.#deadline!) await this.#notifier.wait(timings.tickMs)
+    for (const one of active) interrupt(one, 'shutdown')
+    await this.#notifier.wait(active.size > 0 ? timings.tickMs : 0)
+    for (const one of active) this.#release(one)
+    const lastReportBy = performance.now() + timings.lastReportMs
+    while (active.size > 0 && performance.now() < lastReportBy) await this.#notifier.wait(timings.tickMs)
+    this.#connection.close()
   }
 }
 
-/** In Kubernetes, where the pod is told both (the downward API), people look for a worker by its node and pod. */
+/** In Kubernetes, people look for a worker by its node and pod (provided by the downward API). */
 export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string {
   if (NODE_NAME && POD_NAME) return `${NODE_NAME}/${POD_NAME}`
   return `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
@@ -240,13 +255,13 @@ export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string 
 
 const filesPerSync = 1000
 
-/** Says what becomes of files, sent again until it is answered; what the engine refuses is thrown. */
-function fileTeller(line: Line) {
-  return async (held: InHand, files: readonly SaidArtifact[]): Promise<void> => {
+/** Reports the state of files, repeated until it is answered. Throws what the engine refuses. */
+function fileReporter(connection: Connection) {
+  return async (held: Attempt, files: readonly SaidArtifact[]): Promise<void> => {
     const lease = nameOf(held)
     for (let from = 0; from < files.length; from += filesPerSync) {
       const artifacts = files.slice(from, from + filesPerSync).map(file => ({ ...file, ...lease }))
-      const answer = await line.untilAnswered(() => line.say({ artifacts }))
+      const answer = await connection.retryUntilAnswered(() => connection.sync({ artifacts }))
       if (answer === undefined) throw new Problem('LEASE_LOST', { ...lease })
       const refusal = answer.refused.find(({ id, epoch }) => id === lease.id && epoch === lease.epoch)
       if (refusal !== undefined) throw new Problem(refusal.code, { ...lease, why: refusal.message })
@@ -254,10 +269,10 @@ function fileTeller(line: Line) {
   }
 }
 
-/** Reads what a stage has put in its place. */
+/** Reads the stored outputs of a stage. */
 function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
   return async function* (stageId, prefix) {
-    if (engine.stageFiles === undefined) throw new Error('The engine of this worker keeps no account of files.')
+    if (engine.stageFiles === undefined) throw new Error('The engine of this worker does not track files.')
     for (let cursor: string | undefined; ; ) {
       const ask = { ...(prefix !== '' && { prefix }), limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
       const { items, next } = await engine.stageFiles(stageId, ask)

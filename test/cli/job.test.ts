@@ -144,7 +144,7 @@ test(
     assert.equal((await ask('cancel')).state, 'stopping')
     assert.equal((await ask('cancel', '--hard')).state, 'cancelled')
     const again = await pawl.run(['job', 'pause', id])
-    assert.deepEqual([again.code, /not in a state that this move starts from/.test(again.err)], [1, true])
+    assert.deepEqual([again.code, /Cannot pause a cancelled job/.test(again.err)], [1, true])
     assert.equal((await ask('retry')).round, 2)
     await ask('cancel', '--hard')
     assert.equal((await ask('retry', '--clone')).clonedFrom, id)

@@ -31,7 +31,11 @@ test('a worker without --commands takes no command tasks, and says so if it is a
   }
   writeFileSync(join(pawl.folder, 'file'), '')
   const { code, err } = await pawl.run(['worker', '--commands', '--folder', 'file'])
-  assert.deepEqual([code !== 0, /no folder can be made there/.test(err), /^ +at /m.test(err)], [true, true, false], err)
+  assert.deepEqual(
+    [code !== 0, /the folder cannot be created/.test(err), /^ +at /m.test(err)],
+    [true, true, false],
+    err,
+  )
 })
 
 test('a worker with --commands needs no module: it fetches files, has secrets, and leaves nothing', {

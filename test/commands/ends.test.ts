@@ -1,4 +1,4 @@
-/** How a command ends, and that nothing of it lives on. */
+/** How a command ends, and that none of its processes survives. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const bounded = { timeout: 60_000 }
 const onLinux = { ...bounded, skip: process.platform !== 'linux' }
 const shell = (text: string, more: object = {}) => ({ run: { command: ['sh', '-c', text], ...more } })
 
-/** Two that hear no SIGTERM, one the child of the other, and both say who they are. */
+/** Two processes that ignore SIGTERM, parent and child. Both print their process ids. */
 const stubborn = 'trap "" TERM; sh -c \'echo pid $$; while :; do sleep 0.1; done\' & echo pid $$; wait; wait'
 
 const untilUp = 'until [ -e up ]; do sleep 0.01; done'
@@ -40,8 +40,8 @@ test('a program that is not there, or may not be run, is a permanent failure wit
   const plain = join(ownFolder(t), 'plain')
   writeFileSync(plain, '#!/bin/sh\n', { mode: 0o644 })
   for (const [program, says] of [
-    ['no-such-program', /There is no program "no-such-program" in PATH .*ENOENT.*installed/],
-    [plain, /may not be run \(EACCES\).*executable/],
+    ['no-such-program', /The program "no-such-program" was not found in PATH .*ENOENT.*installed/],
+    [plain, /cannot be executed \(EACCES\).*executable/],
     ['/etc', /EACCES/],
     ['./relative', /ENOENT/],
   ] as const) {

@@ -1,4 +1,4 @@
-/** A command task as its user knows it: files in, a program, files out. */
+/** A command task from the user's point of view: input files, a program, output files. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
@@ -85,5 +85,5 @@ test('an engine that keeps no account of files is told apart from a command that
   const rig = commandRig(t, shelf(), { artifactsOf: () => undefined })
   const { outcome, error } = await rig.script('echo ran', { outputs: 'shelf://out/' })
   assert.deepEqual([outcome, error?.permanent], ['failed', true])
-  assert.match(error!.message, /keeps no account of files/)
+  assert.match(error!.message, /does not track files/)
 })

@@ -1,4 +1,4 @@
-/** Names in a bucket may be anything: each input arrives, or the task fails for good and says which could not. */
+/** Names in a bucket may be anything: each input arrives, or the task fails permanently with an error that names it. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -55,7 +55,7 @@ test(
     const rig = commandRig(t, shelf({ a: 'file', 'a/b': 'inside' }))
     const { outcome, error } = await rig.run({ ...show, inputs: [box] })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'fetch'])
-    assert.match(error!.message, /The input "box\/a(\/b)?" has no place/)
+    assert.match(error!.message, /The input "box\/a(\/b)?" cannot be written/)
   },
 )
 
@@ -64,7 +64,7 @@ test('of two inputs with one place the second is an error, and never writes over
   const inputs = ['one', 'two'].map(file => ({ name: 'in', uri: `shelf://box/${file}`, path: 'same' }))
   const { outcome, error } = await rig.run({ ...show, inputs })
   assert.deepEqual([outcome, error?.permanent], ['failed', true])
-  assert.match(error!.message, /"in\/same" has no place.*does not tell apart/)
+  assert.match(error!.message, /"in\/same" cannot be written.*treats as the same/)
 })
 
 test('a bucket’s marks for folders become folders', bounded, async t => {

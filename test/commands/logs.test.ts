@@ -1,4 +1,4 @@
-/** What a command says is kept with its task: bounded, legible, and without secrets. */
+/** The output of a command is kept with its task: limited, readable, and without secrets. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,11 +1,11 @@
-/** Programs that know fixed paths find their files there, one task at a time, and nothing stays. */
+/** Programs with fixed paths find their files there, one task at a time, and no link is left behind. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ownName } from '../../src/commands/owner.ts'
+import { ownerToken } from '../../src/commands/process-owner.ts'
 import { commandRig, ownFolder } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
@@ -65,7 +65,7 @@ test('what a dead worker left at a mount is removed by whoever comes next', boun
   symlinkSync('/gone/in/data', join(mount, 'data'))
   symlinkSync('/gone/in/other', join(mount, 'other'))
   const { pid } = spawnSync('true')
-  const dead = ownName().replace(`-${process.pid}-`, `-${pid}-`)
+  const dead = ownerToken().replace(`-${process.pid}-`, `-${pid}-`)
   writeFileSync(join(mount, turns, `${dead}.1`), JSON.stringify({ data: '/gone/in/data', other: '/gone/in/other' }))
   const rig = commandRig(t, shelf({ f: 'hello' }))
   const { outcome, lines } = await rig.script(`cat ${mount}/data/f; ls ${mount}`, { run: { mount }, inputs })
@@ -79,9 +79,9 @@ test('a mount that cannot be made is a permanent failure with a hint, and touche
   writeFileSync(join(folder, 'file'), '')
   const rig = commandRig(t, shelf({ f: 'f' }))
   for (const [mount, says] of [
-    [folder, /data" cannot be made: EEXIST.*Something else is there/],
-    [join(folder, 'file'), /cannot be made: .*The worker's user must be able/],
-    ['/proc/pfs', /cannot be made: .*The worker's user must be able/],
+    [folder, /data" cannot be created: EEXIST.*already exists/],
+    [join(folder, 'file'), /cannot be created: .*The worker's user must be able/],
+    ['/proc/pfs', /cannot be created: .*The worker's user must be able/],
   ] as const) {
     const { outcome, error } = await rig.run({ run: { command: ['true'], mount }, inputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'input'])

@@ -1,4 +1,4 @@
-/** What a command leaves: kept with its checksum, or the task says by name what could not be. */
+/** The outputs of a command are stored with their checksums, or the task says which one could not be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uploadTries } from '../../src/commands/upload.ts'
@@ -23,7 +23,7 @@ for (const [what, make, name] of [
     const rig = commandRig(t)
     const { outcome, error } = await rig.script(`cd "$PAWL_OUT"; ${make}`, { outputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
-    assert.ok(error!.message.includes(`The output ${JSON.stringify(name)} cannot be kept`), error!.message)
+    assert.ok(error!.message.includes(`The output ${JSON.stringify(name)} cannot be stored`), error!.message)
     assert.deepEqual([rig.registered, rig.leftovers()], [[], []])
   })
 }
@@ -42,7 +42,7 @@ for (const [what, make] of [
     const rig = commandRig(t)
     const { outcome, error } = await rig.script(make, { outputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'output'])
-    assert.match(error!.message, /folder of the outputs is not the one/)
+    assert.match(error!.message, /output folder was removed or replaced/)
     assert.deepEqual(rig.registered, [])
   })
 }
@@ -103,7 +103,7 @@ test('an upload that fails is tried again within the attempt, and then fails the
 
 for (const permanent of [true, false]) {
   test(`a file that another task makes too fails the task, for good: ${permanent}`, bounded, async t => {
-    // The engine's own problem, which this process's table need not know.
+    // A problem of the engine that this process's table need not contain.
     const conflict = new Problem(permanent ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { other: 'task 7' })
     let asked = 0
     const port: ArtifactPort = {

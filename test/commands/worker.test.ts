@@ -1,4 +1,4 @@
-/** Command tasks in a real worker on a real store, killed and called off while they run. */
+/** Command tasks in a real worker on a real store, killed and cancelled while they run. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,13 +17,13 @@ const bounded = { timeout: 120_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1, retry: { delaySeconds: 0 } }
 const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
 
-/** Two that hear no SIGTERM; each writes down who it is. */
+/** Two processes that ignore SIGTERM. Each writes down its process id. */
 function stubborn(book: string): object {
   const text = `trap "" TERM HUP; sh -c 'echo $$ > ${book}/child; while :; do sleep 0.1; done' & echo $$ > ${book}/first; wait; wait`
   return { run: { command: ['sh', '-c', text] } }
 }
 
-/** Where a command writes down who it is. */
+/** The file to which a command writes its process id. */
 function makeBook(t: TestContext): { path: string; pids(): Promise<number[]> } {
   const path = join(ownFolder(t), 'book')
   mkdirSync(path)

@@ -45,7 +45,7 @@ test('an address that a dialect does not know is refused in its own words, not i
 const wrong: Readonly<Record<DialectName, readonly [method: string, path: string, allow: string, body: RegExp]>> = {
   marie: ['PUT', '/api/jobs/1', 'GET, HEAD, DELETE', /^{"status":"error",.*"code":"METHOD_NOT_ALLOWED"}$/],
   jobnik: ['PATCH', '/v1/jobs', 'GET, HEAD, POST', /^{"message":".*","code":"METHOD_REFUSED"}$/],
-  falconeri: ['DELETE', '/jobs', 'POST, GET, HEAD', /^This address does not know this method/],
+  falconeri: ['DELETE', '/jobs', 'POST, GET, HEAD', /^This path does not support this HTTP method/],
   pipeline: ['GET', '/v1/pipeline/scheduled-run-async', 'POST', /^{"detail":"Method Not Allowed"}$/],
   jsm: ['GET', '/jobs/1/start/', 'POST', /^{"error_class":"PermanentError","code":"METHOD_REFUSED",/],
 }

@@ -5,7 +5,7 @@ import { serverBounds } from '../../src/config/server-bound-settings.ts'
 import { flagOf, type Setting, settings, storeSettings } from '../../src/config/settings.ts'
 import { mostEndpoints, mostWorkers } from '../../src/dialects/marie/service-routes.ts'
 import { stepsPerJob, stepsPerSecond } from '../../src/engine/jobs/condition-budget.ts'
-import { mostNamed } from '../../src/kernel/bounded-names.ts'
+import { maxLabels } from '../../src/kernel/metric-labels.ts'
 import { maxClaim, maxTasksPerCall, mostRedriven, mostReports } from '../../src/protocol/fields.ts'
 import { logLimits } from '../../src/protocol/tasks/logs.ts'
 import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
@@ -44,8 +44,8 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'costly conditions': [stepsPerSecond],
   'open streams of events': [defaultStreams.maxStreams],
   'open streams of one key': [defaultStreams.maxStreamsPerKey],
-  'queues and task types': [mostNamed],
-  'queues that Jobnik': [mostNamed],
+  'queues and task types': [maxLabels],
+  'queues that Jobnik': [maxLabels],
   'workers that Marie': [mostWorkers, mostEndpoints],
   'queues whose depth': [maxRecordedQueues],
   'page of task types or workers': [`${maxPageBytes / 2 ** 20} MiB`],

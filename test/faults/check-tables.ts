@@ -1,16 +1,16 @@
-/** An independent look at what a run left behind: plain SQL on the tables, and none of the engine's code. */
+/** An independent check of the tables after a run: plain SQL, and none of the engine's code. */
 import assert from 'node:assert/strict'
 import pg from 'pg'
 import { eventually } from '../harness/eventually.ts'
 
-/** What clients of the installation saw. */
+/** Everything that the clients of the installation saw. */
 export interface Seen {
   /** Tasks and jobs that were acknowledged. */
   readonly tasks: string[]
   readonly jobs: string[]
-  /** Events in the order of the feed, as `entity seq`. */
+  /** Events in feed order, as `entity seq`. */
   readonly events: string[]
-  /** How often the feed said that a cursor is gone. */
+  /** How often the feed rejected a cursor as gone. */
   gone: number
 }
 

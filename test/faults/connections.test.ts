@@ -1,10 +1,10 @@
-/** Connections that hang, break or are held up: work goes on without help, and nothing that was acknowledged is lost. */
+/** Connections that hang, break or stall: work continues without help, and nothing acknowledged is lost. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
@@ -64,7 +64,7 @@ test(
           `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pawl' and pid <> pg_backend_pid()
             and query like '%${run.schema}%'`,
         )
-        // Some pauses are long enough for a connection to open and to do its work, however busy the machine is.
+        // Some pauses are long enough for a connection to open and do its work, however busy the machine is.
         await setTimeout(chance.below(2) * chance.below(200))
       }
     })()
@@ -96,7 +96,7 @@ test(
       await server.close()
       await engine.close()
     })
-    const babysitter = startBabysitter(engine, [driveOn()])
+    const babysitter = startBabysitter(engine, [continueJobs()])
     t.after(() => babysitter.stop())
     const { id } = await engine.submit({
       name: 'held',
@@ -108,7 +108,7 @@ test(
     const tasks = await engine.claims({ worker: 'w', queues: ['a'], claim: 12, start: true })
     const other = await openTransaction(run.sql)
     await run.engine.pauseJob(id, { tx: other.tx })
-    // More reports at once than there are connections: each is written, though the job cannot go on.
+    // More concurrent reports than connections: each is written, although the job cannot continue.
     const settling = tasks.map(task => engine.succeed(task.id, task.epoch))
     const began = performance.now()
     for (let n = 0; n < 20; n++) await engine.enqueue('unrelated', n)

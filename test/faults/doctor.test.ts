@@ -1,4 +1,4 @@
-/** What holds the store back from outside: the doctor names it, and a metric shows it. */
+/** Sessions that hold the store back from outside: the doctor names them, and a metric shows them. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
@@ -28,7 +28,7 @@ async function ownServer(t: TestContext) {
   return { engine, admin, other, cluster }
 }
 
-/** Everything that the doctor says; it also names what has only just begun. */
+/** All findings of the doctor, including those that have only just begun. */
 async function findings(engine: Engine): Promise<string> {
   const { findings } = await engine.doctor({ longSeconds: 0 })
   return findings.map(({ what, todo }) => `${what} ${todo}`).join('\n')
@@ -46,7 +46,7 @@ test('a transaction in another database that holds the event feed back is named,
   const lag = async () => Number(/^pawl_feed_lag_seconds (.*)$/m.exec(await makeMetrics(engine).text())![1])
   assert.ok((await lag()) > 0)
   await other.query('commit')
-  // Others that are open for a moment, such as autovacuum, are not this test's business.
+  // Sessions that are open for a moment, such as autovacuum, are ignored.
   await eventually('the feed goes on', async () => (await engine.events()).items.length === 1)
   await eventually('nothing is held back', async () => (await lag()) === 0)
   assert.doesNotMatch(await findings(engine), /database elsewhere/)
@@ -91,7 +91,7 @@ test('every alert in docs/alerts.yaml is about a figure that servers tell', boun
   }
   const metrics = await makeMetrics(engine).text()
   for (const { alert, expr } of groups.flatMap(({ rules }) => rules)) {
-    // A histogram is told by its name, and read by its count.
+    // A histogram has the name of its series, and its count as the value.
     const isTold = (name: string) => metrics.includes(`# TYPE ${name} `)
     for (const [name] of expr.matchAll(/pawl_\w+/g))
       assert.ok(isTold(name) || isTold(name.replace(/_count$/, '')), `${alert}: ${name}`)

@@ -18,7 +18,7 @@ test(
 
 const filesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder, { recursive: true }).length : 0)
 
-/** Moments of the first set-up, which writes about a thousand files. */
+/** Moments during the first set-up, which writes about a thousand files. */
 const moments: Record<string, (folder: string) => boolean> = {
   'before it has written anything': folder => existsSync(join(folder, 'pawl.lock')),
   'with its first files': folder => filesIn(folder) >= 3,

@@ -31,7 +31,7 @@ export async function freshFolder(t: TestContext): Promise<string> {
   return join(root, 'data')
 }
 
-/** One life of the application; it is killed in the very moment at which it has said enough. */
+/** One run of the application. It is killed at the moment it has printed enough. */
 export async function liveAndDie(t: TestContext, folder: string, enough: number): Promise<readonly Said[]> {
   const ask: EmbeddedProgram = { folder }
   const program = startProgram(t, 'faults/programs/embedded.js', ask, readLine)
@@ -42,7 +42,7 @@ export async function liveAndDie(t: TestContext, folder: string, enough: number)
   return program.lines
 }
 
-/** The application dies before it was open at all: in its first set-up, or while it recovers from an earlier death. */
+/** The application dies before it is open: during its first set-up, or while it recovers from an earlier death. */
 async function dieOpening(t: TestContext, folder: string): Promise<void> {
   const program = startProgram(t, 'faults/programs/embedded.js', { folder } satisfies EmbeddedProgram, readLine)
   await eventually('it has begun to open the store', () => existsSync(join(folder, 'pawl.lock')))
@@ -51,7 +51,7 @@ async function dieOpening(t: TestContext, folder: string): Promise<void> {
   await program.ended
 }
 
-/** What no life may contradict: settled stays settled, and one lease runs a task once, and alone. */
+/** Must hold over all runs: settled tasks stay settled, and one lease runs a task once, and alone. */
 function checkLife(said: readonly Said[], settled: Set<string>, leases: Set<string>): void {
   const running = new Set<string>()
   for (const { word, id, epoch } of said) {
@@ -75,7 +75,7 @@ async function workOff(engine: Engine): Promise<void> {
   await eventually('all is worked off', isDone, 120)
 }
 
-/** Kills the application again and again. Nothing that it acknowledged may be lost, and nothing may run under two leases. */
+/** Kills the application again and again. Nothing acknowledged may be lost, and nothing may run under two leases. */
 export async function killEmbedded(t: TestContext, lives: number): Promise<void> {
   const folder = await freshFolder(t)
   const queued = new Set<string>()

@@ -21,7 +21,7 @@ async function open(t: TestContext, options: PawlOptions): Promise<Engine> {
 const enqueue = (engine: Engine, count: number) =>
   engine.enqueueMany(Array.from({ length: count }, (_, n) => ({ type: 'work', payload: n })))
 
-/** Reads the feed to its end, which has this many events; returns the cursor there. */
+/** Reads the feed to its end, at this number of events. Returns the last cursor. */
 function readAll(engine: Engine, count: number): Promise<string> {
   return eventually(`${count} events are read`, async () => {
     const { items, next } = await engine.events({ limit: 10_000 })

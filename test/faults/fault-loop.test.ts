@@ -1,6 +1,6 @@
 /**
- * Every operation is told again and again, losing its first statement, then its second, until it gets through with
- * none lost; and again, losing answers. After each telling the rules must hold, and its tasks must still be able to end.
+ * Runs every operation again and again, losing its first statement, then its second, until one run loses none; and the
+ * same with answers. After each run the rules must hold, and its tasks must still be able to end.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -19,7 +19,7 @@ import { type Operation, operations, type Place } from './operations.ts'
 
 const bounded = { timeout: 300_000 }
 const mostStatements = 40
-/** Whoever asked may ask again, or be dead. On the embedded store they live in one process and die together. */
+/** The caller may retry, or be dead. On the embedded store, caller and engine share a process and die together. */
 const sequels = () => (database() === 'embedded' ? ['asked again'] : ['asked again', 'given up'])
 const ends = new Set<string>(statesOf(taskLifecycle, 'final'))
 
@@ -69,12 +69,12 @@ async function isLostWhenTold(story: Fresh, operation: Operation, loss: Loss, se
   return faulty.wasLost()
 }
 
-/** In the order in which they were made. */
+/** In order of creation. */
 async function tasksOf({ story, queue }: Place): Promise<TaskView[]> {
   return (await story.engine.tasks({ queue })).items.reverse()
 }
 
-/** Time passes, the babysitter looks, and a worker does what there is to do. */
+/** Advances the clock, runs the babysitter, and lets a worker do what is due. */
 async function driveToTheEnd(place: Place, told: string): Promise<void> {
   const { engine, advance, sync } = place.story
   for (let rounds = 0; rounds < 5; rounds++) {

@@ -1,12 +1,12 @@
 /**
- * A job with files, told again and again: whoever finds its inputs, ends its tasks, puts its files in their places and
- * sweeps loses the first statement, then the second, until all get through; and the same with answers, and with what is
- * asked of the files. Afterwards others go on, and the end is always the same.
+ * Runs a job with files again and again: the process that lists its inputs, ends its tasks, stores its files and sweeps
+ * loses its first statement, then its second, until one run loses none; the same with answers and with file operations.
+ * Afterwards others continue, and the end is always the same.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-chores.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
@@ -24,7 +24,7 @@ interface Scene {
   readonly outbox: Folder
 }
 
-/** Two files become two tasks, whose four files a second stage is given. */
+/** Two files become two tasks, whose four output files are the inputs of a second stage. */
 async function scene(t: TestContext, f: Fresh): Promise<Scene> {
   const [inbox, outbox] = [await folder(t), await folder(t)]
   await inbox.write({ a: 'A', b: 'B' })
@@ -52,9 +52,9 @@ async function scene(t: TestContext, f: Fresh): Promise<Scene> {
   return { f, jobId: id, outbox }
 }
 
-const chores = [findInputs, putInPlace, sweepUploads, driveOn()]
+const chores = [findInputs, putInPlace, sweepUploads, continueJobs()]
 
-/** Everything that there is to do: by the weak one first, as far as it comes, and then by the sound one, later. */
+/** Does everything there is to do: first the failing process, as far as it gets, and later the sound one. */
 async function tell(scene: Scene, weak: Engine, isDead: () => boolean): Promise<void> {
   const { f, jobId } = scene
   for (let round = 0; round < 12; round++) {
@@ -85,7 +85,7 @@ function filesOf({ payload }: ClaimedTask): Record<string, string> {
   return { [`${path}.out`]: path, [`sub/${path}`]: '' }
 }
 
-/** False: something was lost. */
+/** False if something was lost. */
 async function survived(act: () => Promise<unknown>): Promise<boolean> {
   try {
     await act()

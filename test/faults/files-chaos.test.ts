@@ -14,11 +14,11 @@ import { type Dice, dice, seed } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Program } from '../harness/program.ts'
 
-/** Each becomes two files. By hand, in a quarter of an hour: PAWL_CHAOS_FILES=10000 */
+/** Each becomes two files. To run it by hand, in a quarter of an hour: PAWL_CHAOS_FILES=10000 */
 const count = Number(process.env.PAWL_CHAOS_FILES ?? 200)
 const minutes = Math.max(5, count / 50)
 
-/** Each attempt's bytes are its own, so that whose they are can be told. */
+/** Each attempt writes different bytes, so that their origin can be told. */
 const script = `for file in "$PAWL_IN"/doc/*; do
   name=$(basename "$file")
   { cat "$file"; echo " by $$ at $(date +%s%N)"; } > "$PAWL_OUT/$name"
@@ -51,7 +51,7 @@ test(`workers killed, uploads failing, zombies: each output exactly once with th
   assert.equal(tasks.length, count)
   await assertExactlyOnce(fleet, id, tasks)
 
-  // What a zombie sent is late: it arrives when its attempt is long over and swept.
+  // Uploads of a zombie come late: they arrive long after its attempt was swept.
   await fill(t, bucket, { [`out/.pawl/${zombies[0]!.id}/${zombies[0]!.epoch}/late`]: 'x' })
   for (const seconds of [61, 601]) {
     await fleet.advance(seconds)
@@ -63,7 +63,7 @@ test(`workers killed, uploads failing, zombies: each output exactly once with th
   assert.deepEqual(await readdir(fleet.folder), [], 'nor on the disks of the workers')
 })
 
-/** The bucket holds what each datum's winner left, the ledger says the same of each file, and neither says more. */
+/** The bucket holds exactly the files of each datum's winner, and the ledger says the same. */
 async function assertExactlyOnce({ engine, bucket }: Fleet, jobId: string, tasks: readonly TaskView[]) {
   const texts = await textsIn(bucket, 'out/')
   const really = Object.entries(texts).filter(([path]) => !path.startsWith('.pawl/'))
@@ -100,7 +100,7 @@ async function everything<T>(read: (cursor: { cursor?: string }) => Promise<Page
   }
 }
 
-/** What it says of one object goes wrong for a while: once, a few times, or so often that the attempt fails. */
+/** Requests for an object fail for a while: once, a few times, or so often that the attempt fails. */
 function spells(chance: Dice): (asked: Asked) => Fault | undefined {
   const faults: readonly Fault[] = [
     'cut',
@@ -129,7 +129,9 @@ function lengthOf(chance: Dice): number {
 
 type Attempt = Pick<TaskView, 'id' | 'epoch'>
 
-/** Kills, stops and wakes until the job has ended; answers with what zombies had in hand that others did meanwhile. */
+/**
+ * Kills, stops and resumes workers until the job has ended. Returns the tasks that zombies held while others did them.
+ */
 async function untilItEnds(fleet: Fleet, jobId: string): Promise<Attempt[]> {
   const chance = dice(seed + 1)
   const members = [1, 2, 3, 4].map(n => () => fleet.startWorker(`w${n}`, { args: ['--concurrency', '3'] }))
@@ -141,10 +143,10 @@ async function untilItEnds(fleet: Fleet, jobId: string): Promise<Attempt[]> {
   const ends = fleet.jobEnds(jobId, minutes * 60 - 30).finally(() => stopping.abort())
   const waking: Promise<void>[] = [ends.then(() => {})]
   for (let turn = 0; !stopping.signal.aborted; turn++) {
-    // Longer than a program takes to begin, also where the machine is busy: else nothing is ever done.
+    // Longer than a program takes to start on a busy machine; otherwise nothing would ever be done.
     await sleep(2000 + chance.throw() * 2500)
     const at = Math.floor(chance.throw() * members.length)
-    // Not often: a babysitter that has just begun to look waits before it takes anybody for lost.
+    // Rarely, because a babysitter that has just started waits before it considers any worker lost.
     if (turn % 40 === 5) server = await again(server, fleet.startServer)
     else if (stopped.has(at) || running[at]!.lines.length === 0) continue
     else if (turn % 4 === 1 && stopped.size < 2) {
@@ -168,7 +170,7 @@ async function again(program: Program<string>, start: () => Program<string>): Pr
   return start()
 }
 
-/** Stopped in the middle of its datums, and continued when all of them are done, by others. */
+/** Stopped in the middle of its datums, and resumed when others have done all of them. */
 async function zombie({ engine }: Fleet, program: Program<string>, owner: string, zombies: Attempt[]): Promise<void> {
   const inHand = async () => (await engine.tasks({ state: 'running' })).items.filter(task => task.owner === owner)
   await eventually(`${owner} works`, async () => (await inHand()).length > 0, 5).catch(() => {})

@@ -1,4 +1,4 @@
-/** Three servers on one PostgreSQL and eight workers over HTTP, all killed and started again at random. */
+/** Three servers on one PostgreSQL and eight workers over HTTP, all killed and restarted at random. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { type Fresh, fresh } from '../harness/fresh.ts'
 import { type Program, startProgram } from '../harness/program.ts'
 import type { FleetPayload } from './programs/fleet-worker.ts'
 
-/** How each task must end, by what its handler does. */
+/** The expected end of each task, by the behaviour of its handler. */
 const expected: Record<FleetPayload['ends'], string> = {
   well: 'succeeded',
   'after a failure': 'succeeded',
@@ -56,7 +56,7 @@ function workerFor(t: TestContext, server: string) {
   return startProgram(t, 'faults/programs/fleet-worker.js', { server }, line => line)
 }
 
-/** Through whichever server is there; a request whose answer is lost is sent again, and queues nothing twice. */
+/** Sends to any available server. A request whose answer is lost is repeated, and queues nothing twice. */
 async function queueSteadily(urls: readonly string[], until: number): Promise<Map<string, FleetPayload>> {
   const chance = dice(seed)
   const clients = urls.map(server => connect({ server, patienceSeconds: 120 }))
@@ -116,6 +116,6 @@ async function assertEndedAsSaid({ engine }: Fresh, task: TaskView, { ends }: Fl
   )
   const final = items.filter(({ to, from }) => to !== from && isFinal(taskLifecycle, to as TaskView['state']))
   assert.equal(final.length, 1, `${task.id} ended once`)
-  // What is kept was made under the lease that ended it, not under one that was lost.
+  // Stored outputs were made under the lease that ended the task, not under one that was lost.
   if (task.state === 'succeeded') assert.deepEqual(task.output, { epoch: final[0]!.epoch })
 }

@@ -2,7 +2,7 @@ import type { FileStore } from '../../src/files/file-store.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { Losing, Loss } from './losing-sql.ts'
 
-/** Counts every file operation, each page of a listing too, and loses one; from then on the process is dead. */
+/** Counts every file operation, including each page of a listing, and loses one. From then on the process is dead. */
 export function losingFiles(sound: FileStore, { n, of }: Loss): Pick<Losing, 'wasLost'> & { files: FileStore } {
   let count = 0
   const away = () => new Problem('FILES_UNAVAILABLE', { uri: 'file:///', why: `${of} ${n} was lost` })

@@ -1,7 +1,7 @@
 import { Problem } from '../../src/kernel/problem.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
 
-/** The n-th statement never reaches the store; or it is done there, and its answer never comes back. */
+/** The n-th statement never reaches the store, or it is executed and its answer is lost. */
 export interface Loss {
   readonly n: number
   readonly of: 'statement' | 'answer'
@@ -9,16 +9,16 @@ export interface Loss {
 
 export interface Losing {
   readonly sql: Sql
-  /** False: there were not as many statements, nothing was lost. */
+  /** False if there were fewer statements and nothing was lost. */
   wasLost(): boolean
 }
 
-/** What one connection shares; it dies with the loss, and with it the transaction that it was in. */
+/** State shared by one connection. It dies with the loss, and so does its open transaction. */
 interface Line {
   isDead: boolean
 }
 
-/** Counts every statement, also begin, commit and savepoints, and loses one. */
+/** Counts every statement, including begin, commit and savepoints, and loses one. */
 export function losing(sound: Sql, { n, of }: Loss): Losing {
   let count = 0
   const away = () => new Problem('STORE_UNAVAILABLE', { why: `${of} ${n} was lost` })

@@ -1,4 +1,4 @@
-/** Two containers are given the same volume for their embedded store. */
+/** Two containers use the same volume for their embedded store. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { startProgram } from '../harness/program.ts'
 import { freshFolder, readLine } from './embedded-story.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
 
-/** Process ids, network and mounts of its own, as a container has them. */
+/** Separate process ids, network and mounts, as in a container. */
 const [unshare, ...namespaces] = ['unshare', '--pid', '--net', '--mount', '--uts', '--fork', '--kill-child'] as const
 const canUnshare = spawnSync(unshare, [...namespaces, 'true']).status === 0
 

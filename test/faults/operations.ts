@@ -1,10 +1,10 @@
 /**
- * Everything that can be asked of the engine, each with the tasks it needs and with what must hold when it has been
- * asked, a part of it was lost, and it was asked again.
+ * Every operation of the engine, with the tasks that it needs and the conditions that must hold after it was requested,
+ * partly lost, and requested again.
  */
 import assert from 'node:assert/strict'
 import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
-import { redriveOn } from '../../src/babysitter/redrive-on.ts'
+import { continueRedrives } from '../../src/babysitter/continue-redrives.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
@@ -14,7 +14,7 @@ import { eventually } from '../harness/eventually.ts'
 import type { Fresh } from '../harness/fresh.ts'
 import { taskIn } from '../harness/task-in.ts'
 
-/** A queue and keys of its own for every telling. */
+/** A separate queue and separate keys for every run. */
 export interface Place {
   readonly story: Fresh
   readonly queue: string
@@ -22,30 +22,30 @@ export interface Place {
 }
 
 export interface Scene<Answer = unknown> {
-  /** The operation: once on a line that loses something, and once more on a sound one. */
+  /** The operation: once over a connection that loses something, and once more over a sound one. */
   ask(engine: Engine): Promise<Answer>
-  /** What a babysitter has just looked at it looks at again so much later. */
+  /** How much later a babysitter checks something again that it has just checked. */
   readonly againAfterSeconds?: number
-  /** What must hold when the second has been answered. */
+  /** The conditions that must hold after the second answer. */
   check?(tasks: readonly TaskView[], answer: Answer): void | Promise<void>
 }
 
 export type Operation = (place: Place) => Promise<Scene>
 
-/** So that the answer of `ask` and the one that `check` gets are of one type. */
+/** Makes the answer of `ask` and the argument of `check` the same type. */
 const scene = <Answer>(made: Scene<Answer>) => made as Scene
 
 const items = (queue: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ type: 'work', queue, payload: n }))
 
-/** The states, losses and failures of all tasks, in the order in which they were made. */
+/** The states, losses and failures of all tasks, in order of creation. */
 const facts = (tasks: readonly TaskView[]) => tasks.map(({ state, losses, failures }) => [state, losses, failures])
 
 const noneRefused = (_: readonly TaskView[], { refused }: SyncAnswer) => assert.deepEqual(refused, [])
 
 type Ending = Omit<SettledTask, 'id' | 'epoch'>
 
-/** Settles a task in each of the given states, with one sync; and says what they must then be. */
+/** Settles a task in each of the given states, with one sync, and returns the expected states. */
 function settling(from: readonly TaskState[], ending: Ending, to: TaskState, options: TaskOptions = {}): Operation {
   return async ({ story, queue }) => {
     const held: HeldTask[] = []
@@ -207,9 +207,9 @@ export const operations: Record<string, Operation> = {
     return {
       ask: engine => engine.redrive({ ids }, { idempotencyKey: queue }),
       async check() {
-        // It was taken once: what its first doer has not brought back, the babysitter does.
+        // The request was accepted once. The babysitter completes what its first process did not.
         await story.advance(4)
-        await redriveOn().run(story.engine.context)
+        await continueRedrives().run(story.engine.context)
         const back = await Promise.all(ids.map(id => story.engine.task(id)))
         assert.deepEqual(
           back.map(({ state, round }) => [state, round]),

@@ -1,4 +1,4 @@
-/** Behind a real PgBouncer in transaction mode: everything works, and nothing is left behind for other applications. */
+/** Behind a real PgBouncer in transaction mode: everything works, and no state leaks to other applications. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
@@ -11,7 +11,7 @@ import { hasPgBouncer, startPgBouncer } from '../harness/pgbouncer.ts'
 
 const bounded = { timeout: 180_000, skip: !hasPgBouncer && 'needs PgBouncer' }
 
-/** A pooler whose clients share few connections, so that each transaction may get another one's. */
+/** A pooler whose clients share few connections, so that each transaction may get a different one. */
 async function pooled(t: TestContext, serverConnections: number) {
   const run = await fresh(t)
   const bouncer = await startPgBouncer(run.url!, serverConnections)

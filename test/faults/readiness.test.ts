@@ -1,4 +1,4 @@
-/** /readyz says within a second whether the store accepts writes, and each trouble of the store has a name. */
+/** /readyz tells within a second whether the store accepts writes, and names each problem of the store. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
@@ -13,7 +13,7 @@ import { tcpProxy } from '../harness/tcp-proxy.ts'
 
 const bounded = { timeout: 180_000, ...needsServer() }
 
-/** A server on an engine of its own. */
+/** A server on its own engine. */
 async function serving(t: TestContext, options: PawlOptions) {
   const engine = await openEngine({ migrate: false, ...options })
   const server = await startServer(engine, { port: 0 })
@@ -33,7 +33,7 @@ async function serving(t: TestContext, options: PawlOptions) {
   return { engine, server, ready, enqueue }
 }
 
-/** The status, the problem's code if it has one, and whether it says when to try again. */
+/** The status, the problem code if there is one, and whether there is a Retry-After. */
 async function describe(asked: Promise<Response>): Promise<[number, string | undefined, boolean]> {
   const response = await asked
   const { code } = (await response.json()) as { code?: string }

@@ -1,4 +1,4 @@
-/** Faults under load. Each time the installation must recover without help, and an independent look finds all in order. */
+/** Faults under load. Each time the installation must recover without help, and an independent check must pass. */
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'

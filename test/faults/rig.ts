@@ -1,14 +1,14 @@
 /**
- * A small installation under load, for faults to be done to: a server with a babysitter and a worker, producers that write
- * down what was acknowledged, and a reader that follows the event feed. What it has seen is checked against the tables by
- * `checkTables`, which uses none of the engine's code.
+ * A small installation under load, for fault injection: a server with a babysitter and a worker, producers that record
+ * acknowledgements, and a reader that follows the event feed. `checkTables`, which uses none of the engine's code,
+ * compares these records with the tables.
  */
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { connect } from '../../src/client/client.ts'
 import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
-import { Problem, willPass } from '../../src/kernel/problem.ts'
+import { isTransient, Problem } from '../../src/kernel/problem.ts'
 import { startServer } from '../../src/server/server.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
@@ -16,14 +16,14 @@ import { eventually } from '../harness/eventually.ts'
 import { checkTables, type Seen } from './check-tables.ts'
 
 export interface RigOptions {
-  /** How the installation reaches its database. */
+  /** How the installation connects to its database. */
   readonly store: PawlOptions
-  /** How the checker reaches it: past every proxy. */
+  /** How the checker connects: not through any proxy. */
   readonly directUrl: () => string
   readonly schema: string
-  /** More servers that producers may ask. */
+  /** Further servers for the producers. */
   readonly servers?: readonly string[]
-  /** A standby that was promoted may lack what was acknowledged last, if it followed asynchronously. */
+  /** A promoted standby may lack the last acknowledged writes, if it followed asynchronously. */
   readonly mayLose?: boolean
 }
 
@@ -35,7 +35,7 @@ const job: JobSpec = {
   ],
 }
 
-/** Runs under load, does `fault` to it, waits until it has recovered by itself, and checks everything. */
+/** Runs under load, injects `fault`, waits for recovery, and checks everything. */
 export async function underFault(t: TestContext, options: RigOptions, fault: () => Promise<void>): Promise<void> {
   const engine = await openEngine({ ...options.store, schema: options.schema, migrate: false })
   const server = await startServer(engine, { port: 0 })
@@ -43,7 +43,7 @@ export async function underFault(t: TestContext, options: RigOptions, fault: () 
   const note = defineTask({ type: 'note', leaseSeconds: 5, handler: (n: number) => n })
   const worker = startWorker(engine, [note], { waitSeconds: 1, concurrency: 4 })
   const ending = new AbortController()
-  // However the test ends, nothing of it runs on.
+  // However the test ends, nothing keeps running.
   t.after(async () => {
     ending.abort()
     await following.stop().catch(() => {})
@@ -69,7 +69,7 @@ export async function underFault(t: TestContext, options: RigOptions, fault: () 
   await following.stop()
 }
 
-/** Through the client that programs use: it repeats what was not answered, under the same key. */
+/** Uses the public client, which repeats unanswered requests with the same key. */
 async function produce(url: string, seen: Seen, signal: AbortSignal): Promise<void> {
   const client = connect({ server: url, patienceSeconds: 60 })
   for (let round = 0; !signal.aborted; round++) {
@@ -80,7 +80,7 @@ async function produce(url: string, seen: Seen, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Reads the feed from its start, page by page, and goes on from its last cursor, whatever happens in between. */
+/** Reads the feed from its start, page by page, and continues from its last cursor, whatever happens in between. */
 function follow(engine: Engine, seen: Seen, signal: AbortSignal) {
   let cursor: string | undefined
   let isStopped = false
@@ -93,11 +93,11 @@ function follow(engine: Engine, seen: Seen, signal: AbortSignal) {
       emptyPages = page.items.length === 0 ? emptyPages + 1 : 0
     } catch (error) {
       if (error instanceof Problem && error.code === 'CURSOR_GONE') {
-        // What was read before is of another history: start again.
+        // Earlier events belong to another history: start again.
         cursor = undefined
         seen.gone += 1
         seen.events.length = 0
-      } else if (!willPass(error) && !isStopped) throw error
+      } else if (!isTransient(error) && !isStopped) throw error
     }
   }
   const reading = (async () => {

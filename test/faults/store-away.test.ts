@@ -1,4 +1,4 @@
-/** The whole database goes away for longer than every lease, and comes back. */
+/** The whole database is away for longer than every lease, and comes back. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
@@ -20,7 +20,7 @@ const bounded = { timeout: 180_000 }
 const kinds = ['stops when told', 'goes on', 'ends meanwhile'] as const
 type Kind = (typeof kinds)[number]
 
-/** A cluster of this test's own, and engines on it; all end with the test. */
+/** A database cluster for this test, and engines on it. All end with the test. */
 async function ownCluster(t: TestContext) {
   const cluster = await startCluster({ version: 18, settings: { fsync: 'off' } })
   const engines: Engine[] = []
@@ -36,7 +36,7 @@ async function ownCluster(t: TestContext) {
   return { cluster, open }
 }
 
-/** A line that can be held: what is said meanwhile waits. */
+/** A connection that can be paused: requests wait meanwhile. */
 function heldLine() {
   let gate = latch()
   gate.open()
@@ -50,7 +50,7 @@ function heldLine() {
   return { through, hold, release: () => gate.open() }
 }
 
-/** Leases of two seconds, so that every one of them runs out while the store is away. */
+/** Leases of two seconds, so that all of them run out while the store is away. */
 function story() {
   const isBack = latch()
   const isAway = latch()
@@ -112,7 +112,7 @@ test(
       () => interrupted.filter(why => why === 'lease-lost').length >= 16,
     )
     await eventually('others end while nobody can be told', () => endedMeanwhile() >= 8)
-    // The babysitter is the first to find the store back, with every lease in it run out.
+    // The babysitter is the first to reach the store again, when every lease in it has run out.
     line.hold()
     looks.length = 0
     await cluster.restart()

@@ -14,7 +14,7 @@ const pathsOf = (tasks: readonly Command[]) => tasks.map(pathOf).toSorted()
 const failTask = (f: Fresh, { id, epoch }: ClaimedTask) =>
   f.engine.fail(id, epoch, { error: { message: 'no', permanent: true } })
 
-/** Finds what there is to find, and claims it; `bad` fail, the others each put out `<input>.out`. */
+/** Lists all inputs and claims the tasks. Those in `bad` fail, the others each write `<input>.out`. */
 async function work(f: Fresh, bad: readonly string[] = []): Promise<readonly Command[]> {
   await doFileChores(f)
   const tasks = await claimCommands(f)
@@ -26,7 +26,7 @@ async function work(f: Fresh, bad: readonly string[] = []): Promise<readonly Com
   return tasks
 }
 
-/** A job of two stages: `s` over the files of a folder, and `m` over what it puts out. */
+/** A job of two stages: `s` over the files of a folder, and `m` over the outputs of `s`. */
 async function twoStages(t: TestContext, files: readonly string[], s: Partial<StageSpec>, m: Partial<StageSpec>) {
   const f = await fresh(t)
   const [inbox, outbox] = [await folder(t), await folder(t)]

@@ -1,4 +1,6 @@
-/** Places that fail in the middle of a job: the task says at which step and why, and goes on when the place is mended. */
+/**
+ * Storage that fails in the middle of a job: the task names the step and the reason, and continues once it is repaired.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +18,7 @@ const copy = { command: ['sh', '-c', 'cp "$PAWL_IN"/doc/* "$PAWL_OUT"/'] }
 const once = { retry: { attempts: 1 }, failFast: false }
 const patient = { retry: { attempts: 50, delaySeconds: 0.2 } }
 
-/** A job over the files in `in/`, with a server; who works on it is up to the test. */
+/** A job over the files in `in/`, with a server. The test decides which worker runs it. */
 async function submit({ engine, startServer }: Fleet, stage: Partial<StageSpec>): Promise<string> {
   startServer()
   const inputs = { doc: { uri: 's3://bucket/in/' } }
@@ -24,7 +26,7 @@ async function submit({ engine, startServer }: Fleet, stage: Partial<StageSpec>)
   return (await engine.submit({ name: 'bad place', stages: [whole] })).id
 }
 
-/** The first error that a task of the job has. */
+/** The first error of a task of the job. */
 function failed({ engine }: Fleet, jobId: string) {
   return eventually(
     'a task failed',
@@ -36,7 +38,7 @@ function failed({ engine }: Fleet, jobId: string) {
   )
 }
 
-/** Of a few megabytes, for as long as the test takes; undefined: this user may not mount. */
+/** A file system of a few megabytes for the duration of the test; undefined if this user may not mount one. */
 function smallDisk(t: TestContext): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-small-disk-'))
   try {
@@ -52,7 +54,7 @@ function smallDisk(t: TestContext): string | undefined {
   return folder
 }
 
-/** What is full, the step that finds out, and what the task says. */
+/** The file system that is full, the step that notices, and the message of the task. */
 const full: readonly [
   title: string,
   step: string,
@@ -183,7 +185,7 @@ for (const [step, isTheMoment] of [
   )
 }
 
-/** By hand: PAWL_SPARSE_MIB=5120 */
+/** To run it by hand: PAWL_SPARSE_MIB=5120 */
 const mebibytes = Number(process.env.PAWL_SPARSE_MIB ?? 400)
 
 test(`a file of ${mebibytes} MiB goes in and out, and the worker's memory stays as it was`, {

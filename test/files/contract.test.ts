@@ -1,4 +1,4 @@
-/** What files promise wherever they lie. */
+/** The contract of all file stores. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -176,7 +176,7 @@ for (const [name, start] of Object.entries(places)) {
     test('more names than fit on a page are all listed, once and in order', async () => {
       const { files } = place
       const folder = await place.fresh()
-      // s3rver fails at its second page, whoever asks.
+      // s3rver itself fails at its second page.
       const names = Array.from({ length: name === 's3rver' ? 30 : 1203 }, (_, at) => `f${at}`)
       for (let at = 0; at < names.length; at += 50)
         await Promise.all(names.slice(at, at + 50).map(path => putText(files, folder, path)))

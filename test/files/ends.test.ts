@@ -1,8 +1,8 @@
-/** Jobs over files that end as they should, also when whoever works for them dies, or is a stranger. */
+/** Jobs over files end as they should, even if a worker dies or is not trusted. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { sweepStaging } from '../../src/engine/files/sweep.ts'
 import { stagingOf } from '../../src/kernel/datum.ts'
 import { newId } from '../../src/kernel/id.ts'
@@ -36,7 +36,7 @@ test('a process that dies when files are in their places, and before their job w
   await storeArtifacts(f.sql, [file!.id])
   assert.equal((await f.engine.job(id)).state, 'running')
   await f.advance(4)
-  await driveOn().run(f.engine.context)
+  await continueJobs().run(f.engine.context)
   assert.equal((await f.engine.job(id)).state, 'succeeded')
 })
 

@@ -1,4 +1,4 @@
-/** `fileRoots`: what lies outside stays out of reach, whatever links lie inside. */
+/** `fileRoots`: files outside the roots stay out of reach, whatever links the roots contain. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { served } from '../harness/served.ts'
 
 const outside = { code: 'FILES_OUTSIDE' }
 
-/** A root, a folder beside it, and in the root a link to that folder and to a file in it. */
+/** A root, a folder next to it, and in the root a link to that folder and a link to a file in it. */
 function place(t: TestContext) {
   const folder = ownFolder(t)
   const [root, other] = [join(folder, 'root'), join(folder, 'other')]

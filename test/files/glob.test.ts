@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { escapeGlob, globFault, readGlob } from '../../src/files/glob.ts'
+import { escapeGlob, globError, readGlob } from '../../src/files/glob.ts'
 import { pathsFound, treeOf } from './tree.ts'
 
 const found = (glob: string, paths: readonly string[]) => pathsFound(glob, treeOf(paths))
@@ -29,7 +29,7 @@ test('a glob finds what it says, files and folders at its depth', async () => {
     ['/note.txt/*', []],
   ]
   for (const [glob, paths] of finds) {
-    assert.equal(globFault(glob), undefined, glob)
+    assert.equal(globError(glob), undefined, glob)
     assert.deepEqual(await found(glob, tree), paths, glob)
   }
 })
@@ -55,7 +55,7 @@ test('any name can be found by escaping it, and nothing else is', () => {
   fc.assert(
     fc.property(name, name, (name, other) => {
       const glob = `/${escapeGlob(name)}`
-      assert.equal(globFault(glob), undefined)
+      assert.equal(globError(glob), undefined)
       assert.equal(readGlob(glob).levels[0]!.matches(name), true)
       assert.equal(readGlob(glob).levels[0]!.matches(other), other === name)
       assert.equal(readGlob(`/x*${escapeGlob(name)}`).levels[0]!.matches(`x${name}`), true, 'beside a *')
@@ -77,7 +77,7 @@ test('a glob takes time linear to the name, whatever the glob', () => {
   const name = 'a'.repeat(200)
   const globs = ['/*a*a*a*a*a*a*b', `/${'*a'.repeat(100)}b`, `/${'{a,aa}'.repeat(100)}b`, `/${'?*'.repeat(100)}b`]
   for (const glob of globs) {
-    assert.equal(globFault(glob), undefined, glob)
+    assert.equal(globError(glob), undefined, glob)
     assert.equal(readGlob(glob).levels[0]!.matches(name), false, glob)
   }
   const deep = `${'a/'.repeat(100)}a`
@@ -105,5 +105,5 @@ test('brackets, braces and signs mean what they say', async () => {
   for (const [glob, paths] of finds) assert.deepEqual(await found(glob, names), paths, glob)
   assert.equal(readGlob('/**/x[--0]y').rest!('x/y'), false, 'no range includes a /')
   assert.equal(readGlob('/**/x[--0]y').rest!('x.y'), true)
-  assert.match(globFault('/[z-a]') ?? '', /means nothing/)
+  assert.match(globError('/[z-a]') ?? '', /means nothing/)
 })

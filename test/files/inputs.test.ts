@@ -1,4 +1,4 @@
-/** Which datums an input plan has, and that whoever goes on behind one gets exactly the rest. */
+/** The datums of an input plan, and that a run that continues after any of them gets exactly the rest. */
 import assert from 'node:assert/strict'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -80,7 +80,7 @@ test('going on behind any datum gives exactly the rest, whatever was added and r
   )
 })
 
-/** The order of positions, said once more and differently. */
+/** A second, independent implementation of the order of positions. */
 function inOrder(one: Position, other: Position): number {
   if (typeof one === 'string') return byBytes(one, other as string)
   if ('branch' in one) {
@@ -183,21 +183,21 @@ test('a name too long for a folder of a worker is refused before anything runs',
 
 test('inputs that make no sense are refused with the reason and the place', () => {
   const bad: [InputPlan, RegExp][] = [
-    [cross(files('a', '/*'), files('a', '/')), /input".*two inputs of one cross have the name \\"a\\"/],
+    [cross(files('a', '/*'), files('a', '/')), /input".*two inputs of a cross have the same name \\"a\\"/],
     [cross(files('a', '/*'), union(files('b', '/'), cross(files('a', '/')))), /two inputs/],
     [union(files('b', '/'), cross(files('a', '/'), files('a', '/'))), /input\.union\[1\]/],
-    [cross(), /of one input at least/],
+    [cross(), /needs at least one input/],
     [files('../x', '/*'), /the name/],
     [files('', '/*'), /the name/],
-    [files('out', '/*'), /that of the outputs/],
-    [files('a', '*'), /begins with \//],
+    [files('out', '/*'), /reserved for the outputs/],
+    [files('a', '*'), /begin with \//],
     [files('a', '/a//b'), /empty part/],
     [files('a', '/a/'), /empty part/],
     [files('a', '/../b'), /\. or \.\./],
     [files('a', '/[a'), /not closed/],
     [files('a', '/[]'), /nothing between/],
-    [files('a', '/{a,b'), /no other/],
-    [files('a', '/{a/b,c}'), /no other/],
+    [files('a', '/{a,b'), /unbalanced/],
+    [files('a', '/{a/b,c}'), /unbalanced/],
     [files('a', '/{1..9}'), /ranges/],
     [files('a', '/a\\'), /nothing follows/],
     [Array.from({ length: 30 }).reduce<InputPlan>(inner => union(inner), files('a', '/')), /nested/],

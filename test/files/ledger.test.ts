@@ -150,7 +150,7 @@ test('a process that dies between the end of a task and its files: another one b
   const [task] = await claimCommands(f)
   await putOut(f, task!, { x: 'X' })
   await succeed(f, task!)
-  // Somebody took it, and was never heard of again.
+  // A worker claimed it and never reported again.
   await f.sql`update pawl.artifact set at = pawl.clock() + interval '1 minute', tries = 1`
   await doFileChores(f)
   assert.equal((await f.engine.job(job.id)).state, 'running')
@@ -171,7 +171,7 @@ test('an upload that vanished before it was in its place fails the stage, and sa
   const { state, stages } = await f.engine.job(job.id)
   assert.deepEqual([state, stages[0]!.state, stages[0]!.cause], ['failed', 'failed', 'output_lost'])
   const [file] = (await f.engine.jobArtifacts(job.id, { state: 'error' })).items
-  assert.match(file!.error!, /no such file/)
+  assert.match(file!.error!, /does not exist/)
   assert.deepEqual(await outbox.read(), {})
 })
 

@@ -97,7 +97,7 @@ test('whoever goes on with a listing begins behind the last datum: none is misse
     name: 'many',
     stages: [{ name: 's', run, inputs: { doc: { uri: inbox.uri } } }],
   })
-  // The store goes away after the second batch, as if the process had died there.
+  // The store fails after the second batch, as if the process had died there.
   let pages = 0
   const { files } = f.engine.context
   const cut = {
@@ -218,7 +218,7 @@ test('inputs over which three processes have died fail their stage and are left 
   const { id } = await f.engine.submit({ name: 'deadly', stages: [stage] })
   const { id: other } = await f.engine.submit({ name: 'harmless', stages: [stage] })
   for (let death = 0; death < 3; death++) {
-    // The process that takes it dies. The other job is listed in between.
+    // The process that claims it dies. The other job is listed in between.
     assert.equal((await takeListing(f.sql))!.jobId, id)
     if (death === 0) await findInputs.run(f.engine.context)
     await f.advance(61)

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { localPool } from '../../src/runners/local.ts'
 import { eventually } from '../harness/eventually.ts'
 
-/** A pool of processes that do nothing until their input ends. */
+/** A pool of processes that do nothing until their input closes. */
 function pool(t: TestContext, most = 10) {
   const lines: string[] = []
   const made = localPool({
@@ -58,7 +58,7 @@ test('when the pool is closed no process of it is left', async t => {
   assert.deepEqual(workers(), [])
 })
 
-/** A pool of processes that are busy until they are told, and that end at once if they are not given the time. */
+/** A pool of processes that are busy until told to end, and that end at once if they are given no time. */
 function busyPool(t: TestContext, most: number, closeSeconds = 30) {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-pool-'))
   const program = `

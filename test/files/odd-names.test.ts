@@ -1,4 +1,4 @@
-/** Names from a bucket or a folder that somebody else fills: each works as it is, or is refused by its name. */
+/** Names in a bucket or a folder that others fill: each works unchanged, or is rejected by name. */
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-/** The places that the same promises are tried on: a folder, a real S3 server, and a small one of ours. */
+/** The stores on which the same contract is tested: a folder, a real S3 server, and our own small one. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { type SmallS3, startSmallS3 } from './small-s3.ts'
 
 export interface Place {
   readonly files: FileStore
-  /** An empty folder: its URI. */
+  /** The URI of an empty folder. */
   fresh(): Promise<string>
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export interface SmallPlace {
   readonly files: FileStore
 }
 
-/** A small S3 and files on it, for as long as the test takes. */
+/** A small S3 and a file store on it, for the duration of the test. */
 export async function withSmallS3(
   use: (place: SmallPlace) => Promise<void>,
   { keepsBytes = true, ...options }: S3Options & { keepsBytes?: boolean } = {},
@@ -68,7 +68,7 @@ export async function withSmallS3(
   }
 }
 
-/** A local folder for as long as the test takes. */
+/** A local folder for the duration of the test. */
 export async function withFolder(use: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'pawl-folder-'))
   try {

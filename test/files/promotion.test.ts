@@ -1,4 +1,4 @@
-/** What may stand in the way of a file whose attempt has won. */
+/** Obstacles to storing a file whose attempt has won. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimCommands, doFileChores, folder, putOut, said, succeed, upload } from '../harness/files.ts'

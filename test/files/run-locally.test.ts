@@ -1,4 +1,4 @@
-/** How many workers a server has for the open stages with commands, and what becomes of one that is busy. */
+/** The number of local workers for the open stages with commands, and the fate of busy ones. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ function folderOf(t: TestContext): string {
   return folder
 }
 
-/** A stage of five datums, at most three at once, and what a pool is asked for. */
+/** A stage of five datums, at most three at once, and the sizes requested from the pool. */
 async function five(t: TestContext, idleSeconds: number) {
   const { engine } = await fresh(t)
   const folder = join(folderOf(t), 'in')
@@ -85,7 +85,7 @@ test('a worker that is let go while its command runs finishes it, and then ends'
   pool.resize(new Map())
   await eventually('it knows', () => readFileSync(said, 'utf8').includes('Tasks that are still running: 1'))
   writeFileSync(join(folder, 'go'), '')
-  // Nobody else could: if it had been given back, it would wait for ever.
+  // Only this worker can finish it: a released task would wait forever.
   assert.equal((await ended(engine, id)).state, 'succeeded')
   await eventually('it has ended', () => pool.workers().length === 0)
 })

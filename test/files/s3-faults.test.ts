@@ -1,4 +1,4 @@
-/** An S3 that fails, in every way that it can: passing faults cost time only, others are told in our words. */
+/** An S3 that fails in every possible way: transient faults only cost time, others become problems of Pawl. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const worthRetry = (code: string) => (error: unknown) => {
   return isWorthRetry(error)
 }
 
-/** The first requests that fit fail like this. */
+/** Makes the first matching requests fail. */
 function first(count: number, fault: Fault, fits: (asked: Asked) => boolean = () => true) {
   let left = count
   return (asked: Asked) => (fits(asked) && left-- > 0 ? fault : undefined)
@@ -177,7 +177,7 @@ test('a file whose connection is cut again and again arrives whole', () =>
 test('a file that is replaced while it is read is not mixed with the new one', () =>
   withSmallS3(async ({ s3, files }) => {
     await putText(files, folder, 'x', 'old'.repeat(100_000))
-    // As others put it there: without a SHA-256.
+    // Uploaded by somebody else, without a SHA-256.
     const bucket = s3.buckets.get('bucket')!
     bucket.set('x', { ...bucket.get('x')!, metadata: {} })
     s3.fault = ({ method, headers }) => (method === 'GET' && !headers.range ? { cutAfter: 100_000 } : undefined)
@@ -190,7 +190,7 @@ test('bytes that changed on the way are noticed', () =>
   withSmallS3(async ({ s3, files }) => {
     await putText(files, folder, 'x', 'bytes')
     s3.fault = ({ method }) => (method === 'GET' ? { flip: true } : undefined)
-    await assert.rejects(readText(files, uri), { code: 'FILES_UNAVAILABLE', message: /not those that were put/ })
+    await assert.rejects(readText(files, uri), { code: 'FILES_UNAVAILABLE', message: /does not match its SHA-256/ })
   }))
 
 test('reading that is given up, or called off, lets go of the connection', () =>

@@ -1,4 +1,4 @@
-/** Large objects: in parts, whole or not at all, and never all in memory. */
+/** Large objects: sent in parts, all or nothing, and never completely in memory. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
@@ -44,7 +44,7 @@ test('a part that fails now and then is sent again; one that fails for good leav
         assert.equal((await files.stat(uri))?.size, kept.size)
         await files.remove([uri])
         s3.asked.length = 0
-        // Were they waited for, this would take minutes.
+        // With the usual waits, this would take minutes.
         const faults: Record<string, Fault> = { 2: { status: 403, code: 'AccessDenied' }, 3: 'silent' }
         s3.fault = asked => (isPart(asked) ? faults[asked.query.get('partNumber')!] : undefined)
         await assert.rejects(files.put(join(folder, 'x'), uri), { code: 'FILES_DENIED' })
@@ -109,7 +109,7 @@ test('what is in memory does not grow with the file', () =>
     ),
   ))
 
-/** Three times what memory may grow by. With PAWL_TEST_BIG, more than S3 takes in one request. */
+/** Three times the allowed growth of memory. With PAWL_TEST_BIG, larger than S3 accepts in one request. */
 const bigBytes = (process.env.PAWL_TEST_BIG === undefined ? 750 : 5300) * mebibyte
 
 function shaOfZeros(size: number): string {

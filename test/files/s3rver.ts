@@ -1,4 +1,4 @@
-/** `s3rver`, a real S3 server from npm, on a port of its own with an empty bucket. */
+/** `s3rver`, a real S3 server from npm, on its own port with an empty bucket. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -27,5 +27,5 @@ export async function startS3rver(): Promise<{ endpoint: string; close(): Promis
   }
 }
 
-/** The only key that it lets in. */
+/** The only access key that it accepts. */
 export const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }

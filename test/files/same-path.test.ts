@@ -1,4 +1,4 @@
-/** Two datums that write the same path, through workers as their users start them. */
+/** Two datums that write the same path, with workers as users start them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandFleet, fill, hurried, textsIn } from '../harness/command-fleet.ts'

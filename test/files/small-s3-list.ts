@@ -1,4 +1,4 @@
-/** Lists a bucket as S3 does: keys and rolled-up prefixes count alike, in the order of the bytes, any number of pages. */
+/** Lists a bucket like S3: keys and common prefixes count alike, in byte order, over any number of pages. */
 import type { Bucket } from './small-s3-objects.ts'
 
 const sorted = new WeakMap<Bucket, { size: number; keys: string[] }>()
@@ -18,7 +18,7 @@ export function listXml(name: string, bucket: Bucket, query: URLSearchParams): s
     const end = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length)
     const item = end < 0 ? { key, isPrefix: false } : { key: key.slice(0, end + delimiter.length), isPrefix: true }
     if (key <= after || item.key === items.at(-1)?.key) continue
-    // Continued behind a prefix, the keys below it are behind that as well.
+    // A continuation after a prefix also skips the keys below it.
     if (token !== null && item.isPrefix && item.key === after) continue
     if (items.length === limit) {
       isTruncated = true
@@ -45,7 +45,7 @@ function keyXml(bucket: Bucket, key: string, shown: string): string {
   return `<Contents><Key>${shown}</Key><Size>${size}</Size><ETag>${escaped(etag)}</ETag></Contents>`
 }
 
-/** Sorted once for as long as the keys are the same. */
+/** Sorted once while the keys stay the same. */
 function keysOf(bucket: Bucket): string[] {
   const known = sorted.get(bucket)
   if (known?.size === bucket.size && known.keys.every(key => bucket.has(key))) return known.keys
@@ -68,7 +68,7 @@ function bytes(text: string | null): string {
   return Buffer.from(text ?? '').toString('latin1')
 }
 
-/** As forms are: a space is a `+`. */
+/** As in form encoding, in which a space is a `+`. */
 function urlEncoded(latin1: string): string {
   return latin1
     .replace(/[^A-Za-z0-9\-_.~*/ ]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)

@@ -1,4 +1,4 @@
-/** What a small S3 keeps: objects are lists of slices of files on disk, so that a copy costs nothing. */
+/** The contents of a small S3: objects are lists of slices of files on disk, so that a copy costs nothing. */
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 
 export interface Slice {
-  /** Undefined: the bytes were thrown away, and are read as zeros. */
+  /** Undefined if the bytes were discarded; they are read as zeros. */
   readonly file: string | undefined
   readonly start: number
   readonly size: number
@@ -30,7 +30,7 @@ export interface Upload {
   readonly parts: Map<number, Blob>
 }
 
-/** A key's bytes as Latin-1: any bytes are a key, and their order is that of the texts. */
+/** The bytes of a key as Latin-1: any bytes are a valid key, and strings sort like the bytes. */
 export type Bucket = Map<string, StoredObject>
 
 export class S3Error extends Error {
@@ -43,7 +43,7 @@ export class S3Error extends Error {
   }
 }
 
-/** Takes a body to the disk, or nowhere, and holds it to the SHA-256 that it was signed with. */
+/** Writes a body to disk, or discards it, and verifies it against the signed SHA-256. */
 export async function receive(request: IncomingMessage, folder: string, keepsBytes: boolean): Promise<Blob> {
   const file = keepsBytes ? join(folder, randomUUID()) : undefined
   const out = file === undefined ? undefined : createWriteStream(file)
@@ -69,7 +69,7 @@ export function objectOf(blob: Blob, metadata: Readonly<Record<string, string>>)
   return { ...blob, etag: `"${blob.md5}"`, metadata }
 }
 
-/** The parts in order, as one object. */
+/** Joins the parts, in order, to one object. */
 export function joined(parts: readonly Blob[], metadata: Readonly<Record<string, string>>): StoredObject {
   const md5 = createHash('md5')
   for (const part of parts) md5.update(part.md5, 'hex')

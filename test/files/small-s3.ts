@@ -1,6 +1,6 @@
 /**
- * A small S3 for tests: path style, what Pawl asks of S3 and no more; keys of any bytes; and faults on demand. It does
- * not check signatures, but holds bodies to the SHA-256 that was signed.
+ * A small S3 for tests: path style, only the operations that Pawl uses, keys of any bytes, and faults on demand. It
+ * does not verify signatures, but checks bodies against the signed SHA-256.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -26,24 +26,27 @@ import {
 export interface Asked {
   readonly method: string
   readonly bucket: string
-  /** Its bytes as Latin-1. */
+  /** The bytes of the key as Latin-1. */
   readonly key: string
   readonly query: URLSearchParams
   readonly headers: IncomingMessage['headers']
-  /** Of the access key that signed it. */
+  /** The access key of the signature. */
   readonly signedBy: string | undefined
 }
 
-/** `cut`: no answer at all; `silent`: none, and the line stays open; `lose`: done, and the answer lost. */
+/**
+ * `cut`: closes the connection without a response; `silent`: leaves it open without one; `lose`: does the work and
+ * loses the response.
+ */
 export type Fault = 'cut' | 'silent' | 'lose' | { status: number; code: string } | { cutAfter: number } | { flip: true }
 
 export interface SmallS3 {
   readonly endpoint: string
   readonly buckets: Map<string, Bucket>
   readonly uploads: Map<string, Upload>
-  /** All that was asked, in order. */
+  /** All requests, in order. */
   readonly asked: Asked[]
-  /** Says for each request how it goes wrong, if it does. */
+  /** Returns how a request fails, if it does. */
   fault: (asked: Asked) => Fault | undefined
   close(): Promise<void>
 }
@@ -155,7 +158,7 @@ async function get(call: Call, object: StoredObject | undefined): Promise<void> 
   await pipeline(spoilt(bytesOf(cutOut(object.slices, from, to)), call), call.response).catch(() => {})
 }
 
-/** The bytes as the fault leaves them. */
+/** The bytes after the fault is applied. */
 async function* spoilt(bytes: AsyncIterable<Buffer>, { fault, request }: Call): AsyncGenerator<Buffer> {
   let left = typeof fault === 'object' && 'cutAfter' in fault ? fault.cutAfter : Number.POSITIVE_INFINITY
   let flips = typeof fault === 'object' && 'flip' in fault

@@ -1,4 +1,4 @@
-/** Names as strangers choose them, from a bucket or a folder through a job: each works or is refused by name. */
+/** Untrusted names in a bucket or a folder, through a whole job: each works or is rejected by name. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,14 +18,14 @@ import { startSmallS3 } from './small-s3.ts'
 const bounded = { timeout: 180_000 }
 const latin1 = (text: string) => Buffer.from(text).toString('latin1')
 
-/** Copies whatever it is given, under the same name. */
+/** Copies every input under the same name. */
 const run = { command: ['sh', '-c', 'cp -R "$PAWL_IN"/doc/. "$PAWL_OUT"/'] }
 const options = { retry: { attempts: 1 }, failFast: false, heartbeatSeconds: null }
 
 interface Copying extends Fresh {
-  /** The job, when it has ended. */
+  /** Resolves with the job when it has ended. */
   copy(from: string, to: string, glob?: string): Promise<JobView>
-  /** Where the attempts have their folders. */
+  /** The folder of the attempts. */
   readonly attempts: string
 }
 
@@ -64,7 +64,7 @@ async function copying(t: TestContext, endpoint?: string): Promise<Copying> {
   }
 }
 
-/** Every one of these can be a file everywhere. */
+/** Names that are valid everywhere. */
 const fine = [
   'new\nline',
   ' blanks ',
@@ -110,7 +110,7 @@ test('names in a folder that are odd and harmless are copied as they are, each t
   assert.deepEqual(await outbox.read(), await inbox.read())
 })
 
-/** Keys by what is odd about them, and how each is told. None of them may become a file anywhere. */
+/** Keys by their defect, with the expected message. None of them may become a file anywhere. */
 const refused: Readonly<Record<string, [key: string, told: RegExp]>> = {
   '../../x': ['../../x', /name: "\.\.\/.*folder: "s3:\/\/bucket\/in\/"/],
   'a part that is a dot': ['a/./x', /name: ".*\.\/.*folder: "s3:\/\/bucket\/in\//],

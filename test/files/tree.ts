@@ -1,4 +1,4 @@
-/** A store that is nothing but a list of paths, for tests of what is made of listings. */
+/** A store that is only a list of paths, for tests of code that works on listings. */
 import type { Entry, ListAsk } from '../../src/files/file-store.ts'
 import { type Datum, datumsOf, type Lister, type ListerOf } from '../../src/files/inputs.ts'
 import { byBytes } from '../../src/files/names.ts'
@@ -42,7 +42,7 @@ export async function all(plan: InputPlan, listerOf: ListerOf, after?: Position)
   return datums
 }
 
-/** What each datum is given, as `name:path`. */
+/** The inputs of each datum, as `name:path`. */
 export function shown(datums: readonly Datum[]): string[] {
   return datums.map(({ inputs }) => inputs.map(({ name, path }) => `${name}:${path}`).join(' '))
 }

@@ -1,11 +1,11 @@
-/** Workers that say all their files at once, and put them in their places by themselves. */
+/** Workers that register all files at once and store them by themselves. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ArtifactView, SaidArtifact } from '../../src/protocol/files/artifacts.ts'
 import { claimCommands, doFileChores, folder, succeed } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 
-/** A task that was claimed, and how its worker speaks of its files. */
+/** A claimed task, and the calls with which its worker reports files. */
 async function held(t: TestContext, f: Fresh) {
   const [inbox, outbox] = [await folder(t), await folder(t)]
   await inbox.write({ 'a.txt': 'A' })

@@ -7,8 +7,8 @@ import { type CommandTaskOptions, commandTask } from '../../src/commands/command
 import { newId } from '../../src/kernel/id.ts'
 import type { RegisteredFile, UploadedFile } from '../../src/protocol/files/artifacts.ts'
 import type { SettledTask } from '../../src/protocol/tasks/sync.ts'
+import { interrupt, newAttempt, runAttempt } from '../../src/worker/attempt.ts'
 import type { InterruptReason } from '../../src/worker/errors.ts'
-import { attempt, inHand, interrupt } from '../../src/worker/held-task.ts'
 import { eventually } from './eventually.ts'
 import { type Shelf, shelf } from './shelf.ts'
 
@@ -52,11 +52,11 @@ export function commandRig(t: TestContext, files = shelf(), options: Partial<Com
   }
   const task = commandTask({ files, folder, artifactsOf: () => port, ...options })
   const start: CommandRig['start'] = (payload, { timeoutSeconds } = {}) => {
-    const held = inHand(claimed(payload, timeoutSeconds ?? null), performance.now())
-    const settled = attempt(held, (value, ctx) => task.run(value, ctx), {
+    const held = newAttempt(claimed(payload, timeoutSeconds ?? null), performance.now())
+    const settled = runAttempt(held, (value, ctx) => task.run(value, ctx), {
       saveCheckpoint: async () => {},
       completeIn: async () => {},
-      sayFiles: async () => {},
+      reportFiles: async () => {},
       async *filesOf() {},
     }).then(report => {
       held.settled = report

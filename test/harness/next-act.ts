@@ -1,8 +1,8 @@
 import type { Act, JobFacts, StageFacts } from '../../src/kernel/advance.ts'
-import { Agenda } from '../../src/kernel/agenda.ts'
+import { NextActs } from '../../src/kernel/next-acts.ts'
 
 /** The next act of a job that nobody has looked at yet; undefined: nothing is to be done until something happens. */
 export function nextAct(job: JobFacts, stages: readonly StageFacts[]): Act | undefined {
-  const agenda = new Agenda(job, stages)
-  return agenda.nextOfStages() ?? agenda.nextOfJob()
+  const acts = new NextActs(job, stages)
+  return acts.ofStages() ?? acts.ofJob()
 }

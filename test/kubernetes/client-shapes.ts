@@ -1,4 +1,4 @@
-/** Kubernetes' own OpenAPI shapes, as the official client carries them: what is in none of them is a fault. */
+/** The OpenAPI shapes of Kubernetes, as the official client carries them. Anything outside of them is an error. */
 import * as client from '@kubernetes/client-node'
 
 interface Attribute {
@@ -8,9 +8,9 @@ interface Attribute {
 
 const models = client as unknown as Record<string, { getAttributeTypeMap?(): readonly Attribute[] } | undefined>
 
-/** Where an object holds a field that its kind does not know, or a value that is not of the field's type. */
+/** Returns the places where an object has an unknown field, or a value of the wrong type. */
 export function faultsInShape(value: unknown, type: string, at = type): string[] {
-  // A null is how Kubernetes writes that there is none.
+  // Kubernetes writes null for absent values.
   if (value === undefined || value === null || type === 'any') return []
   const list = /^Array<(.+)>$/.exec(type)?.[1]
   if (list !== undefined) {

@@ -1,4 +1,4 @@
-/** deploy/ is not run here; what can be known of it without a cluster is. */
+/** Checks everything about deploy/ that can be checked without running it in a cluster. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

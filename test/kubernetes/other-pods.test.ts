@@ -1,4 +1,4 @@
-/** Pods that Pawl did not start, such as those of a Deployment of `falconeri-worker`: they are looked after all the same. */
+/** Pods that Pawl did not start, such as those of a Deployment of `falconeri-worker`, are watched all the same. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'

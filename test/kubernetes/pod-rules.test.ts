@@ -1,4 +1,4 @@
-/** Producers write stages, and must not get hold of what belongs to the server or to others through the pods of those. */
+/** Producers write stages. Their pods must not give them access to what belongs to the server or to other users. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
@@ -56,7 +56,7 @@ for (const [what, asks, setting] of attacks) {
   })
 }
 
-/** A job that a server without rules has stored. */
+/** A job that was stored by a server without rules. */
 async function stored(t: TestContext, asks: Asks) {
   const { engine } = await fresh(t)
   const { id } = await engine.submit(jobWith(asks))

@@ -1,4 +1,4 @@
-/** A cluster that does not let Pawl start workers: people see why the stage does not begin, and it begins once it may. */
+/** A cluster that does not let Pawl start workers: the stage shows why it does not start, and starts once it may. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
@@ -6,7 +6,7 @@ import { fresh } from '../harness/fresh.ts'
 import { runnerOn } from './runner-on.ts'
 import { startSmallApiServer } from './small-api-server.ts'
 
-/** A job of one stage, in front of a cluster whose Role lets Pawl look but create nothing. */
+/** A job of one stage, and a cluster whose Role lets Pawl list but not create. */
 async function withoutRights(t: TestContext) {
   const f = await fresh(t)
   const cluster = await startSmallApiServer(t, ['pawl'])

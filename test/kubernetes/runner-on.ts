@@ -10,7 +10,7 @@ import type { StageToRun } from '../../src/runners/runner.ts'
 import type { KubernetesSettings } from '../../src/runners/settings.ts'
 import { token } from './small-api-server.ts'
 
-/** A kubeconfig as people have it, for a server at this address. */
+/** A typical kubeconfig, for a server at this address. */
 export function kubeconfigFor(t: TestContext, url: string, shown = token): string {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-kube-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -27,7 +27,7 @@ export function kubeconfigFor(t: TestContext, url: string, shown = token): strin
   return file
 }
 
-/** What the stages of the tests ask for. */
+/** The runner settings of the test stages. */
 const allow: PodRules = {
   images: ['*'],
   namespaces: ['pawl', 'other', 'nowhere', 'n1', 'n2'],

@@ -1,4 +1,4 @@
-/** The runner against an API server that speaks as Kubernetes does. */
+/** The runner against an API server that behaves like Kubernetes. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openKubernetesRunner } from '../../src/runners/kubernetes.ts'

@@ -1,4 +1,4 @@
-/** How an API server of Kubernetes 1.34 answers: the objects that it makes of what it is given, and its refusals. */
+/** The responses of a Kubernetes 1.34 API server: the objects that it creates from requests, and its refusals. */
 import { randomUUID } from 'node:crypto'
 
 export interface KubeObject {
@@ -23,7 +23,7 @@ export interface Given {
   readonly spec: Record<string, unknown> & { readonly template: { metadata?: { labels?: object }; spec: object } }
 }
 
-/** RFC 3339 to the second, as Kubernetes writes times. */
+/** RFC 3339 with seconds, as Kubernetes writes times. */
 export const timestamp = () => `${new Date().toISOString().slice(0, 19)}Z`
 
 export function newJob(given: Given, namespace: string): KubeObject {
@@ -64,7 +64,7 @@ export function newJob(given: Given, namespace: string): KubeObject {
   }
 }
 
-/** A pod that no controller looks after. */
+/** A pod without a controller. */
 export function lonePod(name: string, namespace: string, node: string): KubeObject {
   const started = timestamp()
   return {
@@ -118,7 +118,7 @@ export function newPod(job: KubeObject, name: string, node: string): KubeObject 
   }
 }
 
-/** A pod that has ended; what it says of its container stands for what the kubelet saw. */
+/** A pod that has ended. The state of its container is what the kubelet would report. */
 export function endedPod(phase: 'Succeeded' | 'Failed', exitCode: number, reason: string): Record<string, unknown> {
   const at = timestamp()
   const terminated = { exitCode, reason, startedAt: at, finishedAt: at }
@@ -126,7 +126,7 @@ export function endedPod(phase: 'Succeeded' | 'Failed', exitCode: number, reason
   return { phase, startTime: at, containerStatuses: [{ ...container, state: { terminated } }] }
 }
 
-/** What the kubelet says of a pod that it put off its node. */
+/** The status that the kubelet sets on a pod that it evicted. */
 export function evictedPod(): Record<string, unknown> {
   const message = 'The node was low on resource: memory.'
   return { phase: 'Failed', reason: 'Evicted', message, startTime: timestamp() }

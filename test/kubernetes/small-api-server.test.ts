@@ -1,4 +1,6 @@
-/** What stands in for Kubernetes must be like it: its answers have the shapes that the official client was made from. */
+/**
+ * The stand-in must behave like Kubernetes: its responses have the shapes that the official client is generated from.
+ */
 import assert from 'node:assert/strict'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'

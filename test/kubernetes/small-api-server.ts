@@ -1,6 +1,6 @@
 /**
- * A small API server of Kubernetes: the real paths, verbs and shapes of Jobs and pods, as far as Pawl uses them, and
- * watches. It knows who asks by a token, lets a test say who may what, and how the network behaves.
+ * A small Kubernetes API server: the real paths, verbs and shapes of Jobs and pods, as far as Pawl uses them, and
+ * watches. It authenticates by token, and lets a test set permissions and network faults.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -20,8 +20,8 @@ export interface Asked {
 }
 
 /**
- * What becomes of a request instead: an error, silence, a body that breaks off, something that is no Kubernetes; or it
- * is done, and the answer is lost.
+ * Replaces a response: an error, silence, a truncated body, or a reply that is not from Kubernetes. Or the request is
+ * carried out and its response lost.
  */
 export type Fault = { readonly status: number } | 'silence' | 'cut' | 'lost' | { readonly body: string }
 
@@ -42,11 +42,11 @@ export async function startSmallApiServer(t: TestContext, namespaces: readonly s
 
 export class SmallApiServer {
   readonly cluster = new SmallCluster()
-  /** What was asked so far. */
+  /** The requests so far. */
   readonly asked: Asked[] = []
-  /** Default: nothing goes wrong. */
+  /** Default: no faults. */
   meddle: (asked: Asked) => Fault | undefined = () => undefined
-  /** Default: whoever has the token may do everything. */
+  /** Default: anyone with the token may do everything. */
   allows: (asked: Asked) => boolean = () => true
   readonly url: string
   readonly #namespaces: readonly string[]
@@ -57,7 +57,7 @@ export class SmallApiServer {
     this.#namespaces = namespaces
   }
 
-  /** From now on, lists that were begun cannot be continued. */
+  /** From now on, lists that were started cannot be continued. */
   expirePages(): void {
     this.#pages.clear()
   }
@@ -90,7 +90,7 @@ export class SmallApiServer {
     const details = { name, group: groups[resource], kind: resource }
     if (found === undefined) return failure(404, 'NotFound', `${kindOf(resource)} "${name}" not found`, { details })
     if (verb === 'get') return found
-    // Where nothing is said, a Job of batch/v1 leaves its pods behind.
+    // By default, deleting a Job of batch/v1 leaves its pods behind.
     const policy = asked.query.get('propagationPolicy') ?? 'Orphan'
     this.cluster.removeJob(found, { orphans: policy === 'Orphan' })
     return success({ ...details, uid: found.metadata.uid })
@@ -125,12 +125,12 @@ export class SmallApiServer {
       kind: resource === 'jobs' ? 'JobList' : 'PodList',
       apiVersion: resource === 'jobs' ? 'batch/v1' : 'v1',
       metadata: { resourceVersion: this.cluster.version, ...(next !== undefined && { continue: next }) },
-      // In a list, what the items are is said once.
+      // In a list, the kind of the items is given only once.
       items: rest.slice(0, limit).map(({ apiVersion: _, kind: __, ...item }) => item),
     }
   }
 
-  /** Pages are of one moment: what comes later is kept as it is now. */
+  /** All pages show the same moment, so later pages are stored now. */
   #keep(later: readonly KubeObject[]): string | undefined {
     if (later.length === 0) return undefined
     const next = Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', n: this.#pages.size })).toString('base64url')
@@ -138,7 +138,7 @@ export class SmallApiServer {
     return next
   }
 
-  /** One line for each change: those since the version that was named, then those to come. */
+  /** One line per change: first those since the given version, then new ones. */
   #stream(response: ServerResponse, { resource, namespace, query }: Asked): void {
     const since = Number(query.get('resourceVersion') ?? this.cluster.version)
     const isWanted = ({ resource: of, object }: Change) =>

@@ -1,6 +1,6 @@
 /**
- * What an API server keeps, and what works on it: Jobs and pods with their versions, the controller that keeps as many
- * pods as a Job asks for, and what a test can do to them behind everyone's back.
+ * The state of an API server and what acts on it: Jobs and pods with their versions, the controller that keeps as many
+ * pods as a Job asks for, and changes that a test makes behind everyone's back.
  */
 import { endedPod, evictedPod, type Given, type KubeObject, lonePod, newJob, newPod, timestamp } from './shapes.ts'
 
@@ -23,7 +23,7 @@ export class SmallCluster {
     return String(this.#version)
   }
 
-  /** In the order of their keys, as etcd has them. */
+  /** Sorted by key, as etcd does. */
   list(resource: Resource, namespace: string): KubeObject[] {
     const all = [...this.#objects[resource].values()].filter(({ metadata }) => metadata.namespace === namespace)
     return all.sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1))
@@ -47,14 +47,14 @@ export class SmallCluster {
     return created
   }
 
-  /** A pod that belongs to no Job, as somebody else may have started it. */
+  /** A pod without a Job, as somebody else may have started it. */
   addPod(name: string, namespace: string, node: string): KubeObject {
     const pod = lonePod(name, namespace, node)
     this.#put('ADDED', 'pods', pod)
     return pod
   }
 
-  /** Its pods go with it, unless they are to be orphans. */
+  /** Deletes its pods too, unless they are to be orphaned. */
   removeJob(job: KubeObject, { orphans }: { orphans: boolean } = { orphans: false }): void {
     const pods = this.#podsOf(job)
     this.#remove('jobs', job)
@@ -75,12 +75,12 @@ export class SmallCluster {
     this.#end(pod, endedPod('Failed', 137, 'OOMKilled'))
   }
 
-  /** Its worker drained and ended well, as on a node that is emptied. */
+  /** Its worker drained and exited normally, as on a node that is drained. */
   drainPod(pod: KubeObject): void {
     this.#end(pod, endedPod('Succeeded', 0, 'Completed'))
   }
 
-  /** As the Job controller does it: pods are deleted, and the Job stays, with a reason. */
+  /** Like the Job controller: the pods are deleted, and the Job stays, with a reason. */
   failJob(job: KubeObject, reason: string, message: string): void {
     const at = timestamp()
     for (const pod of this.#podsOf(job)) this.#remove('pods', pod)
@@ -105,7 +105,7 @@ export class SmallCluster {
     const pods = this.#podsOf(job)
     const count = (phase: string) => pods.filter(({ status }) => status.phase === phase).length
     const [running, succeeded, failed] = [count('Running'), count('Succeeded'), count('Failed')]
-    // Without completions, the first that ends well is the end of the work.
+    // Without completions, the first pod that succeeds completes the Job.
     const wanted = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded
     const more = Math.max(0, Math.min(parallelism, wanted) - running)
     for (let made = 0; made < more; made += 1) {

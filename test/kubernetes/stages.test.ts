@@ -1,4 +1,4 @@
-/** Stages that run in Kubernetes: what the babysitter starts there, and what it makes of what it sees. */
+/** Stages that run in Kubernetes: what the babysitter starts there, and how it reacts to what it finds. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'

@@ -1,4 +1,4 @@
-/** What one look at a cluster costs and covers: shared queues, Jobs that nobody noted, and nothing to do. */
+/** The cost and coverage of one check of a cluster: shared queues, unrecorded Jobs, and nothing to do. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Chore, keepDoing } from '../../src/babysitter/chore.ts'
@@ -20,7 +20,7 @@ async function cluster(t: TestContext, namespaces = ['pawl']) {
   const runner = await runnerOn(t, server.url)
   const { context } = f.engine
   const chore = runInKubernetes(runner)
-  /** A stage whose Job was made by a server that was killed before it could note it. */
+  /** A stage whose Job was created by a server that was killed before it could record it. */
   const unnoted = async () => {
     const { id, stages } = await f.engine.submit({ name: 'j', stages: [{ name: 's', run, runner: { kubernetes } }] })
     const stage = { stageId: stages[0]!.id, round: 1 }
@@ -142,7 +142,7 @@ test('to find who holds tasks of a stage reads the tasks that are held, and not 
   assert.ok(read < 100, `it read ${read}`)
 })
 
-/** Rows of tasks that this transaction has read so far. */
+/** Task rows read by this transaction so far. */
 async function tasksRead(tx: Parameters<typeof findLeaseHolders>[0]): Promise<number> {
   const [row] = await tx<{ read: number }>`
     select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read

@@ -1,4 +1,4 @@
-/** `pawl up` as a process, in front of a Kubernetes API: it starts workers there once it is told to, however it is told. */
+/** `pawl up` as a process, with a Kubernetes API: it starts workers there once it is configured to, in any way. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { connect } from '../../src/client/client.ts'

@@ -1,4 +1,4 @@
-/** Seed 002's two stories of things that vanish, from the cluster to what follows from it. */
+/** The two stories of seed 002 about things that vanish, from the cluster to the consequences. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { compare, type Findings, type HeldWorker, type RunningStage } from '../../src/runners/compare.ts'
@@ -10,7 +10,7 @@ import { startSmallApiServer } from './small-api-server.ts'
 const start = new Date('2026-11-15T12:00:00Z')
 const after = (minutes: number) => new Date(start.getTime() + minutes * 60_000)
 
-/** A stage with two workers, and one that looks after it and remembers what it is told to. */
+/** A stage with two workers, and a babysitter that keeps what it is told to record. */
 async function watched(t: TestContext) {
   const server = await startSmallApiServer(t, ['pawl'])
   const runner = await runnerOn(t, server.url)

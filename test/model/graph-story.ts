@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { driveOn } from '../../src/babysitter/job-chores.ts'
+import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { jobLifecycle } from '../../src/kernel/job.ts'
 import { isFinal } from '../../src/kernel/lifecycle.ts'
@@ -95,7 +95,7 @@ const patience = 10
 
 /** Nobody holds a job up any more: it is started, resumed, approved and sealed, and workers die no more. */
 async function untilAllHaveEnded(crowd: Crowd, engine: Engine, engines: readonly Engine[]) {
-  const look = chores([driveOn(0)])
+  const look = chores([continueJobs(0)])
   const ends: Record<string, number> = {}
   let worked = 0
   crowd.paused.clear()

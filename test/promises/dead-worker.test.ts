@@ -1,4 +1,4 @@
-/** Workers in processes of their own, stopped and killed at the worst moment. */
+/** Workers in separate processes, stopped and killed at the worst moment. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -36,8 +36,9 @@ async function statesOf({ engine }: Fresh, ids: readonly string[]): Promise<Task
 }
 
 /**
- * Moves the clock until these tasks are taken back from a worker that sends no more heartbeats. Its last statement may still
- * be under way in the database: it holds a row, or renews a lease after the clock has moved. Then one look is not enough.
+ * Moves the clock until these tasks are taken back from a worker that sends no more heartbeats. Its last statement may
+ * still be running in the database: it holds a row, or renews a lease after the clock has moved. Then one run is not
+ * enough.
  */
 async function takeBack(story: Fresh, ids: readonly string[]): Promise<void> {
   const chore = rescue({ beginsBlind: false })

@@ -1,4 +1,4 @@
-/** "Nothing acknowledged is lost." test/faults kills for longer. */
+/** "Nothing acknowledged is lost." The tests in test/faults kill processes for longer. */
 import { test } from 'node:test'
 import { killEmbedded } from '../faults/embedded-story.ts'
 import { killFleet } from '../faults/fleet-story.ts'

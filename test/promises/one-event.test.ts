@@ -52,7 +52,7 @@ test(
 interface Story {
   /** Leases, as `id epoch`. */
   readonly won: Set<string>
-  /** The outcome that was acknowledged for a lease. */
+  /** The acknowledged outcome of a lease. */
   readonly settled: Map<string, string>
   refused: number
   isOver: boolean
@@ -73,7 +73,7 @@ function newTask(chance: Dice, payload: number): NewTaskItem {
   }
 }
 
-/** A worker that fails, gives back, forgets what it holds, and now and then says again what it said long ago. */
+/** A worker that fails, releases tasks, forgets what it holds, and sometimes repeats an old report. */
 async function work(engine: Engine, worker: string, chance: Dice, story: Story): Promise<void> {
   const forgotten: SettledTask[] = []
   let settled: SettledTask[] = []
@@ -126,7 +126,7 @@ function reportOn({ id, epoch }: ClaimedTask, chance: Dice): SettledTask {
   return { id, epoch, outcome: 'dead_lettered', error: { message: 'odd', reasonCode: 'parse_error' } }
 }
 
-/** An operator who asks for anything of any task; what is refused, is refused for its state. */
+/** An operator who makes any request about any task. Refusals may only be due to the state. */
 async function operate(engine: Engine, ids: readonly string[], chance: Dice): Promise<void> {
   const requests: ((id: string) => Promise<unknown>)[] = [
     id => engine.cancel(id, { mode: 'soft' }),
@@ -139,7 +139,7 @@ async function operate(engine: Engine, ids: readonly string[], chance: Dice): Pr
     id => engine.deadLetter(id, { reasonCode: 'policy_violation' }),
   ]
   for (let n = 0; n < requestsEach; n++) {
-    // Now what is held, now what ended badly, now any: each request meets a state in which it is allowed often enough.
+    // Picks held tasks, tasks that ended badly, or any task, so that each request is often allowed.
     const state = ([['assigned', 'running'], ['cancelled', 'failed', 'dead_lettered'], undefined] as const)[n % 3]
     const found = state === undefined ? [] : (await engine.tasks({ state, limit: 20 })).items
     const id = chance.among(found)?.id ?? chance.among(ids)!
@@ -151,7 +151,7 @@ async function operate(engine: Engine, ids: readonly string[], chance: Dice): Pr
 
 type Movable = Pick<Fresh, 'sql' | 'advance'>
 
-/** Moves the clock and lets two babysitters look at once, until the operators are done and all tasks have ended. */
+/** Moves the clock and runs two babysitters at once, until the operators are done and all tasks have ended. */
 async function babysit({ sql, advance }: Movable, sitters: readonly Engine[], chance: Dice, asking: Promise<unknown>) {
   let isAsking = true
   const asked = () => {
@@ -172,7 +172,7 @@ async function babysit({ sql, advance }: Movable, sitters: readonly Engine[], ch
   }
 }
 
-/** What workers were told is what was written: every claim, and every settle that was acknowledged. */
+/** The answers to workers match the tables: every claim, and every acknowledged settle. */
 function checkAnswers(events: readonly EventView[], { won, settled }: Story): void {
   const claimed = events.filter(({ type }) => type === 'task.claimed')
   const nameOf = ({ entityId, epoch }: EventView) => `${entityId} ${epoch}`
@@ -182,7 +182,7 @@ function checkAnswers(events: readonly EventView[], { won, settled }: Story): vo
   assert.deepEqual(written.sort(), [...settled].map(([lease, outcome]) => `${lease} ${outcome}`).sort())
 }
 
-/** The story is only worth its checks if all of it happened. */
+/** The checks are only meaningful if all of this happened. */
 function checkVariety(events: readonly EventView[], { refused }: Story): void {
   const causes = new Set(events.map(({ cause }) => cause))
   const reports = ['succeeded', 'failed', 'released', 'skipped', 'cancelled', 'dead_lettered'].map(

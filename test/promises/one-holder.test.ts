@@ -7,7 +7,7 @@ import { fresh } from '../harness/fresh.ts'
 
 const claimers = 64
 const tasks = 10_000
-/** So many answers without a task, one after the other, and a claimer gives up: a task that is left is a failure. */
+/** Consecutive empty answers after which a claimer gives up. A task that is left then is a failure. */
 const patience = 300
 
 test('64 claimers on 64 connections never share a task, and leave none', needsServer(), async t => {
@@ -33,7 +33,7 @@ test('64 claimers on 64 connections never share a task, and leave none', needsSe
   assert.deepEqual(rows, [{ state: 'succeeded', epoch: 1, seq: 4, tasks, sharedOut: true }])
 })
 
-/** Claims a few at a time and settles them with the next claim, until all that the crowd was given is done. */
+/** Claims a few at a time and settles them with the next claim, until all tasks of the crowd are done. */
 async function drain(engine: Engine, worker: string, claim: number, crowd: { won: HeldTask[]; refused: number }) {
   let held: readonly HeldTask[] = []
   for (let empty = 0; held.length > 0 || (crowd.won.length < tasks && empty < patience); ) {

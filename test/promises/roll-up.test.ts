@@ -1,4 +1,4 @@
-/** "Stages and jobs follow from their tasks." test/model works more and larger jobs. */
+/** "Stages and jobs follow from their tasks." test/model runs more and larger jobs. */
 import { test } from 'node:test'
 import { needsServer } from '../harness/databases.ts'
 import { workRandomGraphs } from '../model/graph-story.ts'

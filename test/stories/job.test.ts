@@ -36,7 +36,7 @@ test('a stage that fails stops its siblings and its job, and nothing is left ope
   })
   const [one, two] = await claim(f, ['a'], 2)
   await say(f, [one!], 'failed')
-  // The job goes on until the stage has really ended: another branch may still be worth finishing.
+  // The job continues until the stage has ended: another branch may still be worth finishing.
   assert.equal(await statesOf(f, job.id), 'running: a stopping, after created, beside pending')
   await say(f, [two!], 'failed')
   assert.equal(await statesOf(f, job.id), 'failed: a failed, after cancelled, beside cancelled')

@@ -1,4 +1,4 @@
-/** What may be said of stages and tasks that are added to a job, and what is answered. */
+/** The options of stages and tasks that are added to a job, and the answers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../harness/fresh.ts'
@@ -81,7 +81,7 @@ test('a stage that is added without a name is called for what is done in it, and
     first.added.map((added, index) => [added, ['a', 'a 2', 'b'][index]]),
   )
   await engine.addStages(id, [{ name: 'a 3', task: 'c' }])
-  // Each knows its own, though others come at the same time.
+  // Each caller gets its own tasks, even if others add at the same time.
   const made = await Promise.all(Array.from({ length: 4 }, () => engine.addStages(id, [{ task: 'a' }])))
   const added = made.flatMap(job => job.added)
   const { stages } = await engine.job(id)

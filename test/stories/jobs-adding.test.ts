@@ -1,4 +1,4 @@
-/** Jobs that are submitted to be added to one that may be there, by callers who do not know of each other. */
+/** Jobs submitted by independent callers, to be added to one that may already exist. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec, StageSpec } from '../../src/spec/job-spec.ts'

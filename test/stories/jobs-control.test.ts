@@ -1,4 +1,4 @@
-/** What people ask of a job: to start, wait, go on, stop, come first, be gone, be done again. */
+/** Requests about a job: start, pause, resume, cancel, prioritize, delete, clone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'

@@ -1,4 +1,4 @@
-/** Gates and holds: a stage waits for people, and work in hand is respected meanwhile. */
+/** Gates and holds: a stage waits for people, and running work is left alone meanwhile. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'

@@ -1,4 +1,4 @@
-/** What a stage needs: every join with every outcome of its needs, by the words of the design. */
+/** The needs of a stage: every join with every outcome of its needs, as in the design. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMet, needsOf } from '../../src/kernel/needs.ts'
@@ -10,7 +10,7 @@ import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
 const joins: readonly Join[] = ['all', 'any', 'done']
 const open = ['created', 'waiting', 'pending', 'running', 'stopping'] as const
-/** `failed?` is a stage that failed and may: onFailure is continue. */
+/** `failed?` is a failed stage with onFailure `continue`. */
 const ended = ['succeeded', 'partial', 'skipped', 'failed', 'cancelled', 'failed?', 'cancelled?'] as const
 const words = [...open, ...ended]
 
@@ -63,7 +63,7 @@ test('a stage without needs opens at once', () => {
   }
 })
 
-/** The sentences of the design, word by word. */
+/** The sentences of the design, word for word. */
 function expected(join: Join, needsWritten: boolean, needs: readonly string[]): string {
   const every = (...some: string[]) => needs.every(need => some.includes(need))
   const some = (...some: string[]) => needs.some(need => some.includes(need))
@@ -99,13 +99,13 @@ test('what has been decided is not changed by a need that ends later, except tha
 
 const outcomes = ['succeeded', 'partial', 'skipped', 'failed?', 'cancelled?'] as const
 
-/** A stage that ends so, and lets its job go on. */
+/** A stage that ends in this state and lets its job continue. */
 function stageThatEnds(name: string, word: string): StageSpec {
   const spec = { name, task: 'work', payload: word, needs: [], onFailure: 'continue' } as const
   return word === 'skipped' ? { ...spec, when: 'false' } : spec
 }
 
-/** Makes all that was submitted end as its payload says. */
+/** Ends every submitted task as its payload says. */
 async function makeEnd(f: Fresh): Promise<void> {
   for (const task of await claim(f, ['work'], 1000)) {
     if (task.payload === 'cancelled?') {

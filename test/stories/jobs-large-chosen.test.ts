@@ -1,4 +1,4 @@
-/** Large jobs under ids that their submitters chose. */
+/** Large jobs with ids chosen by their submitters. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openEngine } from '../../src/engine/engine.ts'
@@ -26,7 +26,7 @@ test('while a large job is being written, whoever submits its id to add to it wa
     name: 'j',
     stages: [{ name, task: name, needs: [], ...more }],
   })
-  // Whoever writes tasks stops until the lock is given up.
+  // Everything that writes tasks waits until the lock is released.
   await f.sql.script(`
     create function pawl.hold() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(hashtext(tg_table_schema)); return null; end';

@@ -1,4 +1,4 @@
-/** Jobs of thousands of tasks: what touches many goes in batches underneath, and is seen as one. */
+/** Jobs of thousands of tasks: operations on many tasks run in batches, but look like one to callers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
@@ -14,14 +14,14 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
-/** How many tasks of a job are in each state. */
+/** The number of tasks of a job in each state. */
 async function countsOf({ sql }: Fresh, jobId: string) {
   const rows = await sql<{ state: string; count: number }>`
     select state, count(*)::int as count from pawl.task where job_id = ${jobId}::uuid group by state order by state`
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
 }
 
-/** The most rows that one transaction changed, seen in the transactions of the tasks' rows. */
+/** The largest number of rows changed by one transaction, as recorded in the tasks' rows. */
 async function largestBatch({ sql }: Fresh, jobId: string): Promise<number> {
   const [row] = await sql<{ most: number }>`
     select max(n)::int as most
@@ -181,7 +181,7 @@ test('no claim that begins after the answer to a pause gets anything, while many
   assert.equal((await f.engine.job(id)).progress.good, claimed)
 })
 
-/** What was asked for came too late, which is no fault. */
+/** A request that came too late is not an error. */
 const refused = (error: { code?: string }) => assert.equal(error.code, 'MOVE_REFUSED', String(error))
 
 test('while workers settle and operators interfere, all at once, every job comes to its end', bounded, async t => {

@@ -1,4 +1,4 @@
-/** What may be said of the tasks of a stage besides their payload, and branches that tasks themselves leave. */
+/** Options of the tasks of a stage besides their payload, and branches that the tasks themselves skip. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../harness/fresh.ts'

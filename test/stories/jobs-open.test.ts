@@ -1,4 +1,4 @@
-/** Jobs and stages that are open to more: until they are sealed, or until what they have is done. */
+/** Jobs and stages that accept additions until they are sealed, or until their work is done. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'

@@ -1,4 +1,4 @@
-/** The next round: what comes back with a task, a stage or a job, and what stays as it is. */
+/** The next round: what comes back with a task, a stage or a job, and what stays unchanged. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
@@ -7,7 +7,7 @@ import { claim, say, stageOf, statesOf, type Word, workOff } from '../harness/jo
 
 const letter: Word = { outcome: 'dead_lettered', error: { message: 'odd', reasonCode: 'parse_error' } }
 
-/** The tasks of a stage as `payload state round`, in the order of their payloads. */
+/** The tasks of a stage as `payload state round`, sorted by payload. */
 async function tasksIn({ engine }: Fresh, stageId: string) {
   const { items } = await engine.tasks({ stageId, limit: 1000 })
   return items.map(({ payload, state, round }) => `${payload} ${state} ${round}`).sort()
@@ -17,7 +17,7 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
-/** Settles what a queue has, by the payload of each. */
+/** Settles the tasks of a queue, by their payloads. */
 async function sayEach(f: Fresh, queue: string, words: Record<string, Word>) {
   for (const task of await claim(f, [queue])) await say(f, [task], words[String(task.payload)]!)
 }

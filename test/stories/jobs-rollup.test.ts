@@ -1,4 +1,4 @@
-/** How stages and jobs are named when they end: every mixture of their children, through the engine. */
+/** The final states of stages and jobs: every combination of their children, through the engine. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { expireTasks } from '../../src/babysitter/chores.ts'
@@ -13,14 +13,14 @@ type TaskWord = (typeof taskWords)[number]
 const badWords: readonly TaskWord[] = ['failed', 'dead_lettered', 'cancelled', 'expired']
 const tolerances = [{}, { count: 1 }, { percent: 50 }, { percent: 100 }] as const
 
-/** Mixtures of one to three, without regard to order. */
+/** Combinations of one to three, regardless of order. */
 function mixtures<T>(words: readonly T[], most: number): T[][] {
   if (most === 0) return [[]]
   const smaller = words.flatMap((word, at) => mixtures(words.slice(at), most - 1).map(rest => [word, ...rest]))
   return [[], ...smaller].filter((each, index, all) => all.findIndex(one => `${one}` === `${each}`) === index)
 }
 
-/** By the words of the design. */
+/** As in the design. */
 function stageEnd(words: readonly TaskWord[], tolerate: { count?: number; percent?: number }): string {
   const bad = words.filter(word => badWords.includes(word)).length
   if (bad === 0) return words.includes('partial') ? 'partial' : 'succeeded'
@@ -28,7 +28,7 @@ function stageEnd(words: readonly TaskWord[], tolerate: { count?: number; percen
   return bears && bad < words.length ? 'partial' : 'failed'
 }
 
-/** Claims everything, and makes each task end as its payload says. */
+/** Claims everything, and ends each task as its payload says. */
 async function makeEnd(f: Fresh, queue: string): Promise<void> {
   for (let tasks = await claim(f, [queue], 1000); tasks.length > 0; tasks = await claim(f, [queue], 1000)) {
     const settled = tasks
@@ -60,7 +60,7 @@ test('every mixture of up to three tasks names its stage, with every tolerance',
   const { id } = await f.engine.submit({ name: 'j', stages })
   await makeEnd(f, 'work')
   await f.advance(5001)
-  // A look may find only what has ended since: it goes on with the next.
+  // A read may find only what has ended so far; the next one continues.
   for (let look = 0; look < 10; look++) await expireTasks.run(f.engine.context)
   const job = await f.engine.job(id)
   assert.deepEqual(
@@ -79,7 +79,7 @@ function stageThatEnds(word: StageWord, index: number): StageSpec {
   return word === 'skipped' ? { ...spec, when: 'false' } : spec
 }
 
-/** By the words of the design; `?` is a stage with onFailure: continue. */
+/** As in the design; `?` is a stage with onFailure `continue`. */
 function jobEnd(words: readonly StageWord[]): string {
   const counted: StageWord[] = words.filter(word => word !== 'skipped')
   const has = (...some: StageWord[]) => some.some(word => counted.includes(word))
@@ -101,7 +101,7 @@ test('every mixture of stages names its job', bounded, async t => {
     const stageId = stageIds[words.indexOf('cancelled?')]
     if (stageId !== undefined) await f.engine.cancelStage(stageId)
   }
-  // What matters goes bad last: the others have ended by themselves.
+  // The decisive stages go bad last, when the others have ended by themselves.
   await workOff(f, 'failed', 'failed')
   for (const { id, words } of jobs) assert.equal((await f.engine.job(id)).state, jobEnd(words), words.join())
 })

@@ -1,4 +1,4 @@
-/** Stopping: how it ends is decided, work in hand is called off or awaited, and it always ends. */
+/** Stopping: the end is decided, running work is cancelled or awaited, and the job always ends. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allChores } from '../../src/babysitter/babysitter.ts'
@@ -12,7 +12,7 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
-/** A stage that is stopping: one of its tasks failed, `held` is in hand, and others were open. */
+/** A stage that is stopping: one of its tasks failed, `held` is held, and others were open. */
 async function stoppingStage(f: Fresh) {
   const job = await submit(f, [
     { name: 'a', task: 'a', payloads: [1, 2, 3, 4], retry: { delaySeconds: 1000 } },
@@ -27,7 +27,7 @@ async function stoppingStage(f: Fresh) {
   return { job, held: held!, later: later! }
 }
 
-/** What each of these words makes of a task that is told to stop. */
+/** The end of a task that is told to stop, for each of these handlers. */
 const ends: [string, Word, string][] = [
   ['succeeds', 'succeeded', 'succeeded'],
   ['succeeds in part', 'partial', 'succeeded'],
@@ -235,7 +235,7 @@ test('a pause does not keep a deadline from passing', async t => {
   assert.equal(await statesOf(f, job), 'pending: a pending', 'the new round has a deadline of its own')
 })
 
-/** One round of every chore but the rescue, which has no part in these. */
+/** One run of every chore except the rescue, which plays no part in these tests. */
 async function allRound({ engine }: Fresh) {
   for (const chore of allChores(engine.context)) if (chore.name !== 'rescue') await chore.run(engine.context)
 }
@@ -254,7 +254,7 @@ test('a stage that fails at once takes its job with it, and what it has in hand 
   await say(f, [held!], 'succeeded')
   assert.equal((await f.engine.task(held!.id)).state, 'succeeded')
   assert.equal(await statesOf(f, job), 'failed: a failed, b cancelled, c cancelled')
-  // Its next round begins as every other.
+  // Its next round begins like any other.
   await f.engine.retryJob(job)
   assert.equal(await statesOf(f, job), 'pending: a pending, b pending, c created')
 })

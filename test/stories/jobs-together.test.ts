@@ -1,4 +1,4 @@
-/** Jobs that are driven together, and long ones that are read in part: nobody can tell. */
+/** Jobs that are driven together, and long ones that are read in part, behave like any other. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobSpec } from '../../src/spec/job-spec.ts'

@@ -1,4 +1,4 @@
-/** Compensation: what had succeeded is undone, last stage first, if the job fails or is cancelled. */
+/** Compensation: if the job fails or is cancelled, succeeded work is undone, last stage first. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allChores } from '../../src/babysitter/babysitter.ts'
@@ -11,27 +11,27 @@ async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, mor
   return (await engine.submit({ name: 'j', stages, ...more })).id
 }
 
-/** One stage that can be undone, and one behind it. */
+/** A stage that can be undone, and one after it. */
 const twoStages = [
   { name: 'a', task: 'a', compensate: { task: 'undo' } },
   { name: 'b', task: 'b' },
 ]
 
-/** A job of those two, of which the first has succeeded. */
+/** A job of those two stages, the first of which has succeeded. */
 async function halfDone(f: Fresh, more: Partial<JobSpec> = {}) {
   const job = await submit(f, twoStages, more)
   await workOff(f, 'a')
   return job
 }
 
-/** What undoes it is there and is worked off; then the job has ended as it was to. */
+/** The undo task exists and is done; then the job ends as decided. */
 async function undoneAs(f: Fresh, job: string, end: string) {
   assert.equal((await f.engine.job(job)).state, 'compensating')
   assert.equal(await workOff(f, 'undo'), 1)
   assert.equal((await f.engine.job(job)).state, end)
 }
 
-/** One round of every chore but the rescue, which begins blind. */
+/** One run of every chore except the rescue, which begins blind. */
 async function allRound({ engine }: Fresh) {
   for (const chore of allChores(engine.context)) if (chore.name !== 'rescue') await chore.run(engine.context)
 }

@@ -7,7 +7,7 @@ import { needsServer } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
 
 const jobs = 500
-/** Both settle by a report that succeeded, which is the quick way; or one of them fails, which is the other. */
+/** Both succeed, which takes the fast path; or one of them fails, which takes the other. */
 const ways = [
   { name: 'two that succeed', second: { outcome: 'succeeded' }, end: 'succeeded' },
   {
@@ -66,7 +66,7 @@ async function submitAndClaim(engine: Engine): Promise<{ jobId: string; first: C
   return { jobId: id, first: claimed[0]!, other: claimed[1]! }
 }
 
-/** Settles a task, and looks as soon as the answer is there, on another connection: it waits for nothing of this one. */
+/** Settles a task, and reads at once on another connection: the answer must not come before its effects are visible. */
 async function settleAndLook(
   engine: Engine,
   { id, epoch }: ClaimedTask,
@@ -79,7 +79,7 @@ async function settleAndLook(
   return { at, states: await look() }
 }
 
-/** How many events of each kind there are: of ends, and of openings. */
+/** The number of events of each kind: ends and openings. */
 async function eventsOf(sql: Sql): Promise<Record<string, number>> {
   const rows = await sql<{ kind: string; events: number }>`
     select format('stage.%s %s', h.state, s.name) as kind, count(*)::int as events

@@ -10,7 +10,7 @@ const claimers = 64
 const tasks = 600
 const parallelism = 4
 
-/** What the crowd has seen of one lane: who holds how much, and whether all of it is done. */
+/** Observations of one lane: the held tasks of each worker, and whether all work is done. */
 interface Crowd {
   readonly queue: string
   readonly held: Set<string>
@@ -39,7 +39,7 @@ test('64 claimers on a lane of 4 never hold more than 4 at once, and leave none'
   assert.ok((await watching) <= parallelism, `the database saw ${await watching} held at once`)
 })
 
-/** Claims and settles in turn, until all is done. What a worker has won and not yet settled is surely held. */
+/** Claims and settles in turn, until all is done. A claimed task that is not settled yet is certainly held. */
 async function drain(engine: Engine, worker: string, claim: number, crowd: Crowd) {
   while (crowd.won.length < tasks) {
     const { claimed } = await engine.sync({ worker, queues: [crowd.queue], claim, waitSeconds: 0.2 })
@@ -57,7 +57,7 @@ async function settle(engine: Engine, worker: string, held: readonly HeldTask[])
   return (await engine.sync({ worker, settled })).refused.length
 }
 
-/** The most that the database shows as held, again and again until all is done. */
+/** The maximum number of held tasks in the database, sampled until all is done. */
 async function watch({ sql }: Fresh, crowd: Crowd): Promise<number> {
   let most = 0
   while (crowd.won.length < tasks) {

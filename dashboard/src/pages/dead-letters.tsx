@@ -2,7 +2,7 @@ import { Badge, Button, Card, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { TroubleView } from '../../../src/protocol/jobs/timeline.ts'
 import { useMe } from '../me.tsx'
 import { Fault } from '../parts/fault.tsx'
@@ -71,9 +71,9 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
           </Badge>
           <div>
             <Text fw={600}>
-              {harmless(type)} · {reasonCode}
+              {sanitize(type)} · {reasonCode}
             </Text>
-            <Text size="sm">{harmless(message)}</Text>
+            <Text size="sm">{sanitize(message)}</Text>
           </div>
         </Group>
         <Group>
@@ -90,7 +90,7 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
         </Group>
       </Group>
       <Text size="xs" c="dimmed" mt={4}>
-        queue {harmless(queue)}, from <Ago at={oldestAt} /> to <Ago at={newestAt} />
+        queue {sanitize(queue)}, from <Ago at={oldestAt} /> to <Ago at={newestAt} />
       </Text>
       {isOpen && <Letters group={group} />}
       {asks && (

@@ -2,7 +2,7 @@ import { Button, Card, Group, JsonInput, Stack, Text, Textarea } from '@mantine/
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { useMe } from '../me.tsx'
 import { usePerform } from '../parts/actions.tsx'
@@ -54,11 +54,11 @@ function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
     <Card withBorder>
       <Group justify="space-between" mb="xs">
         <Text fw={600}>
-          <Link href={`/jobs/${stage.jobId}`}>{harmless(job?.name ?? '…')}</Link> ·{' '}
-          <Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>
+          <Link href={`/jobs/${stage.jobId}`}>{sanitize(job?.name ?? '…')}</Link> ·{' '}
+          <Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>
         </Text>
         <Text size="sm" c="dimmed">
-          {told?.items[0] !== undefined && `asked for by ${harmless(told.items[0].actor)}, `}has waited for{' '}
+          {told?.items[0] !== undefined && `asked for by ${sanitize(told.items[0].actor)}, `}has waited for{' '}
           <Took from={stage.changedAt} to={null} />
           {gate?.until && (
             <>
@@ -68,12 +68,12 @@ function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
         </Text>
       </Group>
       <Text mb="xs">
-        {gate?.ask ? harmless(gate.ask) : held ? 'It is held until somebody lets it go on.' : 'May it go on?'}
+        {gate?.ask ? sanitize(gate.ask) : held ? 'It is held until somebody lets it go on.' : 'May it go on?'}
       </Text>
       {gate !== null && (
         <Text size="sm" c="dimmed" mb="sm">
           {approvals.length} of {gate.approvers} approved
-          {approvals.length > 0 && `: ${approvals.map(({ by }) => harmless(by)).join(', ')}`}
+          {approvals.length > 0 && `: ${approvals.map(({ by }) => sanitize(by)).join(', ')}`}
         </Text>
       )}
       {waits ? <Answer stage={stage} /> : <Text size="sm">It was answered.</Text>}

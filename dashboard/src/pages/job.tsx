@@ -2,9 +2,9 @@ import { Alert, Anchor, Group, Paper, Stack, Tabs, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
 import { jobLifecycle } from '../../../src/kernel/job.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobView, StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
@@ -136,7 +136,7 @@ function Why({ job }: { job: JobView }) {
       variant="light"
       aria-label="Why"
     >
-      {harmless(why)}
+      {sanitize(why)}
     </Alert>
   )
 }

@@ -1,8 +1,8 @@
 import { Alert, Badge, Chip, Group, Stack, Tabs, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearchParams } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
 import { isFinal, statesOf } from '../../../src/kernel/lifecycle.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../../../src/kernel/task.ts'
 import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
@@ -38,7 +38,7 @@ export function Stage({ id }: { id: string }) {
       <Progress of={stage.progress} wide />
       {stage.error !== null && (
         <Alert color="red" variant="light">
-          {harmless(stage.error.message)}
+          {sanitize(stage.error.message)}
         </Alert>
       )}
       <Tabs defaultValue="tasks" keepMounted={false}>
@@ -89,7 +89,7 @@ function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageVie
             {count}
           </Badge>
           <UnstyledButton fz="sm" onClick={() => choose(state)}>
-            {harmless(message) || state}
+            {sanitize(message) || state}
           </UnstyledButton>
           <Link href={`/tasks/${taskId}`}>an example</Link>
         </Group>

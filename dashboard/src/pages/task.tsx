@@ -2,8 +2,8 @@ import { Alert, Button, Card, Code, Group, SimpleGrid, Stack, Tabs, Text } from 
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { harmless, harmlessLines } from '../../../src/kernel/harmless.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import { sanitize, sanitizeLines } from '../../../src/kernel/sanitize.ts'
 import { taskLifecycle } from '../../../src/kernel/task.ts'
 import type { AttemptView, TaskView } from '../../../src/protocol/tasks/tasks.ts'
 import { useMe } from '../me.tsx'
@@ -95,7 +95,7 @@ function Facts({ task }: { task: TaskView }) {
         {task.id} <Copy text={task.id} what="the id" />
       </Text>
       <Text size="sm" c="dimmed">
-        queue {harmless(task.queue)}, {task.failures} failures, {task.losses} losses, queued <Ago at={task.createdAt} />
+        queue {sanitize(task.queue)}, {task.failures} failures, {task.losses} losses, queued <Ago at={task.createdAt} />
       </Text>
       {traceId !== undefined && (
         <Text size="sm" c="dimmed">
@@ -109,8 +109,8 @@ function Facts({ task }: { task: TaskView }) {
 function Failure({ task: { error, state } }: { task: TaskView }) {
   const { message, stack, step } = error!
   return (
-    <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={harmless(message)}>
-      {step !== undefined && <Text size="sm">at the step {harmless(step)}</Text>}
+    <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={sanitize(message)}>
+      {step !== undefined && <Text size="sm">at the step {sanitize(step)}</Text>}
       {stack !== undefined && <Json label="Stack" value={stack} />}
     </Alert>
   )
@@ -150,21 +150,21 @@ function Attempt({
           <State of="task" state={outcome} />
         )}
       </Group>
-      <Text size="sm">by {harmless(worker)}</Text>
+      <Text size="sm">by {sanitize(worker)}</Text>
       <Text size="sm" c="dimmed">
         claimed <Ago at={claimedAt} />, ran <Took from={startedAt} to={endedAt} />
       </Text>
-      {cause !== null && <Text size="sm">{harmless(cause)}</Text>}
+      {cause !== null && <Text size="sm">{sanitize(cause)}</Text>}
       {error !== null && (
         <Text size="sm" lineClamp={4} className="bad">
-          {harmless(error.message)}
+          {sanitize(error.message)}
         </Text>
       )}
       {error?.stack !== undefined && (
         <details>
           <summary>stack</summary>
           <Code block className="code" tabIndex={0} mah={240} style={{ overflow: 'auto' }}>
-            {harmlessLines(error.stack)}
+            {sanitizeLines(error.stack)}
           </Code>
         </details>
       )}

@@ -3,7 +3,7 @@ import { Alert, Card, Group, SimpleGrid, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { api } from '../server.ts'
 import { useDeadLetterGroups, useWaiting } from '../waiting.ts'
 import { Fault } from './fault.tsx'
@@ -61,7 +61,7 @@ function useGates(): Call[] {
   if (waiting.length === 0) return []
   const text = waiting.map(({ name, gate }) => (gate?.ask ? `${name}: ${gate.ask}` : name)).join(' · ')
   const title = waiting.length === 1 ? 'A gate waits' : `${data?.total ?? waiting.length} gates wait`
-  return [{ key: 'gates', title, text: harmless(text), href: '/gates', grade: 'warning' }]
+  return [{ key: 'gates', title, text: sanitize(text), href: '/gates', grade: 'warning' }]
 }
 
 function useDeadLetters(): Call[] {
@@ -94,7 +94,7 @@ function useFailedJobs(): Call[] {
       : `${failed.length}${failed.length === mostFailed ? ' or more' : ''} jobs failed in the last hour`
   const text = failed.map(({ name }) => name).join(', ')
   const href = failed.length === 1 ? `/jobs/${failed[0]!.id}` : '/jobs?state=failed&state=expired'
-  return [{ key: 'failed', title, text: harmless(text), href, grade: 'bad' }]
+  return [{ key: 'failed', title, text: sanitize(text), href, grade: 'bad' }]
 }
 
 const longMs = 600_000
@@ -129,7 +129,7 @@ function useStuckJobs(): Call[] {
   if (first === undefined) return []
   const title = stuck.length === 1 ? 'A job is stuck' : `${stuck.length} jobs are stuck`
   const text = stuck.map(({ job, why }) => `${job.name}: ${why}`).join(' · ')
-  return [{ key: 'stuck', title, text: harmless(text), href: `/jobs/${first.job.id}`, grade: 'warning' }]
+  return [{ key: 'stuck', title, text: sanitize(text), href: `/jobs/${first.job.id}`, grade: 'warning' }]
 }
 
 /** Heard of in the last ten minutes, and silent now with work in hand. */
@@ -140,7 +140,7 @@ function useLostWorkers(): Call[] {
   )
   if (lost.length === 0) return []
   const text = lost.map(({ worker, leases }) => `${worker} (${leases} in hand)`).join(', ')
-  return [{ key: 'lost', title: 'Workers fell silent', text: harmless(text), grade: 'warning' }]
+  return [{ key: 'lost', title: 'Workers fell silent', text: sanitize(text), grade: 'warning' }]
 }
 
 const afterTheRestMs = 2000
@@ -163,8 +163,8 @@ function useDoctor(): Call[] {
     .filter(({ grade }) => grade !== 'note')
     .map(({ grade, what, todo }) => ({
       key: what,
-      title: harmless(what),
-      text: harmless(todo),
+      title: sanitize(what),
+      text: sanitize(todo),
       grade: grade === 'bad' ? 'bad' : 'warning',
     }))
 }

@@ -1,6 +1,6 @@
 import { Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { api } from '../server.ts'
 import { Fault } from './fault.tsx'
 import { State } from './state.tsx'
@@ -41,10 +41,10 @@ export function Events({ of, id }: { of: 'job' | 'stage' | 'task'; id: string })
               <Table.Td>
                 <State of={of} state={event.to} />
               </Table.Td>
-              <Table.Td>{harmless(event.actor)}</Table.Td>
+              <Table.Td>{sanitize(event.actor)}</Table.Td>
               <Table.Td>
                 <Text size="sm" c="dimmed" lineClamp={2}>
-                  {harmless(event.cause ?? '–')}
+                  {sanitize(event.cause ?? '–')}
                 </Text>
               </Table.Td>
               <Table.Td className="figures">

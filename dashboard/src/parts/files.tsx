@@ -3,7 +3,7 @@ import { Anchor, Card, Modal, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { Making } from '../../../src/protocol/files/artifacts.ts'
 import { api } from '../server.ts'
 import { Fault } from './fault.tsx'
@@ -32,7 +32,7 @@ export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) 
               <Table.Tr key={file.id}>
                 <Table.Td>
                   <Anchor component="button" type="button" size="sm" onClick={() => setUri(file.uri)}>
-                    {harmless(file.uri)}
+                    {sanitize(file.uri)}
                   </Anchor>
                 </Table.Td>
                 <Table.Td>
@@ -61,7 +61,7 @@ interface LineageProps {
 function Lineage({ uri, onFile, onClose }: LineageProps) {
   const { data, error } = useQuery({ queryKey: ['lineage', uri], queryFn: () => api.lineage({ uri }) })
   return (
-    <Modal opened onClose={onClose} size="lg" title={harmless(uri)} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={onClose} size="lg" title={sanitize(uri)} closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
         {error && <Fault error={error} />}
         {data && <Makings title="Made by" makings={data.madeBy} onFile={onFile} />}
@@ -100,7 +100,7 @@ function Uris({ label, uris, onFile }: { label: string; uris: readonly string[];
     <Text size="sm" key={uri}>
       {label}{' '}
       <Anchor component="button" type="button" size="sm" onClick={() => onFile(uri)}>
-        {harmless(uri)}
+        {sanitize(uri)}
       </Anchor>
     </Text>
   ))

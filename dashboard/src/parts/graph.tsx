@@ -5,7 +5,7 @@ import { Paper, Text, useComputedColorScheme } from '@mantine/core'
 import { Background, Controls, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow } from '@xyflow/react'
 import { useMemo } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobView, StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { Progress } from './progress.tsx'
 import { colourOf, State } from './state.tsx'
@@ -79,8 +79,8 @@ function StageBox({ data: { stage } }: NodeProps<StageNode>) {
       style={{ borderLeft: `4px solid var(--mantine-color-${colourOf('stage', stage.state)}-6)` }}
     >
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      <Text fw={600} size="sm" truncate title={harmless(stage.name)}>
-        <Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>
+      <Text fw={600} size="sm" truncate title={sanitize(stage.name)}>
+        <Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>
       </Text>
       <State of="stage" state={stage.state} />
       <Progress of={stage.progress} />

@@ -1,7 +1,7 @@
 /** What happens, as it happens: each change of a job or a stage, once. */
 import { Badge, Group, Paper, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { EventView } from '../../../src/protocol/tasks/tasks.ts'
 import { useHappenings } from '../live.tsx'
 import { type Entity, State } from './state.tsx'
@@ -51,7 +51,7 @@ function Happening({ event: { id, entity, entityId, type, to, ts, actor } }: { e
       </Text>
       {type === `${entity}.${to}` ? <State of={entity as Entity} state={to} /> : <Text size="sm">{type}</Text>}
       <Text size="xs" c="dimmed" truncate flex={1}>
-        {harmless(actor)}
+        {sanitize(actor)}
       </Text>
       <Text size="xs" c="dimmed" className="figures">
         <Ago at={ts} />

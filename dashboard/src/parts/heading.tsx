@@ -1,7 +1,7 @@
 /** The name of a page, for whoever reads it, hears it, or has it among many tabs. */
 import { Title } from '@mantine/core'
 import { useEffect, useRef } from 'react'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 
 let isFirst = true
 
@@ -17,7 +17,7 @@ function useArrival() {
 }
 
 export function Heading({ children: text }: { children: string }) {
-  const shown = harmless(text)
+  const shown = sanitize(text)
   const place = useArrival()
   useEffect(() => {
     document.title = `${shown} · Pawl`

@@ -1,7 +1,7 @@
 /** What a job was given, what came of it, and what it is made of. */
 import { Stack } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { api } from '../server.ts'
 import { Json } from './json.tsx'
@@ -37,7 +37,7 @@ function Outputs({ job }: { job: JobView }) {
     return (
       <Json
         key={id}
-        label={`Output of ${harmless(name)}${more}`}
+        label={`Output of ${sanitize(name)}${more}`}
         value={output ?? (outputs.length > 1 ? outputs : outputs[0])}
       />
     )

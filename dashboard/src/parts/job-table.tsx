@@ -1,7 +1,7 @@
 /** Jobs in a table that can be sorted, and from which some can be chosen. */
 import { Checkbox, Table, UnstyledButton } from '@mantine/core'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobOrder, JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { Progress } from './progress.tsx'
 import { State } from './state.tsx'
@@ -74,10 +74,10 @@ function Row({ job, isChosen, onChoose }: { job: JobView; isChosen: boolean; onC
   return (
     <Table.Tr>
       <Table.Td>
-        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${harmless(job.name)}`} />
+        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${sanitize(job.name)}`} />
       </Table.Td>
       <Table.Td>
-        <Link href={`/jobs/${job.id}`}>{harmless(job.name)}</Link>
+        <Link href={`/jobs/${job.id}`}>{sanitize(job.name)}</Link>
       </Table.Td>
       <Table.Td>
         <State of="job" state={job.state} />

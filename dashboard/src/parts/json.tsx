@@ -1,13 +1,13 @@
 /** A value as people read it. Whatever it holds is shown as text and never as markup. */
 
 import { Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/core'
-import { harmlessLines } from '../../../src/kernel/harmless.ts'
+import { sanitizeLines } from '../../../src/kernel/sanitize.ts'
 
 const longest = 200_000
 
 export function Json({ value, label }: { value: unknown; label: string }) {
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
-  const shown = harmlessLines((text ?? 'null').slice(0, longest))
+  const shown = sanitizeLines((text ?? 'null').slice(0, longest))
   return (
     <div>
       <Group justify="space-between" mb={4}>

@@ -1,7 +1,7 @@
 /** What the handler has logged, and goes on logging. */
 import { Code, Text } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { LogLineView } from '../../../src/protocol/tasks/logs.ts'
 import { api } from '../server.ts'
 
@@ -37,8 +37,8 @@ export function Logs({ id, isOver }: { id: string; isOver: boolean }) {
     <Code block className="code" tabIndex={0} mah={480} style={{ overflow: 'auto' }} aria-label="Logs">
       {lines.map(({ n, epoch, at, level, message, facts }) => (
         <div key={`${epoch} ${n}`}>
-          {new Date(at).toLocaleTimeString()} {level.padEnd(5)} {harmless(message)}
-          {facts !== null && ` ${harmless(JSON.stringify(facts))}`}
+          {new Date(at).toLocaleTimeString()} {level.padEnd(5)} {sanitize(message)}
+          {facts !== null && ` ${sanitize(JSON.stringify(facts))}`}
         </div>
       ))}
     </Code>

@@ -1,6 +1,6 @@
 import { Paper, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { api } from '../server.ts'
 import { PageEnd } from './page-end.tsx'
 import { queuesQuery } from './queries.ts'
@@ -40,7 +40,7 @@ export function Queues() {
             <Table.Tbody className="figures">
               {busy.map(({ queue, due, held, scheduled, paused, oldestSeconds }) => (
                 <Table.Tr key={queue}>
-                  <Table.Td>{harmless(queue)}</Table.Td>
+                  <Table.Td>{sanitize(queue)}</Table.Td>
                   <Table.Td>{due.toLocaleString()}</Table.Td>
                   <Table.Td>{held.toLocaleString()}</Table.Td>
                   <Table.Td>{scheduled.toLocaleString()}</Table.Td>

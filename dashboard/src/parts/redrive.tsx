@@ -2,7 +2,7 @@
 import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { RedriveRequest } from '../../../src/protocol/tasks/dead-letters.ts'
 import { faultsIn, type PayloadSchema } from '../../../src/spec/payload-schema.ts'
 import { api } from '../server.ts'
@@ -56,7 +56,7 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
     <Modal
       opened
       onClose={onClose}
-      title={`Redrive ${harmless(type)}`}
+      title={`Redrive ${sanitize(type)}`}
       size="lg"
       closeButtonProps={{ 'aria-label': 'Close' }}
     >

@@ -1,6 +1,6 @@
 import { Table } from '@mantine/core'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { Actions } from './actions.tsx'
 import { Progress } from './progress.tsx'
@@ -25,7 +25,7 @@ export function Stages({ stages }: { stages: readonly StageView[] }) {
           {stages.map(stage => (
             <Table.Tr key={stage.id}>
               <Table.Td>
-                <Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>
+                <Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>
                 {stage.kind === 'undo' && ' (undoes)'}
               </Table.Td>
               <Table.Td>
@@ -34,7 +34,7 @@ export function Stages({ stages }: { stages: readonly StageView[] }) {
               <Table.Td>
                 <Progress of={stage.progress} />
               </Table.Td>
-              <Table.Td>{harmless(stage.queue)}</Table.Td>
+              <Table.Td>{sanitize(stage.queue)}</Table.Td>
               <Table.Td className="figures">
                 <Took from={stage.state === 'created' ? null : stage.createdAt} to={stage.endedAt} />
               </Table.Td>

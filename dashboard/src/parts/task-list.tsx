@@ -5,7 +5,7 @@ import { useQueries } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useRef } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { Page, TaskView } from '../../../src/protocol/tasks/tasks.ts'
 import { Fault } from './fault.tsx'
 import { State } from './state.tsx'
@@ -84,7 +84,7 @@ function Row({ task }: { task: TaskView }) {
         <State of="task" state={task.state} />
       </div>
       <Text size="sm" truncate flex={1} c="dimmed">
-        {harmless(task.error?.message ?? JSON.stringify(task.payload) ?? '').slice(0, 200)}
+        {sanitize(task.error?.message ?? JSON.stringify(task.payload) ?? '').slice(0, 200)}
       </Text>
       <Text size="sm" className="figures" visibleFrom="sm">
         {task.epoch > 0 && `attempt ${task.epoch}`}

@@ -3,8 +3,8 @@ import { Group, Paper, ScrollArea, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { createContext, useContext, useState } from 'react'
 import { Link } from 'wouter'
-import { harmless } from '../../../src/kernel/harmless.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import type { AttemptSpan, TimelineView } from '../../../src/protocol/jobs/timeline.ts'
 import { api } from '../server.ts'
@@ -40,14 +40,14 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
         <ScrollArea.Autosize mah={520} type="auto">
           {data.stages.map(stage => (
             <div key={stage.id}>
-              <Line name={<Link href={`/stages/${stage.id}`}>{harmless(stage.name)}</Link>} isStage>
+              <Line name={<Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>} isStage>
                 {stage.spans.slice(0, -1).map(({ state, from, to }) => (
                   <Bar
                     key={from + state}
                     left={place(from)}
                     right={place(to)}
                     colour={stageColour(state)}
-                    title={`${harmless(stage.name)}: ${state}`}
+                    title={`${sanitize(stage.name)}: ${state}`}
                   />
                 ))}
                 {hasEnded(stage) ? null : (
@@ -116,7 +116,7 @@ function Attempt({
   const colour =
     outcome === null ? 'blue' : outcome === 'retrying' ? (isLost ? 'grape' : 'orange') : colourOf('task', outcome)
   const end = endedAt === null && isOver ? claimedAt : endedAt
-  const title = `attempt ${epoch} by ${harmless(worker ?? 'nobody')}: ${outcome ?? 'in hand'}${cause === null ? '' : ` (${harmless(cause)})`}`
+  const title = `attempt ${epoch} by ${sanitize(worker ?? 'nobody')}: ${outcome ?? 'in hand'}${cause === null ? '' : ` (${sanitize(cause)})`}`
   return (
     <>
       {startedAt !== null && (

@@ -1,6 +1,6 @@
 import { Paper, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { harmless } from '../../../src/kernel/harmless.ts'
+import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { PageEnd } from './page-end.tsx'
 import { workersQuery } from './queries.ts'
 import { Ago } from './when.tsx'
@@ -31,9 +31,9 @@ export function Workers() {
             <Table.Tbody className="figures">
               {data.map(({ session, worker, leases, queues, seenAt }) => (
                 <Table.Tr key={session ?? worker}>
-                  <Table.Td>{harmless(worker)}</Table.Td>
+                  <Table.Td>{sanitize(worker)}</Table.Td>
                   <Table.Td>{leases}</Table.Td>
-                  <Table.Td>{harmless(queues.join(', '))}</Table.Td>
+                  <Table.Td>{sanitize(queues.join(', '))}</Table.Td>
                   <Table.Td>
                     <Ago at={seenAt} />
                   </Table.Td>

@@ -1,7 +1,7 @@
 import type { Settled } from '../../config/resolve.ts'
 import { serverOf } from '../../config/resolve.ts'
 import { type Setting, type SettingName, settings } from '../../config/settings.ts'
-import { harmlessJson } from '../../kernel/harmless.ts'
+import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { command } from '../command.ts'
 import { type Column, table } from '../table.ts'
 
@@ -16,7 +16,7 @@ const columns: readonly Column<Row>[] = [
   { head: 'SETTING', of: ({ name }) => name },
   {
     head: 'VALUE',
-    of: ({ value }) => (typeof value === 'string' ? value : value === undefined ? '' : harmlessJson(value)),
+    of: ({ value }) => (typeof value === 'string' ? value : value === undefined ? '' : sanitizeJson(value)),
   },
   { head: 'FROM', of: ({ from, by }) => (by === '' ? from : `${from} ${by}`), least: 12 },
 ]

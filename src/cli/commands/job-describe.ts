@@ -1,4 +1,4 @@
-import { harmlessJson } from '../../kernel/harmless.ts'
+import { sanitizeJson } from '../../kernel/sanitize.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import type { TaskQuery } from '../../protocol/tasks/tasks.ts'
@@ -53,7 +53,7 @@ const inPods: readonly Column<TaskWithWorker>[] = [
 
 const sinceAndProgress: readonly Column<TaskWithWorker>[] = [
   { head: 'SINCE', of: ({ startedAt }) => relative(startedAt), align: 'right' },
-  { head: 'PROGRESS', of: ({ progress }) => (progress === null ? '' : harmlessJson(progress)), spare: true },
+  { head: 'PROGRESS', of: ({ progress }) => (progress === null ? '' : sanitizeJson(progress)), spare: true },
 ]
 
 const lastError: readonly Column<TaskWithWorker>[] = [
@@ -117,8 +117,8 @@ function jobFacts(job: JobView): Line[] {
     ['ended', job.endedAt && `${relative(job.endedAt)}, after ${between(job.createdAt, job.endedAt)}`],
     ['correlation', job.correlationId],
     ['cloned from', job.clonedFrom],
-    ['input', job.input === null ? null : harmlessJson(job.input)],
-    ['metadata', Object.keys(job.metadata).length === 0 ? null : harmlessJson(job.metadata)],
+    ['input', job.input === null ? null : sanitizeJson(job.input)],
+    ['metadata', Object.keys(job.metadata).length === 0 ? null : sanitizeJson(job.metadata)],
   ])
 }
 

@@ -1,4 +1,4 @@
-import { harmlessJson } from '../../kernel/harmless.ts'
+import { sanitizeJson } from '../../kernel/sanitize.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { LogLineView, LogQuery } from '../../protocol/tasks/logs.ts'
 import { said } from '../asking.ts'
@@ -79,6 +79,6 @@ function logLine({ at, level, epoch, message, facts }: LogLineView): Line {
     styled('dim', `${at.slice(11, 23)} ${epoch} `),
     styled(styles[level], level.padEnd(5)),
     ` ${message}`,
-    facts === null ? '' : styled('dim', ` ${harmlessJson(facts)}`),
+    facts === null ? '' : styled('dim', ` ${sanitizeJson(facts)}`),
   ]
 }

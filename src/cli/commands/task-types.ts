@@ -1,4 +1,4 @@
-import { harmlessJson } from '../../kernel/harmless.ts'
+import { sanitizeJson } from '../../kernel/sanitize.ts'
 import type { TaskTypeOptions } from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
 import { pageFlags, said } from '../asking.ts'
@@ -11,7 +11,7 @@ const view = (type: string, options: TaskTypeOptions) => ({
   data: options,
   show: () => [
     styled('bold', type),
-    ...facts(Object.entries(options).map(([name, value]) => [name, harmlessJson(value)] as const)),
+    ...facts(Object.entries(options).map(([name, value]) => [name, sanitizeJson(value)] as const)),
   ],
 })
 

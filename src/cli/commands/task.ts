@@ -1,5 +1,5 @@
-import { harmlessJson } from '../../kernel/harmless.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
+import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks/tasks.ts'
@@ -136,7 +136,7 @@ export const taskDescribe = showingCommand({
   },
 })
 
-const json = (value: unknown) => (value === null || value === undefined ? null : harmlessJson(value))
+const json = (value: unknown) => (value === null || value === undefined ? null : sanitizeJson(value))
 
 function taskFacts(task: TaskView): Line[] {
   const { deadLetter, error } = task

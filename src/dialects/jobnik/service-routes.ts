@@ -1,5 +1,5 @@
 /** Routes for those who run the service: probes, documentation and figures. */
-import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
+import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
 import { type DialectRoute, good } from '../dialect.ts'
 import { docsPage, openApiOf } from '../docs.ts'
 import { jobRoutes } from './job-routes.ts'
@@ -48,7 +48,7 @@ export const serviceRoutes: readonly DialectRoute[] = [
     answers: shapes.page,
     async handle({ engine }) {
       const body = serviceMetrics(
-        await engine.countsByState({ most: mostNamed, others: otherName, priorities: bandStarts }),
+        await engine.countsByState({ most: maxLabels, others: otherLabel, priorities: bandStarts }),
       )
       return { status: 200, headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }, body }
     },

@@ -1,6 +1,6 @@
 /** What can be seen. */
 import type { ReasonCode } from '../../kernel/decide.ts'
-import { Problem, unless } from '../../kernel/problem.ts'
+import { ignoring, Problem } from '../../kernel/problem.ts'
 import type { EventView } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Ask, good } from '../dialect.ts'
@@ -16,7 +16,7 @@ export async function job({ engine, params }: Ask): Promise<Answer> {
 
 export async function events(ask: Ask): Promise<Answer> {
   const { engine, params, query } = ask
-  const task = await engine.task(params.id!).catch(unless('TASK_NOT_FOUND'))
+  const task = await engine.task(params.id!).catch(ignoring('TASK_NOT_FOUND'))
   if (task === undefined) return eventsOfPawlJob(ask)
   const { items, next } = await engine.taskEvents(task.id, { ...pageOf(query), pulses: true })
   return good({ items: items.flatMap(event => eventsOf(event, traceIdOf(task))), next })
@@ -24,7 +24,7 @@ export async function events(ask: Ask): Promise<Answer> {
 
 /** A job of ours, whose tasks are the jobs here: what is told of it is that it was compensated. */
 async function eventsOfPawlJob({ engine, params, query }: Ask): Promise<Answer> {
-  const page = await engine.jobEvents(params.id!, pageOf(query)).catch(unless('JOB_NOT_FOUND'))
+  const page = await engine.jobEvents(params.id!, pageOf(query)).catch(ignoring('JOB_NOT_FOUND'))
   if (page === undefined) throw new Problem('TASK_NOT_FOUND', { id: params.id })
   return good({ items: page.items.flatMap(event => eventsOf(event, event.traceId)), next: page.next })
 }

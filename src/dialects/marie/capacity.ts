@@ -1,6 +1,6 @@
 /** The slots of each queue: what live workers offer, and what of it is used by live leases. */
 
-import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
+import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
 import type { Schema } from '../../schema/check.ts'
 import type { Answer, Ask } from '../dialect.ts'
@@ -9,15 +9,15 @@ import { mostWorkers } from './service-routes.ts'
 
 export async function capacity({ engine }: Ask): Promise<Answer> {
   const { items: views } = await engine.workers({ limit: mostWorkers })
-  const served = [...new Set(views.flatMap(({ queues }) => queues))].sort().filter(name => name !== otherName)
-  const deepest = await engine.deepestQueues({ named: [], most: mostNamed, others: otherName })
+  const served = [...new Set(views.flatMap(({ queues }) => queues))].sort().filter(name => name !== otherLabel)
+  const deepest = await engine.deepestQueues({ named: [], most: maxLabels, others: otherLabel })
   const busy = deepest.queues.filter(({ due, scheduled, held, paused }) => due + scheduled + held + paused > 0)
   const inOrder = [...busy.map(({ queue }) => queue), ...served, ...deepest.queues.map(({ queue }) => queue)]
-  const named = new Set([...new Set(inOrder)].slice(0, mostNamed))
-  const labelOf = (queue: string) => (named.has(queue) ? queue : otherName)
+  const named = new Set([...new Set(inOrder)].slice(0, maxLabels))
+  const labelOf = (queue: string) => (named.has(queue) ? queue : otherLabel)
 
   const used = summed(deepest.queues.map(({ queue, held }) => [labelOf(queue), held]))
-  if (deepest.rest.count > 0) used.set(otherName, (used.get(otherName) ?? 0) + deepest.rest.held)
+  if (deepest.rest.count > 0) used.set(otherLabel, (used.get(otherLabel) ?? 0) + deepest.rest.held)
   const workers = views.map(view => ({
     ...view,
     serves: new Set(view.queues.map(labelOf)),

@@ -36,7 +36,7 @@ async function queueAlone({ engine, call, body }: Ask, job: Submission): Promise
         priority: job.priority,
         payload: job.data,
         metadata: { ...job.metadata, marie: keptOf(job) },
-        ...settingsOf(job),
+        ...flattenSettings(job),
         ...(await deadlinesOf(job, engine)),
         ...(job.startAfter !== undefined && { runAt: job.startAfter }),
         ...(job.keepUntil === undefined ? { keepSeconds } : { keepUntil: job.keepUntil }),
@@ -69,7 +69,7 @@ async function addToDag({ engine, call, body }: Ask, job: Submission, dagId: str
           payload: job.data,
           taskId: idOf('job', id),
           taskMetadata: { ...job.metadata, marie: keptOf({ ...job, id }) },
-          ...settingsOf(job),
+          ...flattenSettings(job),
           ...(job.startAfter !== undefined && { runAt: job.startAfter }),
         },
       ],
@@ -85,7 +85,7 @@ function repeatable(call: Call, { id }: Submission, asked: unknown): Call & { as
   return { ...(id !== undefined && { idempotencyKey: `marie ${id}` }), ...call, asked }
 }
 
-function settingsOf(job: Submission) {
+function flattenSettings(job: Submission) {
   return {
     retry: {
       attempts: job.retryLimit + 1,

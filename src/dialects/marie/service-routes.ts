@@ -1,8 +1,8 @@
 /** The routes of Marie's gateway that are about the service itself. */
 
-import { mostNamed, otherName } from '../../kernel/bounded-names.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
+import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
 import { at, flag, id, list, orNull, text, whole } from '../../protocol/shapes.ts'
 import type { Schema } from '../../schema/check.ts'
@@ -26,7 +26,7 @@ const whileReady =
   }
 
 async function debug({ engine }: Ask): Promise<Answer> {
-  const { jobs, tasks } = await engine.countsByState({ most: mostNamed, others: otherName, priorities: [lowest] })
+  const { jobs, tasks } = await engine.countsByState({ most: maxLabels, others: otherLabel, priorities: [lowest] })
   const queues = [...new Set(tasks.map(({ queue }) => queue))].sort()
   const countsOf = (name: string) =>
     summed(
@@ -38,7 +38,7 @@ async function debug({ engine }: Ask): Promise<Answer> {
   return good({
     scheduler_info: {
       running: true,
-      known_queues: queues.filter(queue => queue !== otherName),
+      known_queues: queues.filter(queue => queue !== otherLabel),
       active_dags_count: active.reduce((sum, { count }) => sum + count, 0),
     },
     timing_info: { current_time: new Date(await engine.clock()).toISOString() },

@@ -2,7 +2,7 @@
 import { checkInputs } from '../../files/check-inputs.ts'
 import { checkBucket } from '../../files/files.ts'
 import { checkFolder, parseUri, pathIn, uriOf } from '../../files/uri.ts'
-import { commandType, leavesOf } from '../../kernel/datum.ts'
+import { commandType, filesInputsOf } from '../../kernel/datum.ts'
 import type { StagePlan } from '../../kernel/plan.ts'
 import { checkPodRules } from '../../kernel/pod-rules.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -20,7 +20,7 @@ export function checkFiles(context: Context, { name, files }: StagePlan): void {
     checkPodRules(podRules, name, files.run, files.runner)
   }
   if (files.inputs !== null) checkInputs(files.inputs)
-  const leaves = files.inputs === null ? [] : leavesOf(files.inputs)
+  const leaves = files.inputs === null ? [] : filesInputsOf(files.inputs)
   const folders = [...leaves.flatMap(({ from }) => ('uri' in from ? [from.uri] : [])), files.outputs]
   for (const folder of folders) if (folder !== null) checkRoot(context, name, folder)
 }

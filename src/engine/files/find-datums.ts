@@ -2,7 +2,7 @@
 import type { Entry } from '../../files/file-store.ts'
 import { type Datum, datumsOf, type Lister } from '../../files/inputs.ts'
 import { pathIn } from '../../files/uri.ts'
-import { type DatumInput, type FilesInput, type FilesPlan, leavesOf, type Position } from '../../kernel/datum.ts'
+import { type DatumInput, type FilesInput, type FilesPlan, filesInputsOf, type Position } from '../../kernel/datum.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { readInputsOfTasks } from '../../store/files/listings.ts'
 import { storedFiles } from '../../store/files/read-artifacts.ts'
@@ -38,7 +38,7 @@ const stageNamed = (stages: readonly StageRow[], name: string) =>
 /** A folder of an earlier stage's output is identified by the stage, because other files may be in the same folder. */
 function withStage(plan: FilesPlan, stages: readonly StageRow[], input: DatumInput): DatumInput {
   if (!input.uri.endsWith('/')) return input
-  const from = leavesOf(plan.inputs!).flatMap(({ name, from }) =>
+  const from = filesInputsOf(plan.inputs!).flatMap(({ name, from }) =>
     name === input.name && 'stage' in from ? [from.stage] : [],
   )
   const stage = from

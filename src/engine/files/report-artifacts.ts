@@ -1,7 +1,7 @@
 /** Handles reports of workers about output files. */
 import { checkFolder, placeOfFile, uriOf } from '../../files/uri.ts'
 import { stagingFolder, stagingOf } from '../../kernel/datum.ts'
-import { Problem, willPass } from '../../kernel/problem.ts'
+import { isTransient, Problem } from '../../kernel/problem.ts'
 import type { ArtifactReport, SaidArtifact } from '../../protocol/files/artifacts.ts'
 import { type HeldTask, leaseOf } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -35,7 +35,7 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
     try {
       await retryConflicts(() => reportFiles(context, { id, epoch }, files))
     } catch (error) {
-      if (!(error instanceof Problem) || willPass(error)) throw error
+      if (!(error instanceof Problem) || isTransient(error)) throw error
       const { code, message } = error
       refused.push(...files.map(item => ({ item, refusal: { id, epoch, code, message } })))
     }

@@ -1,9 +1,9 @@
 /** Performs the actions that the kernel decides for a job, as many as fit into one transaction (advance-job.ts). */
 import type { Act } from '../../kernel/advance.ts'
-import { Agenda } from '../../kernel/agenda.ts'
 import { cancel } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
+import { NextActs } from '../../kernel/next-acts.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -59,14 +59,14 @@ export class ActionRunner {
       if (stage.errand === 'revive' || stage.errand === 'reopen') await this.#revive(stage, stage.errand)
       else if (stage.busy) Object.assign(stage, { busy: false })
     }
-    let agenda = new Agenda(locked.job, locked.stages)
+    let nextActs = new NextActs(locked.job, locked.stages)
     for (;;) {
       await locked.readMissing(this.#tx, 'if needed')
-      if (agenda.size !== locked.stages.length) agenda = new Agenda(locked.job, locked.stages)
-      const action = agenda.nextOfStages(locked.takeChanged())
+      if (nextActs.size !== locked.stages.length) nextActs = new NextActs(locked.job, locked.stages)
+      const action = nextActs.ofStages(locked.takeChanged())
       if (action !== undefined) await this.#perform(action)
       else if (!(await this.#endDeferred())) {
-        const last = agenda.nextOfJob()
+        const last = nextActs.ofJob()
         if (last === undefined) return this.#budget
         await this.#perform(last)
       }
@@ -80,7 +80,7 @@ export class ActionRunner {
         return this.#moveStage(act.stage as StageRow, act.to, act.cause)
       case 'intend stage':
         return locked.decideStageEnd(act.stage as StageRow, act.endsAs, act.cause)
-      case 'look':
+      case 'evaluate':
         return this.#evaluateConditions(act.stage as StageRow)
       case 'intend job':
         return locked.setJob({ endsAs: act.endsAs, endsCause: act.cause })

@@ -7,7 +7,7 @@
  * deadlock.
  */
 import { isFinal } from '../../kernel/lifecycle.ts'
-import { unless } from '../../kernel/problem.ts'
+import { ignoring } from '../../kernel/problem.ts'
 import { tolerated } from '../../kernel/rollup.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -184,7 +184,7 @@ async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvanc
       // The settle is already recorded. The babysitter advances the job once its row is unlocked.
       if (storeFault(error) === 'locked') return void context.log('job.busy', { jobId })
       // The job was deleted meanwhile.
-      unless('JOB_NOT_FOUND')(error)
+      ignoring('JOB_NOT_FOUND')(error)
     })
   }
 }

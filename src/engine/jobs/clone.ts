@@ -3,7 +3,7 @@
  * with other stages, the clone also contains the stage's remaining tasks, marked as skipped and linked to their files.
  * Later stages then find the files of the whole stage, and a repeated listing can tell new inputs from known ones.
  */
-import { ownQueueOf, takenBy } from '../../kernel/datum.ts'
+import { ownQueueOf, sourceStagesOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
@@ -63,7 +63,7 @@ async function makeClone(
   return writeJob(context, plan, cloned, call, ['clone', jobId], jobId)
 }
 
-const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : takenBy(files))
+const sourcesOf = ({ plan: { files } }: StageRow) => (files === undefined ? [] : sourceStagesOf(files))
 
 /** Everything the stage had to do has succeeded. A stage without tasks may get some in the clone. */
 const isComplete = (stage: StageRow) => stage.total > 0 && stage.good === stage.total && !listsInputsAgain(stage)

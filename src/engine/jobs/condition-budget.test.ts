@@ -4,7 +4,7 @@ import { needsServer } from '../../../test/harness/databases.ts'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { claim, stageOf, statesOf, workOff } from '../../../test/harness/jobs.ts'
-import { driveOn } from '../../babysitter/job-chores.ts'
+import { continueJobs } from '../../babysitter/job-chores.ts'
 import { AfterCommit } from '../after-commit.ts'
 import { pawl } from '../engine.ts'
 import { advanceInTransaction } from './advance-job.ts'
@@ -89,7 +89,7 @@ test('a costly condition is evaluated though the process that postponed it ended
   assert.ok((await openedStages(f, id)) < 3)
   await f.advance(10)
   for (let round = 0; round < 3; round++) {
-    await driveOn().run(f.engine.context)
+    await continueJobs().run(f.engine.context)
     await f.advance(10)
   }
   await eventually('its stages open', async () => (await openedStages(f, id)) === 3)

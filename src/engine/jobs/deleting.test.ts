@@ -6,7 +6,7 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { claim } from '../../../test/harness/jobs.ts'
 import { openTransaction } from '../../../test/harness/open-transaction.ts'
-import { driveOn } from '../../babysitter/job-chores.ts'
+import { continueJobs } from '../../babysitter/job-chores.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { removeBatchOfJob } from '../../store/jobs/job-ends.ts'
 
@@ -45,7 +45,7 @@ test('a job that is being deleted is not seen and not brought back, and is delet
   await assert.rejects(engine.retry(left[0]!.id), gone)
 
   await run.advance(10)
-  await driveOn().run(engine.context)
+  await continueJobs().run(engine.context)
   assert.equal(await rowsLeft(run), 0)
 })
 
@@ -98,7 +98,7 @@ test('a settle whose job is deleted at that moment is answered: it was written d
   })
   assert.deepEqual(refused, [])
   await run.advance(10)
-  await driveOn().run(run.engine.context)
+  await continueJobs().run(run.engine.context)
   assert.equal(await rowsLeft(run), 0, 'nor are its counts left to be added up')
 })
 

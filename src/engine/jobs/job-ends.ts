@@ -1,7 +1,7 @@
 /** Requests on finished jobs: retry and delete. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
-import { Problem, unless } from '../../kernel/problem.ts'
+import { ignoring, Problem } from '../../kernel/problem.ts'
 import { controlFields, retryJobFields } from '../../protocol/fields.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { removeJob } from '../../store/jobs/job-ends.ts'
@@ -37,7 +37,7 @@ export async function deleteJob(context: Context, id: string, call: ControlCall 
   if (found !== undefined) requireState(call, found.state, { job: jobId })
   if (found?.state === 'stopping') {
     // The job may have ended since it was read.
-    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(unless('MOVE_REFUSED'))
+    await jobControl.cancel(context, jobId, { ...rest, mode: 'hard' }).catch(ignoring('MOVE_REFUSED'))
   }
   await once(sql, call, ['delete', jobId], async outer => {
     const job = await readJob({ sql: outer }, jobId)

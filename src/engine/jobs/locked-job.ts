@@ -2,7 +2,7 @@
  * A job and its stages, locked in a transaction. Changes are visible in the rows at once, and are written to the store
  * together.
  */
-import { isEnough } from '../../kernel/advance.ts'
+import { canDecide } from '../../kernel/advance.ts'
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -79,7 +79,7 @@ export class LockedJob {
   async readMissing(tx: Sql, what: 'if needed' | 'all'): Promise<void> {
     if (this.#graph === undefined) return
     const isLarge = this.stages.length > maxPartialStages
-    if (what === 'all' || isLarge || !isEnough(this.job, this.stages, this.#graph)) await this.#readAll(tx)
+    if (what === 'all' || isLarge || !canDecide(this.job, this.stages, this.#graph)) await this.#readAll(tx)
   }
 
   async #readAll(tx: Sql): Promise<void> {

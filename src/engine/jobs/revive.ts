@@ -1,5 +1,5 @@
 /** Opens the next round of a task, a stage or a whole job. Successful tasks are never reopened. */
-import { takenBy } from '../../kernel/datum.ts'
+import { sourceStagesOf } from '../../kernel/datum.ts'
 import { revivalOf, revive } from '../../kernel/decide.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove } from '../../kernel/lifecycle.ts'
@@ -97,7 +97,7 @@ function reopenStage(locked: LockedJob, stage: StageRow, cause: string, errand: 
  */
 function listingOf({ plan, listing }: StageRow): Pick<StagePatch, 'listing' | 'listAt'> {
   if (!listing || !plan.files?.inputs) return {}
-  if (takenBy(plan.files).length > 0) return { listing: 'wanted', listAt: null }
+  if (sourceStagesOf(plan.files).length > 0) return { listing: 'wanted', listAt: null }
   return listing === 'under way' ? { listing: 'wanted' } : {}
 }
 

@@ -6,7 +6,7 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem } from '../../kernel/problem.ts'
-import { settingsOf } from '../../kernel/settings.ts'
+import { flattenSettings } from '../../kernel/settings.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskFields } from '../../protocol/fields.ts'
 import type { Added, NewStageTask, StageView } from '../../protocol/jobs/jobs.ts'
@@ -196,7 +196,7 @@ function checkTask(context: Context, stage: StageRow, task: NewStageTask, at: st
   if (type === null) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given: the stage has none' })
   if (metadata !== undefined) checkedJson(metadata, maxPayloadBytes, `${at}.metadata`)
   checkCommandFiles(context, type, payload, `${at}.payload`)
-  const settings = settingsOf(task)
+  const settings = flattenSettings(task)
   const own = {
     ...(settings !== undefined && { settings }),
     ...(metadata !== undefined && { metadata }),

@@ -1,6 +1,6 @@
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
-import { settingsOf } from '../../kernel/settings.ts'
+import { flattenSettings } from '../../kernel/settings.ts'
 import { callFields, checkDeadlines, maxTasksPerCall, taskFields } from '../../protocol/fields.ts'
 import type { NewTaskItem, QueuedTask } from '../../protocol/tasks/tasks.ts'
 import { tracer } from '../../protocol/tracing.ts'
@@ -100,7 +100,7 @@ function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: s
     traceparent = call.traceparent,
   } = item
   checkCommandFiles(context, type, item.payload, `${at}.payload`)
-  const settings = settingsOf(item)
+  const settings = flattenSettings(item)
   if (settings !== undefined) checkDeadlines(settings, at)
   if (item.metadata !== undefined) checkedJson(item.metadata, context.maxPayloadBytes, `${at}.metadata`)
   return {

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { willPass } from '../../kernel/problem.ts'
+import { isTransient } from '../../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { renewLeases, startTasks } from '../../store/tasks/settle.ts'
@@ -101,7 +101,7 @@ async function writeBatch<Item extends HeldTask>(
     for (const report of reports)
       report.resolve(refusalsIn(refused.filter(({ item }) => reportOf.get(item) === report)))
   } catch (error) {
-    if (reports.length === 1 || willPass(error)) for (const report of reports) report.reject(error)
+    if (reports.length === 1 || isTransient(error)) for (const report of reports) report.reject(error)
     else for (const report of reports) await writeBatch(write, [report])
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { stageOf, statesOf } from '../../../test/harness/jobs.ts'
 import { storyOf, taskIn } from '../../../test/harness/task-in.ts'
-import { driveOn } from '../../babysitter/job-chores.ts'
+import { continueJobs } from '../../babysitter/job-chores.ts'
 
 const rollbackError = new Error('the caller thinks better of it')
 
@@ -157,7 +157,7 @@ test('a job goes on when the transaction that ended its task has committed: by t
     if (by === 'report') await run.sync({ settled: [{ id, epoch, outcome: 'succeeded' }] })
     else {
       await run.advance(4)
-      await driveOn().run(engine.context)
+      await continueJobs().run(engine.context)
     }
     assert.equal(await statesOf(run, job.id), 'running: a succeeded, b pending', by)
     await engine.cancelJob(job.id)

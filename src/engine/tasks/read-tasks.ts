@@ -1,5 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import { saidOf } from '../../kernel/settings.ts'
+import { toSettingsInput } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
 import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/call-options.ts'
 import {
@@ -168,7 +168,7 @@ export async function findTaskTypes({ sql }: Context, query: TaskTypeQuery = {})
 }
 
 function recordOf({ settings, payloadSchema }: TaskTypeRow): TaskTypeRecord {
-  return { ...saidOf(settings), ...(payloadSchema !== null && { payloadSchema }) }
+  return { ...toSettingsInput(settings), ...(payloadSchema !== null && { payloadSchema }) }
 }
 
 /** Returns queues with their depths. */

@@ -6,7 +6,7 @@ import { needsServer } from '../../../test/harness/databases.ts'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { redriveOn } from '../../babysitter/redrive-on.ts'
+import { continueRedrives } from '../../babysitter/continue-redrives.ts'
 import { pawl } from '../engine.ts'
 
 /** The dead letter of a job that failed because of it. */
@@ -76,7 +76,7 @@ test('a redrive that was taken under a key is done once, even if its taker dies 
   const again = await run.engine.redrive({ ids }, { idempotencyKey: 'k' })
   assert.deepEqual([again.state, again.total, again.redriven], ['running', 2, []])
   await run.advance(4)
-  await redriveOn().run(run.engine.context)
+  await continueRedrives().run(run.engine.context)
   assert.deepEqual(await run.engine.redrive({ ids }, { idempotencyKey: 'k' }), again)
   const { state, redriven } = await run.engine.redriveProgress(again.id!)
   assert.deepEqual([state, redriven], ['done', 2])
@@ -117,7 +117,7 @@ test('a redrive that fails is logged with the letter it has come to, and its cor
       $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$;
     create trigger fail before update on pawl.task for each row execute function pawl.fail()`)
   await run.advance(4)
-  assert.equal((await redriveOn().run(run.engine.context)).failed, 1)
+  assert.equal((await continueRedrives().run(run.engine.context)).failed, 1)
   const [[word, { error, ...facts }] = ['', {}]] = lines as [string, Record<string, unknown>][]
   assert.deepEqual([lines.length, word, facts], [1, 'redrive.failed', { id, taskId, correlationId: 'order-7' }])
   assert.match(String(error), /no disk space left.*no room/)

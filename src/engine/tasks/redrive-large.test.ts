@@ -5,7 +5,7 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { retention } from '../../babysitter/chores.ts'
-import { redriveOn } from '../../babysitter/redrive-on.ts'
+import { continueRedrives } from '../../babysitter/continue-redrives.ts'
 import { type Engine, openEngine } from '../engine.ts'
 
 /** Creates this number of dead letters in one queue, oldest first. */
@@ -60,7 +60,7 @@ test("what a caller's transaction does not wait for is done once it has committe
   assert.deepEqual([state, redriven.length], ['running', 1000])
   assert.deepEqual(await tasksByRound(run), { 1: 700, 2: 1000 })
   await run.advance(4)
-  await redriveOn().run(engine.context)
+  await continueRedrives().run(engine.context)
   assert.equal((await engine.redriveProgress(id!)).state, 'done')
   assert.deepEqual(await tasksByRound(run), { 2: 1700 })
 })
@@ -80,7 +80,7 @@ test(
     const left = await run.engine.redriveProgress(id!)
     assert.equal(left.state, 'running', 'it died too late to show anything')
     await run.advance(4)
-    await Promise.all([one, two].map(engine => redriveOn().run(engine!.context)))
+    await Promise.all([one, two].map(engine => continueRedrives().run(engine!.context)))
     const { state, redriven, refused } = await run.engine.redriveProgress(id!)
     assert.deepEqual([state, redriven, refused], ['done', 4000, 0])
     assert.deepEqual(await tasksByRound(run), { 2: 4000 })
@@ -93,7 +93,7 @@ test('at a rate every letter has its moment, also those that somebody else goes 
   const { engine } = run
   const { id } = await engine.transaction(tx => engine.redrive({ ratePerSecond: 2 }, { tx }))
   await run.advance(550)
-  await redriveOn().run(engine.context)
+  await continueRedrives().run(engine.context)
   const { createdAt } = await engine.redriveProgress(id!)
   const secondsAfter = async (index: number) =>
     (Date.parse((await engine.task(ids[index]!)).runAt) - Date.parse(createdAt)) / 1000
@@ -156,7 +156,7 @@ test('a letter that dies again while its redrive goes on is not brought back a s
   await deadLetterAll(engine, 'a')
   await deadLetters(run, 5)
   await run.advance(4)
-  await redriveOn().run(engine.context)
+  await continueRedrives().run(engine.context)
   assert.deepEqual((await engine.redriveProgress(id!)).redriven, 1500)
   assert.deepEqual(await tasksByRound(run), { 1: 5, 2: 1500 })
 })

@@ -8,7 +8,7 @@
  */
 import { revive } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
-import { Problem, type Refused, willPass } from '../../kernel/problem.ts'
+import { isTransient, Problem, type Refused } from '../../kernel/problem.ts'
 import { controlFields, mostRedriven, redriveFields } from '../../protocol/fields.ts'
 import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../../protocol/tasks/dead-letters.ts'
 import { faultsIn, payloadMeter } from '../../spec/payload-schema.ts'
@@ -245,7 +245,7 @@ async function reviveLetters(tx: Sql, locked: LockedJob | undefined, redrive: Lo
       // If the request lists the letter twice, it has been revived by the second time.
       tasks.set(id, { ...task, state: ruling.steps[0]!.to })
     } catch (error) {
-      if (!(error instanceof Problem) || willPass(error)) throw error
+      if (!(error instanceof Problem) || isTransient(error)) throw error
       refused.push({ id, code: error.code, message: error.message })
     }
   }

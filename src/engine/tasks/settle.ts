@@ -5,7 +5,7 @@
 import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
-import { Problem, willPass } from '../../kernel/problem.ts'
+import { isTransient, Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { type HeldTask, leaseOf, type Refusal, type SettledTask, type SpawnedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -141,7 +141,7 @@ async function settleAndSpawn(context: Context, item: SettledTask, reporter: Rep
       settleAndSpawnIn(context, tx, locked, item, reporter),
     )
   } catch (error) {
-    if (!(error instanceof Problem) || willPass(error)) throw error
+    if (!(error instanceof Problem) || isTransient(error)) throw error
     return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
   }
 }

@@ -1,5 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import { settingsOf } from '../../kernel/settings.ts'
+import { flattenSettings } from '../../kernel/settings.ts'
 import { checkDeadlines, taskTypeRecordFields } from '../../protocol/fields.ts'
 import { checkPayload, recordOf, type TaskDefinition } from '../../protocol/tasks/task-type.ts'
 import type { NewTaskItem, TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
@@ -25,7 +25,7 @@ export async function writeTaskType(
 ): Promise<void> {
   checkOptions({ type }, { type: text(200) }, 'task type')
   checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
-  const settings = settingsOf(options) ?? {}
+  const settings = flattenSettings(options) ?? {}
   checkDeadlines(settings, `task type ${type}`)
   await putTaskType(context.sqlFor(tx), type, settings, schemaText(payloadSchema))
 }

@@ -1,4 +1,4 @@
-import { saidOf } from '../../kernel/settings.ts'
+import { toSettingsInput } from '../../kernel/settings.ts'
 import type { AttemptView, DeadLetterView, EventView, TaskView } from '../../protocol/tasks/tasks.ts'
 import type { EventRow } from '../../store/feed/feed.ts'
 import type { TaskRow } from '../../store/tasks/read-tasks.ts'
@@ -38,7 +38,7 @@ export function toTaskView(row: TaskRow): TaskView {
     correlationId,
     traceparent,
     payload,
-    settings: saidOf(row.settings ?? {}),
+    settings: toSettingsInput(row.settings ?? {}),
     metadata: row.metadata ?? {},
     progress,
     checkpoint,

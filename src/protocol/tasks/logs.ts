@@ -1,5 +1,5 @@
 /** What handlers say while they work. The lines of an attempt are limited, wherever they come from. */
-import { keepableText, telling, unkeepable, writeJson } from '../../kernel/json.ts'
+import { loggable, storableText, whyNotStorable, writeJson } from '../../kernel/json.ts'
 import type { Page } from './tasks.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -36,18 +36,18 @@ export const logLimits = {
 
 /** A line as it can be kept: cut where it is too long, and without facts that are no JSON or too large. */
 export function fitLine<Line extends Pick<LogLine, 'message' | 'facts'>>(line: Line): { line: Line; bytes: number } {
-  const message = keepableText(String(line.message), logLimits.messageLength)
+  const message = storableText(String(line.message), logLimits.messageLength)
   if (line.facts === undefined) return { line: { ...line, message }, bytes: Buffer.byteLength(message) }
   const facts = fitFacts(line.facts)
   return { line: { ...line, message, facts: JSON.parse(facts) }, bytes: Buffer.byteLength(message + facts) }
 }
 
 function fitFacts(facts: Record<string, unknown>): string {
-  const made = writeJson(facts, telling)
-  if ('fault' in made) return JSON.stringify({ dropped: made.fault })
+  const made = writeJson(facts, loggable)
+  if ('error' in made) return JSON.stringify({ dropped: made.error })
   const { text } = made
   const isLong = text.length > logLimits.factsBytes || Buffer.byteLength(text) > logLimits.factsBytes
-  const why = isLong ? `longer than ${logLimits.factsBytes} bytes` : unkeepable(text)
+  const why = isLong ? `longer than ${logLimits.factsBytes} bytes` : whyNotStorable(text)
   if (why !== undefined) return JSON.stringify({ dropped: why })
   return text.startsWith('{') ? text : `{"value":${text}}`
 }

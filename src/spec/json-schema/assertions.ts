@@ -75,13 +75,13 @@ const longestShown = 200
 const texts = new WeakMap<object, string>()
 
 function shown(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return shortened(value)
-  const text = texts.get(value) ?? shortened(value)
+  if (typeof value !== 'object' || value === null) return truncate(value)
+  const text = texts.get(value) ?? truncate(value)
   texts.set(value, text)
   return text
 }
 
-function shortened(value: unknown): string {
+function truncate(value: unknown): string {
   const text = JSON.stringify(value)
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text
 }

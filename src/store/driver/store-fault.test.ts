@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Problem, willPass } from '../../kernel/problem.ts'
+import { isTransient, type Problem } from '../../kernel/problem.ts'
 import { asProblem, type StoreFault, storeFault } from './store-fault.ts'
 
 const withCode = (code: string) => Object.assign(new Error('no'), { code })
@@ -54,7 +54,7 @@ test('an error of the store that passes is a problem with a name, which workers 
   const more = { '53300': 'STORE_CROWDED', '28P01': 'STORE_REFUSED', '57P01': 'STORE_UNAVAILABLE' }
   for (const [code, name] of Object.entries({ ...named, ...more })) {
     const problem = asProblem(withCode(code)) as Problem
-    assert.deepEqual([problem.code, problem.status, willPass(problem)], [name, 503, true], code)
+    assert.deepEqual([problem.code, problem.status, isTransient(problem)], [name, 503, true], code)
   }
 })
 

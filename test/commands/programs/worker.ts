@@ -1,4 +1,4 @@
-/** A worker of command tasks in a process of its own, to be killed. */
+/** A worker for command tasks in its own process, so that a test can kill it. */
 import { commandTask } from '../../../src/commands/command-task.ts'
 import { openEngine } from '../../../src/engine/engine.ts'
 import { startWorker } from '../../../src/worker/index.ts'

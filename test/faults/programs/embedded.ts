@@ -1,6 +1,6 @@
 /**
- * An application on the embedded store: it queues and works at the same time, until it is killed. It says on its output
- * what has been promised to it, a line each and only when it has been: open, queued, began, ended, settled.
+ * An application on the embedded store that queues and works at the same time, until it is killed. It prints one line
+ * for each acknowledgement, once it has it: open, queued, began, ended, settled.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../../src/babysitter/babysitter.ts'
@@ -14,7 +14,7 @@ export interface EmbeddedProgram {
 }
 
 const { folder }: EmbeddedProgram = JSON.parse(process.argv[2]!)
-// A write to a pipe is done when it returns, so what was said is heard even if this process dies in the next moment.
+// A write to a pipe is complete when it returns, so its text arrives even if this process dies immediately afterwards.
 const say = (...words: (string | number)[]) => process.stdout.write(`${words.join(' ')}\n`)
 
 const engine = await openEngine({ folder })
@@ -24,7 +24,7 @@ const port: SyncPort = {
   async sync(request, signal) {
     const answer = await engine.sync(request, signal)
     const refused = new Set(answer.refused.map(({ id }) => id))
-    // What it gave back, because its lease ran out on a busy machine, was not done.
+    // A task that was released because its lease ran out on a busy machine was not done.
     const done = (request.settled ?? []).filter(({ id, outcome }) => outcome === 'succeeded' && !refused.has(id))
     for (const { id, epoch } of done) say('settled', id, epoch)
     return answer

@@ -1,4 +1,4 @@
-/** A worker over HTTP in a process of its own. The payload says how the handler ends; the output names the lease. */
+/** A worker over HTTP in its own process. The payload says how the handler ends; the output names the lease. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../../src/client/client.ts'
 import { DeadLetter, defineTask, GiveUp, Skip, startWorker } from '../../../src/worker/index.ts'

@@ -1,4 +1,4 @@
-/** A server in a process of its own, with its babysitter, to be killed and started again on the same port. */
+/** A server in its own process, with a babysitter, to be killed and restarted on the same port. */
 import { startBabysitter } from '../../../src/babysitter/babysitter.ts'
 import { openEngine } from '../../../src/engine/engine.ts'
 import { dialectNames } from '../../../src/protocol/dialects.ts'

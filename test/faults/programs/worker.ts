@@ -1,11 +1,11 @@
 /**
- * A worker in a process of its own, to be stopped, continued and killed. It says on its output, a line of JSON each,
- * what its handlers do and what the engine answers. Its tasks say in their payload what is to be done:
+ * A worker in its own process, to be stopped, continued and killed. It prints one line of JSON for each action of its
+ * handlers and each answer of the engine. The payload of a task tells the handler what to do:
  *
- *   return  nothing to do
- *   hang    never ends, and heeds no signal
- *   die     ends the whole process, as running out of memory would
- *   linger  goes on until it hears that its lease is lost, and then reports as if nothing had happened
+ *   return  return at once
+ *   hang    never end, and ignore the signals
+ *   die     end the whole process, as running out of memory would
+ *   linger  continue until the lease is lost, and then report as if nothing had happened
  */
 import { once } from 'node:events'
 import { openEngine } from '../../../src/engine/engine.ts'

@@ -9,19 +9,19 @@ import {
   type TaskUpdate,
   writeTaskUpdates,
 } from '../store/tasks/task-updates.ts'
-import { tellUnruly, type Unruly } from './tell-unruly.ts'
+import { logFailures, type WriteFailure } from './log-failures.ts'
 
 /**
- * Locks what a chore has found, looks again, and writes down what the kernel decides. Tasks that someone else has
- * locked are left to them, and one that cannot be written is counted and never holds up the others.
+ * Locks the tasks that a chore found, checks them again, and writes down the verdicts. Tasks locked by somebody else
+ * are left alone. A task that cannot be written is counted and never holds up the others.
  */
-export async function judge(
+export async function applyVerdicts(
   context: Context,
   ids: readonly string[],
   decide: (task: LockedTask) => Verdict | undefined,
 ): Promise<{ moved: number; failed: number }> {
   const { sql, wake } = context
-  const unruly: Unruly[] = []
+  const failures: WriteFailure[] = []
   const run = (batch: readonly string[]) =>
     sql.begin(async tx => {
       const rulings: TaskUpdate[] = []
@@ -33,12 +33,12 @@ export async function judge(
       return rulings
     })
   const rulings = await splitOnFailure<string, TaskUpdate | undefined>(ids, run, (id, error) => {
-    unruly.push({ id, error })
+    failures.push({ id, error })
     return undefined
   })
-  await tellUnruly(context, 'task', unruly)
+  await logFailures(context, 'task', failures)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.notify([...new Set(written.map(({ task }) => task.queue))])
   await advanceJobsOfStages(context, stagesOfUpdates(written))
-  return { moved: written.length, failed: unruly.length }
+  return { moved: written.length, failed: failures.length }
 }

@@ -1,19 +1,19 @@
-/** Wakes whoever waits; a ring that nobody heard is heard by the next. */
-export interface Bell {
-  ring(): void
+/** Wakes a waiting loop. A notification that nobody waited for wakes the next wait. */
+export interface Notifier {
+  notify(): void
   wait(ms: number): Promise<void>
 }
 
-export function makeBell(): Bell {
+export function makeNotifier(): Notifier {
   let wake: (() => void) | undefined
-  let rung = false
+  let isNotified = false
   return {
-    ring() {
-      rung = true
+    notify() {
+      isNotified = true
       wake?.()
     },
     async wait(ms) {
-      if (!rung) {
+      if (!isNotified) {
         await new Promise<void>(resolve => {
           const timer = setTimeout(resolve, ms)
           wake = () => {
@@ -23,7 +23,7 @@ export function makeBell(): Bell {
         })
       }
       wake = undefined
-      rung = false
+      isNotified = false
     },
   }
 }

@@ -49,7 +49,8 @@ test('a lease is renewed when half of it is left, not at every tick', bounded, a
     const now = await until()
     return now > first + 6000 && now
   })
-  // One tells the start; then one for every second that the lease moved, for half of two seconds is one.
+  // One heartbeat reports the start. One more for each second that the lease was renewed, because half of two seconds
+  // is one.
   assert.ok(beats() <= 2 + (last - first) / 1000, `${beats()} beats for ${last - first} ms`)
   go.open()
   await ended(engine, id)
@@ -105,7 +106,7 @@ test('no checkpoint is passed over, however many are made while leases are being
     ...short,
     handler: async (_: unknown, ctx: TaskContext) => {
       for (let n = 1; n <= 60; n++) {
-        // Progress makes the heart beat on its own, at the same time.
+        // Progress triggers heartbeats of its own at the same time.
         ctx.progress(n)
         await Promise.all([ctx.checkpoint(n - 0.5), ctx.checkpoint(n)])
         if ((await engine.task(ctx.id)).checkpoint !== n) missing.push(n)

@@ -1,14 +1,14 @@
-/** Tells whoever waits that something may have changed. What comes between a look and the wait is not missed. */
-export interface Changes {
-  tell(): void
-  /** Resolves at the next change. Taken before a look, it covers whatever the look did not see. */
+/** Signals that something may have changed. A change between taking `next()` and awaiting it is not missed. */
+export interface ChangeSignal {
+  notify(): void
+  /** Resolves at the next change. Call it before reading, so that it covers any change that the read missed. */
   next(): Promise<void>
 }
 
-export function makeChanges(): Changes {
+export function makeChangeSignal(): ChangeSignal {
   let waiting: { promise: Promise<void>; resolve: () => void } | undefined
   return {
-    tell() {
+    notify() {
       waiting?.resolve()
       waiting = undefined
     },
@@ -25,7 +25,7 @@ export function makeChanges(): Changes {
   }
 }
 
-/** True: it came in time. The timer does not outlive the wait. */
+/** Returns whether the promise settled in time. Always clears the timer. */
 export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>(resolve => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { nextAct } from '../../test/harness/next-act.ts'
-import { isEnough, type JobFacts, type StageFacts } from './advance.ts'
+import { canDecide, type JobFacts, type StageFacts } from './advance.ts'
 import { isFinal } from './lifecycle.ts'
 import type { Join, OnFailure } from './plan.ts'
 import { stageLifecycle } from './stage.ts'
@@ -50,7 +50,7 @@ class World {
   readonly #watched = new Map<string, string>()
   readonly waitsFor = (name: string) => this.#watched.get(name)
 
-  /** Notes for each stage the last of its needs that has not ended. */
+  /** Records for each stage the last of its needs that has not ended. */
   watch(): void {
     this.#watched.clear()
     for (const { name, state, plan } of this.stages) {
@@ -60,7 +60,7 @@ class World {
     }
   }
 
-  /** The stage, those that need it, and what those need; of one that waited for something, only that. */
+  /** The stage, its dependents, and their needs. For dependents that are waiting, only the stage that they wait for. */
   near(stage: StageFacts): StageFacts[] {
     const next = this.neededBy(stage.name)
     const needs = next.flatMap(name => {
@@ -71,12 +71,12 @@ class World {
     return this.stages.filter(({ name }) => names.has(name))
   }
 
-  /** Drives it until it rests. Answers with how often all of it had to be read: at most once. */
+  /** Drives the job until it rests. Returns how often the whole job had to be read: at most once. */
   drive(seen: readonly StageFacts[]): number {
     let known = seen
     let reads = 0
     for (let acts = 0; acts < 1000; acts++) {
-      if (known !== this.stages && !isEnough(this.job, known, this)) {
+      if (known !== this.stages && !canDecide(this.job, known, this)) {
         known = this.stages
         reads += 1
       }
@@ -95,7 +95,7 @@ class World {
         return { state: act.to, endedIn: isFinal(stageLifecycle, act.to) ? 1 : null }
       case 'intend stage':
         return { endsAs: act.endsAs, endsCause: act.cause }
-      case 'look':
+      case 'evaluate':
         return { opening: Number(act.stage.name) % 2 === 0 ? 'yes' : 'no' }
       case 'release':
         return { blocked: 0 }
@@ -113,7 +113,7 @@ interface Shape {
   readonly needs: readonly number[]
   readonly join: Join
   readonly onFailure: OnFailure
-  /** Its tasks: of two, one may go bad while the other is in hand. */
+  /** The tasks of a stage: one of two may go bad while the other is held. */
   readonly total: number
   readonly isConditional: boolean
 }
@@ -131,7 +131,7 @@ const shapes = fc.array(shape, { minLength: 1, maxLength: 12 }).map(all =>
     needs: index === 0 ? [] : [...new Set(each.needs.map(need => need % index))],
   })),
 )
-/** What happens next: to which of the open stages, and what. */
+/** The next events: which open stage, and which event. */
 const happenings = fc.array(fc.tuple(fc.nat(1000), fc.constantFrom('starts', 'ends well', 'ends badly')), {
   maxLength: 40,
 })
@@ -155,7 +155,7 @@ test('a long job that is read only in part does the same as one that is read who
           Object.assign(stage, counts, { begun: true })
           world.job.begun = true
           const reads = world.drive(world === whole ? whole.stages : inPart.near(stage))
-          // After reading the whole job, it is known which need each stage waits for.
+          // Once the whole job has been read, the open need of each waiting stage is known.
           if (reads > 0) world.watch()
         }
         assert.deepEqual(inPart.stages, whole.stages)

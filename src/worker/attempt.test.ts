@@ -1,4 +1,4 @@
-/** Why a handler's signal aborts, and what becomes of its task then. */
+/** Why a handler's signal aborts, and how its task ends then. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ended, eventually, latch } from '../../test/harness/eventually.ts'
@@ -13,7 +13,7 @@ import { startWorker } from './worker.ts'
 const bounded = { timeout: 60_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1, retry: { delaySeconds: 0 } }
 
-/** A handler that works until it is told to stop, and then does so. */
+/** A handler that works until it is told to stop, and then stops. */
 function obedient(options: object = {}) {
   const began = latch<TaskContext>()
   const reason = latch<string>()
@@ -111,7 +111,8 @@ test(
     const { engine, advance, sync } = story
     const { task, began, reason } = obedient()
     let isCutOff = false
-    // All is lost, not beats only: one that was under way may tell it of the loss, and it must not claim the task anew.
+    // All requests fail, not only heartbeats: one that was in flight could report the loss, and the worker must not
+    // claim the task again.
     const port = faultyPort(engine, { losesRequest: () => isCutOff })
     const worker = startWorker(port, [task], { drainSeconds: 1, concurrency: 1, buffer: 0 })
     try {
@@ -148,7 +149,7 @@ test('a worker that cannot renew a lease stops its handler by its own clock', bo
   const { id } = await engine.enqueue(task, null)
   await began
   assert.equal(await reason, 'lease-lost')
-  // Nobody had taken it, so it is given back, and nothing is charged.
+  // Nobody else claimed it, so it is released and nothing is charged.
   await eventually(
     'it was given back',
     async () => (await engine.task(id)).epoch > 1 || (await engine.task(id)).state === 'retrying',

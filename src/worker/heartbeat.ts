@@ -1,20 +1,20 @@
-/** Keeps leases alive: tells starts, renews at half, carries progress, and notices by itself when a lease is over. */
+/** Keeps leases alive: reports starts, renews leases at half time, sends progress, and detects expired leases. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../kernel/problem.ts'
 import { leaseOf, type Refusal } from '../protocol/tasks/sync.ts'
-import type { Hands } from './hands.ts'
-import { correlationsOf, type InHand, interrupt, nameOf } from './held-task.ts'
-import type { Line } from './line.ts'
+import { type Attempt, correlationsOf, interrupt, nameOf } from './attempt.ts'
+import type { Attempts } from './attempts.ts'
+import type { Connection } from './connection.ts'
 import { batchSize, timings, type WorkerSettings } from './options.ts'
 
-export function makeHeart(line: Line, hands: Hands, { name: worker, log }: WorkerSettings) {
-  async function beat(ones: readonly InHand[]): Promise<readonly Refusal[]> {
+export function makeHeartbeat(connection: Connection, attempts: Attempts, { name: worker, log }: WorkerSettings) {
+  async function beat(ones: readonly Attempt[]): Promise<readonly Refusal[]> {
     const sentAt = performance.now()
     const carried = ones.map(one => ({ one, sent: one.unsent, logs: one.log?.unsent(sentAt) }))
     for (const one of ones) one.unsent = {}
-    const started = ones.filter(isStartUntold)
+    const started = ones.filter(isStartUnreported)
     try {
-      const saying = line.say({
+      const saying = connection.sync({
         started: started.map(one => ({ ...nameOf(one), agoMs: sentAt - one.startedAt! })),
         beats: carried.map(({ one, sent, logs }) => ({ ...nameOf(one), ...sent, ...(logs && { logs }) })),
       })
@@ -22,16 +22,16 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
       for (const one of ones) one.beating = over
       const answer = await saying
       const refused = new Set(answer.refused.map(leaseOf))
-      for (const one of started) one.startTold = true
+      for (const one of started) one.startReported = true
       for (const { one, logs } of carried) {
         if (refused.has(leaseOf(one.task))) continue
-        // Counted from when it was sent: the engine cannot have renewed it earlier.
+        // Counted from when the request was sent: the engine cannot have renewed the lease earlier.
         one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
-        if (logs !== undefined) one.log?.heard(logs)
+        if (logs !== undefined) one.log?.acknowledge(logs)
       }
       const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(leaseOf))
       for (const { one, sent } of carried) if (busy.has(leaseOf(one.task))) one.unsent = { ...sent, ...one.unsent }
-      hands.heed(answer)
+      attempts.applyAnswer(answer)
       return answer.refused
     } catch (error) {
       for (const { one, sent } of carried) one.unsent = { ...sent, ...one.unsent }
@@ -41,19 +41,19 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
     }
   }
 
-  function look(now: number): InHand[] {
-    const ones = [...hands.held]
-    // What has not begun may still be regained; it is looked at again before it begins.
+  function attemptsDue(now: number): Attempt[] {
+    const ones = [...attempts.active]
+    // The lease of an attempt that has not started may still be renewed. It is checked again before the start.
     for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
-    // What is beyond a batch comes with the next look.
+    // The rest follows in the next heartbeat.
     return ones.filter(one => one.beating === undefined && needsBeat(one, now)).slice(0, batchSize)
   }
 
   return {
-    /** Resolves when the engine has the value; rejects if the task is not ours any more. */
-    async saveCheckpoint(one: InHand, value: unknown): Promise<void> {
+    /** Resolves when the engine has stored the value; rejects if the lease is lost. */
+    async saveCheckpoint(one: Attempt, value: unknown): Promise<void> {
       one.unsent.checkpoint = value
-      const refused = await line.untilAnswered(async () => {
+      const refused = await connection.retryUntilAnswered(async () => {
         while (one.beating !== undefined) await one.beating
         const refused = await beat([one])
         if (refused.some(({ code }) => code === 'TASK_BUSY')) throw new Problem('TASK_BUSY', { ...nameOf(one) })
@@ -64,11 +64,11 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
       const refusal = refused.find(({ id }) => id === one.task.id)
       if (refusal !== undefined) throw new Problem(refusal.code, { ...nameOf(one), why: refusal.message })
     },
-    async keepBeating(signal: AbortSignal): Promise<void> {
+    async runHeartbeats(signal: AbortSignal): Promise<void> {
       let isBeating = false
       while (!signal.aborted) {
         await sleep(timings.tickMs, undefined, { signal }).catch(() => {})
-        const ones = look(performance.now())
+        const ones = attemptsDue(performance.now())
         if (isBeating || ones.length === 0) continue
         isBeating = true
         beat(ones)
@@ -81,16 +81,19 @@ export function makeHeart(line: Line, hands: Hands, { name: worker, log }: Worke
   }
 }
 
-/** What has ended needs no start any more: its report says so, too. */
-function isStartUntold({ startedAt, startTold, settled }: InHand): boolean {
-  return startedAt !== undefined && !startTold && settled === undefined
+/** An ended attempt needs no separate start, because its report implies one. */
+function isStartUnreported({ startedAt, startReported, settled }: Attempt): boolean {
+  return startedAt !== undefined && !startReported && settled === undefined
 }
 
-/** A start is told once the task has run for a moment; a lease is renewed when half of it is left. */
-function needsBeat(one: InHand, now: number): boolean {
-  const isUntold = isStartUntold(one) && now - one.startedAt! > timings.tellStartMs
+/** A start is reported once the task has run for a moment. A lease is renewed when half of it is left. */
+function needsBeat(one: Attempt, now: number): boolean {
+  const isUnreported = isStartUnreported(one) && now - one.startedAt! > timings.reportStartMs
   const isHalfGone = one.leaseEndsAt - now < (one.task.leaseSeconds * 1000) / 2
   return (
-    isUntold || isHalfGone || one.unsent.progress !== undefined || (one.log?.waitedMs(now) ?? 0) > timings.tellLogsMs
+    isUnreported ||
+    isHalfGone ||
+    one.unsent.progress !== undefined ||
+    (one.log?.waitedMs(now) ?? 0) > timings.sendLogsMs
   )
 }

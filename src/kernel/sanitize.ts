@@ -1,11 +1,14 @@
-/** Text that comes from others, made so that it acts on nobody who sees it. */
+/** Makes untrusted text safe to show in a terminal, a log or a page. */
 
-/** Control characters, what turns the direction of text, what has no shape, and halves of characters. */
+/** Control characters, bidirectional and invisible formatting characters, and lone surrogates. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
 const harmful = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\p{Cs}/gu
 
-/** Names, payloads and errors come from others: what could move the cursor or forge a line is shown as an escape. */
-export function harmless(text: string): string {
+/**
+ * Replaces characters that could move the cursor or forge a line with visible escapes. Names, payloads and errors are
+ * untrusted.
+ */
+export function sanitize(text: string): string {
   return text.replace(harmful, escapeOf)
 }
 
@@ -18,14 +21,14 @@ function escapeOf(character: string): string {
 
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0')
 
-/** JSON that is harmless too: it says the same, for JSON has escapes of its own. */
-export function harmlessJson(value: unknown, indent?: number): string {
+/** Serializes a value with JSON escapes for the same characters. The JSON keeps its meaning. */
+export function sanitizeJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value ?? null, null, indent)
   return text.replace(harmful, character => (character === '\n' ? character : `\\u${hex(character.charCodeAt(0), 4)}`))
 }
 
-/** Of several lines, for where they may stand: line breaks and tabs stay. */
-export function harmlessLines(text: string): string {
+/** Like `sanitize` for multi-line text: keeps line breaks and tabs. */
+export function sanitizeLines(text: string): string {
   return text.replace(harmful, character =>
     character === '\n' || character === '\t' ? character : escapeOf(character),
   )

@@ -1,18 +1,18 @@
 import type { Context } from '../engine/context.ts'
 import { logCorrelated } from '../engine/log-correlated.ts'
 
-export interface Unruly {
+export interface WriteFailure {
   readonly id: string
   readonly error: unknown
 }
 
-/** Tells of what could not be written, with the correlation by which people find it. */
-export async function tellUnruly(
+/** Logs items that could not be written, with their correlation ids. */
+export async function logFailures(
   context: Pick<Context, 'sql' | 'log'>,
   entity: 'task' | 'job',
-  unruly: readonly Unruly[],
+  failures: readonly WriteFailure[],
 ): Promise<void> {
-  for (const { id, error } of unruly) {
+  for (const { id, error } of failures) {
     await logCorrelated(context, `${entity}.unruly`, { entity, id }, { id, error: String(error) })
   }
 }

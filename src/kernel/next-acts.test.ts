@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { nextAct } from '../../test/harness/next-act.ts'
 import type { Act, JobFacts, StageFacts } from './advance.ts'
-import { Agenda } from './agenda.ts'
 import { isFinal } from './lifecycle.ts'
+import { NextActs } from './next-acts.ts'
 import type { Join } from './plan.ts'
 import { stageLifecycle } from './stage.ts'
 
@@ -45,7 +45,7 @@ function jobWith(shapes: readonly Shape[], facts: Partial<JobFacts>, onLook = ()
   return { job, stages }
 }
 
-/** Does what an act says, as if tasks ended at once. */
+/** Applies an act as if tasks ended immediately. */
 function done(job: Mutable<JobFacts>, act: Act): StageFacts[] {
   if (act.act === 'move job') job.state = act.to
   else if (act.act === 'intend job') Object.assign(job, { endsAs: act.endsAs, endsCause: act.cause })
@@ -65,7 +65,7 @@ const shape = fc.record({
   undoes: fc.boolean(),
   endsAs: fc.constantFrom('failed' as const, 'skipped' as const, null, null),
 })
-/** A stage may stand before what it needs. */
+/** A stage may come before the stages that it needs. */
 const shapes = fc.array(shape, { minLength: 1, maxLength: 10 }).map(all => {
   const works = all.map(({ undoes }) => !undoes)
   const ranks = all.map((_, index) => (index * 7) % all.length)
@@ -82,11 +82,11 @@ test('a job does the same whether all of its stages are looked at after each act
   fc.assert(
     fc.property(shapes, states, (all, facts) => {
       const { job, stages } = jobWith(all, facts)
-      const agenda = new Agenda(job, stages)
+      const acts = new NextActs(job, stages)
       let changed: StageFacts[] = []
-      for (let acts = 0; acts < 1000; acts++) {
+      for (let count = 0; count < 1000; count++) {
         const wanted = nextAct(job, stages)
-        const act = agenda.nextOfStages(changed) ?? agenda.nextOfJob()
+        const act = acts.ofStages(changed) ?? acts.ofJob()
         assert.deepEqual(act, wanted)
         if (act === undefined || act.act === 'plan undoing') return
         changed = done(job, act)
@@ -115,10 +115,10 @@ for (const [title, graph] of Object.entries(graphs)) {
     const { job, stages } = jobWith(graph, {}, () => {
       looks += 1
     })
-    const agenda = new Agenda(job, stages)
+    const acts = new NextActs(job, stages)
     let changed: StageFacts[] = []
     for (;;) {
-      const act = agenda.nextOfStages(changed) ?? agenda.nextOfJob()
+      const act = acts.ofStages(changed) ?? acts.ofJob()
       if (act === undefined) break
       changed = done(job, act)
     }

@@ -1,4 +1,4 @@
-/** What cannot be helped hides nothing from the babysitter. */
+/** Items that cannot be processed hide nothing else from the babysitter. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
@@ -7,10 +7,10 @@ import { taskIn } from '../../test/harness/task-in.ts'
 import { newId } from '../kernel/id.ts'
 import { insertRedrive } from '../store/tasks/redrive.ts'
 import { succeedTasks } from '../store/tasks/settle.ts'
-import { driveOn, jobDeadlines } from './job-chores.ts'
-import { redriveOn } from './redrive-on.ts'
+import { continueRedrives } from './continue-redrives.ts'
+import { continueJobs, jobDeadlines } from './job-chores.ts'
 
-/** From now on no row of `bad` ones can be written; it is no fault of the store's. */
+/** From now on rows in `bad` cannot be written, for a reason other than a failure of the store. */
 async function spoil({ sql }: Fresh, table: 'job' | 'task', isBad: string): Promise<void> {
   await sql.script(`
     create function pawl.fail() returns trigger language plpgsql as
@@ -33,11 +33,11 @@ test('a job that can never be driven on, however often it was counted, keeps no 
   await f.engine.submit(jobOf('bad', 250))
   const { id } = await f.engine.submit(jobOf('good'))
   await spoil(f, 'job', `new.name = 'bad'`)
-  // Settles whose processes are gone.
+  // Settled tasks whose processes died before the roll-up.
   for (const task of await claim(f, ['bad'], 250)) await succeedTasks(f.sql, [task])
   await succeedTasks(f.sql, await claim(f, ['good']))
   await f.advance(10)
-  assert.deepEqual(await driveOn().run(f.engine.context), { driven: 1, failed: 1, more: false })
+  assert.deepEqual(await continueJobs().run(f.engine.context), { driven: 1, failed: 1, more: false })
   assert.equal((await f.engine.job(id)).state, 'succeeded')
 })
 
@@ -50,7 +50,7 @@ test('many jobs that can never be driven on come first once, and then those behi
   await f.advance(5)
   await succeedTasks(f.sql, await claim(f, ['good']))
   await f.advance(10)
-  const chore = driveOn()
+  const chore = continueJobs()
   const looks = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
   assert.deepEqual(looks, [
     { driven: 0, failed: 100, more: false },
@@ -84,7 +84,7 @@ test('redrives that always fail keep no other from being gone on with', async t 
   const id = await redrive('good')
   await spoil(f, 'task', `new.type = 'bad'`)
   await f.advance(10)
-  const chore = redriveOn()
+  const chore = continueRedrives()
   const looks = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
   assert.deepEqual(looks, [
     { redriven: 0, failed: 10 },

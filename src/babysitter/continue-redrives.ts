@@ -1,14 +1,14 @@
 import { continueRedrive, logRedriveFailure } from '../engine/tasks/redrive.ts'
 import { findAbandonedRedrives } from '../store/tasks/redrive.ts'
 import type { Chore } from './chore.ts'
-import { takingTurns } from './turns.ts'
+import { fairBatches } from './fair-batches.ts'
 
-/** Letters of one redrive in one look, so that others have their turn. */
+/** Dead letters of one redrive per run, so that other redrives get their share. */
 const lettersPerLook = 5000
 
-/** Goes on with redrives whose doer died, or whose caller's transaction has committed. */
-export function redriveOn(olderThanSeconds = 3): Chore {
-  const each = takingTurns(10)
+/** Continues redrives whose process died, or whose caller's transaction has committed. */
+export function continueRedrives(olderThanSeconds = 3): Chore {
+  const each = fairBatches(10)
   return {
     name: 'redrive-on',
     everySeconds: 1,

@@ -3,11 +3,13 @@ import { Failed, GiveUp } from '../worker/errors.ts'
 
 const full: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'DISK_FULL']
 
-/** What went wrong with a file, as an attempt tells it: whether trying again can help, and what was being done. */
-export function asFailure(error: unknown, doing: string): unknown {
+/**
+ * Turns a file error into the error that ends the attempt: it says what was being done and whether a retry can help.
+ */
+export function toAttemptError(error: unknown, doing: string): unknown {
   if (error instanceof GiveUp || error instanceof Failed || !(error instanceof Error)) return error
   const message = `${doing} failed: ${error.message}`
-  // Nobody's fault for good: there may be room the next time, or elsewhere.
+  // A full disk is temporary: there may be space the next time, or on another machine.
   if ('code' in error && full.includes(error.code)) return new Failed('infrastructure_failure', `DISK_FULL: ${message}`)
   if (error instanceof Problem && !isWorthRetry(error)) return new GiveUp(message, { cause: error })
   return error instanceof Problem ? new Error(message, { cause: error }) : error

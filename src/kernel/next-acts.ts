@@ -1,6 +1,6 @@
 /**
- * Finds the acts of a job one by one. The caller does each before it asks for the next. After an act only the stages that it may
- * have given something to do are looked at again, so a job of 10,000 stages takes about as many looks and not the
+ * Finds the acts of a job one by one. The caller carries out each act before it asks for the next. After an act, only
+ * the stages that it may affect are checked again, so a job of 10,000 stages needs about as many checks, and not the
  * square of that.
  */
 import { type Act, type JobFacts, jobAct, type StageFacts, stageAct } from './advance.ts'
@@ -8,40 +8,40 @@ import { jobLifecycle } from './job.ts'
 import { isFinal } from './lifecycle.ts'
 import { stageLifecycle } from './stage.ts'
 
-export class Agenda {
-  /** How many stages it knows of. If the job gets more, it needs another agenda. */
+export class NextActs {
+  /** The number of stages that it knows. If the job gets more stages, create a new instance. */
   readonly size: number
   readonly #job: JobFacts
   readonly #stages: readonly StageFacts[]
   readonly #byName: ReadonlyMap<string, StageFacts>
   readonly #places: ReadonlyMap<StageFacts, number>
-  /** The places of the stages that need this one. */
-  readonly #users: readonly number[][]
+  /** The indexes of the stages that need this one. */
+  readonly #dependents: readonly number[][]
   /** How many of its needs have not ended. */
   readonly #openNeeds: number[]
   readonly #hasEnded: boolean[]
   readonly #isDue: boolean[]
-  /** No stage before this place is due. */
+  /** No stage before this index is due. */
   #from = 0
   #jobWas: Pick<JobFacts, 'state' | 'endsAs'>
 
-  /** The facts are read again with each question: what is done to the job is done to these objects. */
+  /** The facts are read again on each call, so apply every change to these same objects. */
   constructor(job: JobFacts, stages: readonly StageFacts[]) {
     this.size = stages.length
     this.#job = job
     this.#jobWas = { state: job.state, endsAs: job.endsAs }
-    // A copy, so that places stay what they are when stages are added.
+    // A copy, so that indexes stay valid when stages are added.
     this.#stages = [...stages]
     this.#byName = new Map(stages.filter(({ kind }) => kind === 'work').map(stage => [stage.name, stage]))
     this.#places = new Map(stages.map((stage, place) => [stage, place]))
     this.#hasEnded = stages.map(stage => hasEnded(stage))
     this.#isDue = stages.map(() => true)
-    this.#users = stages.map(() => [])
+    this.#dependents = stages.map(() => [])
     this.#openNeeds = stages.map((stage, place) => this.#watchNeeds(stage, place))
   }
 
-  /** The next act of a stage, the first stage first. `changed`: those that something was done to since the last act. */
-  nextOfStages(changed: Iterable<StageFacts> = []): Act | undefined {
+  /** The next act of a stage, in stage order. `changed`: the stages that changed since the last act. */
+  ofStages(changed: Iterable<StageFacts> = []): Act | undefined {
     if (isFinal(jobLifecycle, this.#job.state)) return undefined
     this.#note(changed)
     for (let place = this.#from; place < this.size; place++) {
@@ -58,7 +58,7 @@ export class Agenda {
   }
 
   /** The next act of the job itself, when no stage has anything to do. */
-  nextOfJob(): Act | undefined {
+  ofJob(): Act | undefined {
     return isFinal(jobLifecycle, this.#job.state) ? undefined : jobAct(this.#job, this.#stages, this.#byName)
   }
 
@@ -68,7 +68,7 @@ export class Agenda {
       const need = this.#byName.get(name)
       if (need === undefined) continue
       const at = this.#places.get(need)!
-      this.#users[at]!.push(place)
+      this.#dependents[at]!.push(place)
       if (!this.#hasEnded[at]) open += 1
     }
     return open
@@ -84,24 +84,24 @@ export class Agenda {
     for (const stage of changed) {
       const place = this.#places.get(stage)
       if (place === undefined) continue
-      this.#lookAt(place)
-      if (!this.#hasEnded[place] && hasEnded(stage)) this.#hasNowEnded(place)
+      this.#markDue(place)
+      if (!this.#hasEnded[place] && hasEnded(stage)) this.#noteEnded(place)
     }
   }
 
-  /** Looks again at the stages that need it and have no other open need. One with join `any` is always looked at again. */
-  #hasNowEnded(place: number): void {
+  /** Checks the dependent stages that have no other open need. Stages with join `any` are always checked. */
+  #noteEnded(place: number): void {
     this.#hasEnded[place] = true
-    for (const user of this.#users[place]!) {
-      this.#openNeeds[user]! -= 1
-      if (this.#openNeeds[user] === 0 || this.#stages[user]!.plan.join === 'any') this.#lookAt(user)
+    for (const dependent of this.#dependents[place]!) {
+      this.#openNeeds[dependent]! -= 1
+      if (this.#openNeeds[dependent] === 0 || this.#stages[dependent]!.plan.join === 'any') this.#markDue(dependent)
     }
     if (this.#stages[place]!.kind !== 'undo') return
     const next = this.#stages.findIndex(({ kind }, other) => kind === 'undo' && !this.#hasEnded[other])
-    if (next !== -1) this.#lookAt(next)
+    if (next !== -1) this.#markDue(next)
   }
 
-  #lookAt(place: number): void {
+  #markDue(place: number): void {
     this.#isDue[place] = true
     this.#from = Math.min(this.#from, place)
   }

@@ -6,44 +6,44 @@ import type { TaskContext } from './context.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 import { makeTaskLog, type TaskLog } from './task-log.ts'
 
-/** One task in this worker's hands, from the claim until its report has been answered. */
-export interface InHand {
+/** One attempt at a task, from the claim until its report has been acknowledged. */
+export interface Attempt {
   readonly task: ClaimedTask
-  /** Made when somebody asks for it: most handlers are done before anyone does. */
+  /** Created on first use: most handlers never read the signal. */
   abort: AbortController | undefined
-  /** The same, for `hardSignal`. */
+  /** Like `abort`, for `hardSignal`. */
   hardAbort: AbortController | undefined
-  /** Nothing that is still done can count. */
-  hardened: InterruptReason | undefined
+  /** Why no further work on this attempt can count. */
+  hardInterrupted: InterruptReason | undefined
   step: Step | undefined
-  /** By this process's own clock: the moment at which the lease ends unless a beat is answered. */
+  /** When the lease ends by this process's clock, unless a heartbeat is acknowledged before. */
   leaseEndsAt: number
   startedAt: number | undefined
-  startTold: boolean
+  startReported: boolean
   settled: SettledTask | undefined
   unsent: { progress?: unknown; checkpoint?: unknown }
-  /** Made with the first line: most handlers say none. */
+  /** Created with the first line: most handlers log nothing. */
   log: TaskLog | undefined
-  /** The beat that is under way. Of two at once the store would pass one over. */
+  /** The heartbeat in flight. If two were in flight at once, the store would skip one. */
   beating: Promise<unknown> | undefined
   isPartial: boolean
   spawned: SpawnedTask[] | undefined
-  /** It was ended in a transaction of its handler's, which may not have committed yet. */
+  /** The handler completed the task in a transaction of its own, which may not have committed yet. */
   completed: { readonly output: unknown } | undefined
   interrupted: InterruptReason | undefined
 }
 
-/** `claimedAt` is the earliest moment, by this process's clock, at which the lease can have begun. */
-export function inHand(task: ClaimedTask, claimedAt: number): InHand {
+/** `claimedAt`: the earliest time, by this process's clock, at which the lease can have begun. */
+export function newAttempt(task: ClaimedTask, claimedAt: number): Attempt {
   return {
     task,
     abort: undefined,
     hardAbort: undefined,
-    hardened: undefined,
+    hardInterrupted: undefined,
     step: undefined,
     leaseEndsAt: claimedAt + task.leaseSeconds * 1000,
     startedAt: undefined,
-    startTold: false,
+    startReported: false,
     settled: undefined,
     unsent: {},
     log: undefined,
@@ -55,27 +55,27 @@ export function inHand(task: ClaimedTask, claimedAt: number): InHand {
   }
 }
 
-export function nameOf({ task }: InHand): HeldTask {
+export function nameOf({ task }: Attempt): HeldTask {
   return { id: task.id, epoch: task.epoch }
 }
 
-/** By which a log line about it is found, whoever asks. */
-export function traceOf({ task }: InHand) {
+/** The fields that make log lines about the attempt searchable. */
+export function traceOf({ task }: Attempt) {
   const { correlationId, traceparent } = task
   return { ...(correlationId !== null && { correlationId }), ...(traceparent !== null && { traceparent }) }
 }
 
 const mostCorrelations = 20
 
-/** Of many that one line is about: each correlation once, and no more than a line can hold. */
-export function correlationsOf(ones: readonly InHand[]) {
+/** The correlation ids for a log line about many attempts, without duplicates and limited in number. */
+export function correlationsOf(ones: readonly Attempt[]) {
   const ids = [...new Set(ones.flatMap(({ task }) => task.correlationId ?? []))]
   if (ids.length > 1) return { correlationIds: ids.slice(0, mostCorrelations) }
   return ids.length === 1 ? { correlationId: ids[0] } : {}
 }
 
-/** A cancel is soft for as long as its grace lasts; every other reason is hard, also when it follows a cancel. */
-export function interrupt(held: InHand, reason: InterruptReason, graceSeconds?: number): void {
+/** A cancel is soft during its grace period. Every other reason is hard, even after a cancel. */
+export function interrupt(held: Attempt, reason: InterruptReason, graceSeconds?: number): void {
   if (held.settled !== undefined) return
   if (held.interrupted === undefined) {
     held.interrupted = reason
@@ -87,9 +87,9 @@ export function interrupt(held: InHand, reason: InterruptReason, graceSeconds?: 
   if (reason !== 'cancelled') harden(held, reason)
 }
 
-function harden(held: InHand, reason: InterruptReason): void {
-  if (held.hardened !== undefined || held.settled !== undefined) return
-  held.hardened = reason
+function harden(held: Attempt, reason: InterruptReason): void {
+  if (held.hardInterrupted !== undefined || held.settled !== undefined) return
+  held.hardInterrupted = reason
   held.hardAbort?.abort(new Interrupted(reason))
 }
 
@@ -99,35 +99,35 @@ function controllerFor(interrupted: InterruptReason | undefined): AbortControlle
   return controller
 }
 
-function signalOf(held: InHand): AbortSignal {
+function signalOf(held: Attempt): AbortSignal {
   held.abort ??= controllerFor(held.interrupted)
   return held.abort.signal
 }
 
-function hardSignalOf(held: InHand): AbortSignal {
-  held.hardAbort ??= controllerFor(held.hardened)
+function hardSignalOf(held: Attempt): AbortSignal {
+  held.hardAbort ??= controllerFor(held.hardInterrupted)
   return held.hardAbort.signal
 }
 
-/** A handler that was left behind may go on talking; what it says then belongs to no attempt. */
-function logOf(held: InHand): TaskLog {
+/** An abandoned handler may keep logging, but those lines belong to no attempt. */
+function logOf(held: Attempt): TaskLog {
   held.log ??= makeTaskLog(() => held.settled === undefined)
   return held.log
 }
 
 /**
- * Runs the handler and never throws. Kept apart from reporting, so that a lost network after good work is reported
- * again and never turned into a failure. A handler that does not stop when its time is up is left behind.
+ * Runs the handler and never throws. Reporting is separate, so that a network failure after good work repeats the
+ * report and never turns the work into a failure. A handler that does not stop at its timeout is abandoned.
  */
-export async function attempt(
-  held: InHand,
+export async function runAttempt(
+  held: Attempt,
   run: (payload: unknown, ctx: TaskContext) => Promise<unknown>,
-  reach: Reach,
+  calls: EngineCalls,
 ): Promise<SettledTask> {
   const began = performance.now()
   held.startedAt = began
   try {
-    const working = run(held.task.payload, contextOf(held, reach))
+    const working = run(held.task.payload, contextOf(held, calls))
     const output = await inTime(held, working)
     return succeeded(held, output === undefined ? held.completed?.output : output)
   } catch (error) {
@@ -135,19 +135,19 @@ export async function attempt(
   }
 }
 
-/** What a handler says to the engine while it runs. */
-export interface Reach {
-  saveCheckpoint(held: InHand, value: unknown): Promise<void>
-  /** Ends a task in a transaction of its handler's. */
+/** The calls to the engine that a handler can make while it runs. */
+export interface EngineCalls {
+  saveCheckpoint(held: Attempt, value: unknown): Promise<void>
+  /** Completes a task in a transaction of the handler. */
   completeIn(tx: object, settled: SettledTask): Promise<void>
-  sayFiles(held: InHand, files: readonly SaidArtifact[]): Promise<void>
+  reportFiles(held: Attempt, files: readonly SaidArtifact[]): Promise<void>
   filesOf: ArtifactPort['ofStage']
 }
 
-function succeeded(held: InHand, output: unknown): SettledTask {
+function succeeded(held: Attempt, output: unknown): SettledTask {
   const { id, epoch } = held.task
   const done = { id, epoch, outcome: 'succeeded', ranMs: performance.now() - held.startedAt! } as const
-  const isPartial = held.isPartial || saysPartial(output)
+  const isPartial = held.isPartial || isPartialReport(output)
   if (output === undefined && !isPartial && held.spawned === undefined) return done
   return {
     ...done,
@@ -159,12 +159,12 @@ function succeeded(held: InHand, output: unknown): SettledTask {
 
 const reportKeys = ['status', 'metrics', 'errors']
 
-/** A report, `{ status, metrics, errors }` and nothing else, says it as `ctx.partial()` does. */
-function saysPartial(output: unknown): boolean {
+/** An output of `{ status: 'partial', metrics, errors }`, and nothing else, means the same as `ctx.partial()`. */
+function isPartialReport(output: unknown): boolean {
   return isObject(output) && output.status === 'partial' && Object.keys(output).every(key => reportKeys.includes(key))
 }
 
-function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
+function inTime(held: Attempt, working: Promise<unknown>): Promise<unknown> {
   const { timeoutSeconds } = held.task
   if (timeoutSeconds === null) return working
   let late: NodeJS.Timeout | undefined
@@ -177,7 +177,7 @@ function inTime(held: InHand, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
-function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles, filesOf }: Reach): TaskContext {
+function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, filesOf }: EngineCalls): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
   return {
     id,
@@ -213,12 +213,12 @@ function contextOf(held: InHand, { saveCheckpoint, completeIn, sayFiles, filesOf
     artifacts: {
       ofStage: filesOf,
       register: files =>
-        sayFiles(
+        reportFiles(
           held,
           files.map(file => ({ ...file, state: 'registered' })),
         ),
       uploaded: files =>
-        sayFiles(
+        reportFiles(
           held,
           files.map(file => ({ ...file, state: 'uploaded' })),
         ),

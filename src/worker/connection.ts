@@ -1,0 +1,67 @@
+/**
+ * The worker's connection to the engine. It names the worker in every request, and repeats requests until they are
+ * answered.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isTransient, Problem } from '../kernel/problem.ts'
+import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.ts'
+import { type Attempt, correlationsOf } from './attempt.ts'
+import type { WorkerSettings } from './options.ts'
+
+export interface Connection {
+  sync(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer>
+  /**
+   * Repeats a request with increasing pauses. Returns undefined if the connection was closed, or if the engine failed
+   * in a way that retries do not fix. `about`: the attempts concerned, for the log.
+   */
+  retryUntilAnswered<T>(ask: () => Promise<T>, about?: readonly Attempt[]): Promise<T | undefined>
+  /** Sends a request once. Returns undefined if the connection was closed meanwhile. */
+  tryOnce<T>(ask: () => Promise<T>): Promise<T | undefined>
+  /** Waits after consecutive failures, longer after each one. Returns at once when the connection is closed. */
+  pauseAfter(failures: number): Promise<void>
+  /** Stops waiting: unanswered requests are abandoned. */
+  close(): void
+  isClosed(): boolean
+}
+
+const maxTriesForBugs = 5
+
+export function openConnection(engine: SyncPort, settings: WorkerSettings): Connection {
+  const { name: worker, queues, log } = settings
+  const session = randomUUID()
+  const closing = new AbortController()
+  const closed = new Promise<undefined>(resolve => {
+    closing.signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  const connection: Connection = {
+    sync: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
+    close: () => closing.abort(),
+    isClosed: () => closing.signal.aborted,
+    tryOnce: ask => Promise.race([ask(), closed]),
+    async pauseAfter(failures) {
+      await sleep(backoffMs(failures), undefined, { signal: closing.signal }).catch(() => {})
+    },
+    async retryUntilAnswered(ask, about = []) {
+      for (let tries = 1; !closing.signal.aborted; tries++) {
+        try {
+          return await connection.tryOnce(ask)
+        } catch (error) {
+          log('sync.failed', { worker, tries, ...correlationsOf(about), error: String(error) })
+          if (!isRetryable(error) && tries === maxTriesForBugs) return undefined
+          await connection.pauseAfter(tries)
+        }
+      }
+      return undefined
+    },
+  }
+  return connection
+}
+
+/** Whether repeating the request may help. A rejected API key may be about to be replaced. */
+export function isRetryable(error: unknown): boolean {
+  const isKeyProblem = error instanceof Problem && (error.code === 'KEY_MISSING' || error.code === 'KEY_REFUSED')
+  return isKeyProblem || isTransient(error)
+}
+
+const backoffMs = (failures: number) => Math.min(50 * 2 ** failures, 5000) * (0.5 + Math.random() / 2)
