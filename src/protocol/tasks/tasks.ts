@@ -4,81 +4,12 @@ import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { type Static, typed } from '../../schema/check.ts'
 import { anything, at, figure, flag, id, list, object, orNull, ref, shape, text, whole, words } from '../shapes.ts'
+import type { TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
-export interface RetryOptions {
-  /** Failures a task may have, the first try included. Default 3. */
-  readonly attempts?: number
-  /** Lost workers a task may have; null: each counts as a failure, so that a task is tried `attempts` times in all. Default 3. */
-  readonly losses?: number | null
-  /** Default 0.5. */
-  readonly delaySeconds?: number
-  /** Default 2. */
-  readonly factor?: number
-  /** Default 60. */
-  readonly maxSeconds?: number
-  /** Default true. */
-  readonly jitter?: boolean
-}
-
-export interface TaskTypeOptions {
-  readonly retry?: RetryOptions
-  /** Default 60. */
-  readonly leaseSeconds?: number
-  /** Default 10; null: none. */
-  readonly heartbeatSeconds?: number | null
-  /** Default: no limit. */
-  readonly timeoutSeconds?: number | null
-  /** Default 30. */
-  readonly graceSeconds?: number
-  /** Default: never. */
-  readonly expireInSeconds?: number | null
-  /** How long an ended task is kept, unless it is a dead letter. Default 14 days. */
-  readonly keepSeconds?: number
-  /** How long a dead letter is kept. Default null: until somebody redrives or deletes it. */
-  readonly keepDeadLetterSeconds?: number | null
-  /** How long an ended task still stands for its dedupeKey. Default 0. */
-  readonly dedupeSeconds?: number
-  /** Not done so long after it was queued, it is late: it goes before all work that is not. Default: never late. */
-  readonly softDeadlineSeconds?: number | null
-  /** Too late: it goes before all work that is only late. In a job both are said of the job. Default: never. */
-  readonly hardDeadlineSeconds?: number | null
-  /** Default 'exhausted'. */
-  readonly deadLetter?: 'exhausted' | 'never'
-}
-
-/** All that is known of a type. */
-export interface TaskTypeRecord extends TaskTypeOptions {
-  /** What its payloads look like, as JSON Schema. Left out, what was said before still holds. */
-  readonly payloadSchema?: Readonly<Record<string, unknown>> | null
-}
+export type { NewTaskItem, RetryOptions, TaskOptions, TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
 export interface NamedTaskType extends TaskTypeRecord {
   readonly type: string
-}
-
-export interface TaskOptions extends TaskTypeOptions {
-  /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
-  readonly id?: string
-  /** Default: the type. */
-  readonly queue?: string
-  /** Higher first. Default 0. */
-  readonly priority?: number
-  /** Not before this moment, by the database's clock. */
-  readonly runAt?: Date | string
-  /** Not before so many seconds from now. */
-  readonly runInSeconds?: number
-  readonly keepUntil?: Date | string
-  /** While a task of this queue and key has not ended, another is not queued: the answer is the first one. */
-  readonly dedupeKey?: string
-  readonly correlationId?: string
-  /** W3C trace context. */
-  readonly traceparent?: string
-  readonly metadata?: Record<string, unknown>
-}
-
-export interface NewTaskItem extends TaskOptions {
-  readonly type: string
-  readonly payload?: unknown
 }
 
 const taskState = words(...statesOf(taskLifecycle))
