@@ -52,7 +52,7 @@ export const names = (most: number): Field =>
       : 'be a list of names',
   )
 
-export { taskFields, taskTypeFields, taskTypeRecordFields } from './tasks/new-task.ts'
+export { taskFields, taskTypeRecordFields } from './tasks/new-task.ts'
 
 export const maxClaim = 1000
 export const maxTasksPerCall = 10_000
