@@ -1,8 +1,8 @@
 /** Checks for the values of settings. */
 
 import { imagePattern } from '../kernel/pod-rules.ts'
-import { taskTypeFields } from '../protocol/fields.ts'
-import { faultOf, field, isObject, text } from '../schema/check.ts'
+import { taskTypeFields } from '../protocol/tasks/new-task.ts'
+import { type Fields, faultOf, field, isObject, text } from '../schema/check.ts'
 import { name } from '../schema/fields.ts'
 import { dialectList } from '../server/options.ts'
 
@@ -50,7 +50,8 @@ export const taskTypes = field({ type: 'object' }, value => {
 function typeFault(options: unknown): string | undefined {
   if (!isObject(options)) return 'be an object'
   for (const [option, value] of Object.entries(options)) {
-    const check = Object.hasOwn(taskTypeFields, option) ? taskTypeFields[option] : undefined
+    const fields: Fields = taskTypeFields
+    const check = Object.hasOwn(fields, option) ? fields[option] : undefined
     if (check === undefined) return `not have "${option}" (it may have ${Object.keys(taskTypeFields).join(', ')})`
     const fault = faultOf(check, value)
     if (fault !== undefined) return `have a "${option}" that must ${fault}`

@@ -17,7 +17,6 @@ import {
   field,
   firstFault,
   isObject,
-  moment,
   nested,
   number,
   object,
@@ -53,24 +52,12 @@ export const names = (most: number): Field =>
       : 'be a list of names',
   )
 
+export { taskFields, taskTypeRecordFields } from './tasks/new-task.ts'
+
 export const maxClaim = 1000
 export const maxTasksPerCall = 10_000
 /** Most items of one kind in a sync. */
 export const mostReports = 5000
-
-const span = orNull(number({ from: 0.001, to: 10 * year }))
-
-export const taskTypeFields: Fields = {
-  ...settingFields,
-  dedupeSeconds: number({ from: 0, to: 10 * year }),
-  softDeadlineSeconds: span,
-  hardDeadlineSeconds: span,
-}
-
-const payloadSchema = field({ type: ['object', 'null'] }, value =>
-  value === null || isObject(value) ? undefined : 'be a JSON Schema, as an object, or null',
-)
-export const taskTypeRecordFields: Fields = { ...taskTypeFields, payloadSchema }
 
 /** What must be done by a time should not be done only later. */
 export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
@@ -78,22 +65,6 @@ export function checkDeadlines(said: Partial<TaskSettings>, at: string): void {
   if (typeof soft !== 'number' || typeof hard !== 'number' || soft <= hard) return
   const must = `not be before softDeadlineSeconds, which is ${soft}`
   throw new Problem('OPTION_INVALID', { at, option: 'hardDeadlineSeconds', must })
-}
-
-export const taskFields: Fields = {
-  ...taskTypeFields,
-  id: chosenId,
-  type: name,
-  payload: anything,
-  queue: name,
-  priority,
-  runAt: moment,
-  runInSeconds: number({ from: 0, to: 10 * year }),
-  keepUntil: moment,
-  dedupeKey: text(500),
-  correlationId: name,
-  traceparent,
-  metadata: object,
 }
 
 const errorFields: Fields = {

@@ -12,11 +12,19 @@ export const object = typed<Record<string, unknown>>({ type: 'object' })
 
 type ValueOf<Inner> = Inner extends Typed<infer Value> ? Value : unknown
 
-export const orNull = <const Inner extends Schema>(schema: Inner): Typed<ValueOf<Inner> | null> =>
-  typed({ anyOf: [schema, { type: 'null' }] })
+/** Interfaces keep the inner schema by name, so that comments inside it reach the reader of the static type too. */
+export interface OrNull<Inner> extends Typed<ValueOf<Inner> | null> {
+  readonly anyOf: readonly [Inner, Schema]
+}
+export interface List<Inner> extends Typed<readonly ValueOf<Inner>[]> {
+  readonly items: Inner
+}
 
-export const list = <const Inner extends Schema>(items: Inner): Typed<readonly ValueOf<Inner>[]> =>
-  typed({ type: 'array', items })
+export const orNull = <const Inner extends Schema>(schema: Inner): OrNull<Inner> =>
+  typed({ anyOf: [schema, { type: 'null' }] }) as OrNull<Inner>
+
+export const list = <const Inner extends Schema>(items: Inner): List<Inner> =>
+  typed({ type: 'array', items }) as List<Inner>
 
 export const words = <const Word extends string>(...all: readonly Word[]): Typed<Word> =>
   typed({ type: 'string', enum: all })

@@ -34,6 +34,8 @@ export interface Shape<Required, Optional> extends Typed<Members<Required, Optio
 type Members<Required, Optional> = { readonly [Name in keyof Required]: ValueOf<Required[Name]> } & {
   readonly [Name in keyof Optional]?: ValueOf<Optional[Name]>
 }
+/** The static type of options that are checked by this table: each may be left out. */
+export type OptionsOf<Table> = { readonly [Name in keyof Table]?: ValueOf<Table[Name]> }
 type ValueOf<Schema> = Schema extends Typed<infer Value> ? Value : never
 
 /** What is wrong with a value, as the end of the sentence "it must …"; undefined if it is valid. */

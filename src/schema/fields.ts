@@ -38,24 +38,38 @@ export const traceparent = field<string>({ type: 'string', pattern: w3c.source }
 export const tracestate = text(512)
 
 const retryFields = {
+  /** Failures a task may have, the first try included. Default 3. */
   attempts: number({ from: 1, to: 1000, whole: true }),
+  /** Lost workers a task may have; null: each counts as a failure, so that a task is tried `attempts` times in all. Default 3. */
   losses: orNull(number({ from: 1, to: 1000, whole: true })),
+  /** Default 0.5. */
   delaySeconds: number({ from: 0, to: year }),
+  /** Default 2. */
   factor: number({ from: 1, to: 100 }),
+  /** Default 60. */
   maxSeconds: number({ from: 0, to: year }),
+  /** Default true. */
   jitter: oneOf([true, false]),
 } satisfies Fields
 
 /** How tasks are leased, retried and kept, as it may be said of a stage. */
 export const settingFields = {
   retry: nested(retryFields),
+  /** Default 60. */
   leaseSeconds: number({ from: 5, to: 7 * 86_400 }),
+  /** Default 10; null: none. */
   heartbeatSeconds: orNull(number({ from: 1, to: 86_400 })),
+  /** Default: no limit. */
   timeoutSeconds: orNull(number({ from: 0.001, to: year })),
+  /** Default 30. */
   graceSeconds: number({ from: 0, to: 7 * 86_400 }),
+  /** Default: never. */
   expireInSeconds: orNull(number({ from: 0.001, to: 10 * year })),
+  /** How long an ended task is kept, unless it is a dead letter. Default 14 days. */
   keepSeconds: number({ from: 0, to: 100 * year }),
+  /** How long a dead letter is kept. Default null: until somebody redrives or deletes it. */
   keepDeadLetterSeconds: orNull(number({ from: 0, to: 100 * year })),
+  /** Default 'exhausted'. */
   deadLetter: oneOf(['exhausted', 'never']),
 } satisfies Fields
 

@@ -1,4 +1,6 @@
-import type { Permission, Role } from '../../kernel/role.ts'
+import { type Permission, permissions, type Role, roles } from '../../kernel/role.ts'
+import type { Static } from '../../schema/check.ts'
+import { at, id, list, orNull, shape, text, words } from '../shapes.ts'
 
 export interface NewKey {
   /** For people: it is the actor in events. */
@@ -11,34 +13,41 @@ export interface NewKey {
   readonly queues?: readonly string[]
 }
 
-export interface KeyView {
-  readonly id: string
-  readonly name: string
+const role = words(...(Object.keys(roles) as Role[]))
+
+const keyFields = {
+  id,
+  name: text,
   /** The first of its roles, for clients that know only one. */
-  readonly role: Role
-  readonly roles: readonly Role[]
+  role,
+  roles: list(role),
   /** null: every queue. */
-  readonly queues: readonly string[] | null
-  readonly createdAt: string
+  queues: orNull(list(text)),
+  createdAt: at,
   /** null, as the other: from before it was kept. */
-  readonly createdBy: string | null
-  readonly revokedAt: string | null
-  readonly revokedBy: string | null
+  createdBy: orNull(text),
+  revokedAt: orNull(at),
+  revokedBy: orNull(text),
 }
+export const keyView = shape(keyFields)
+export type KeyView = Static<typeof keyView>
 
-export interface MadeKey extends KeyView {
+export const madeKey = shape({
+  ...keyFields,
   /** Said this once: only its hash is kept. */
-  readonly secret: string
-}
+  secret: text,
+})
+export type MadeKey = Static<typeof madeKey>
 
-/** Who asks. */
-export interface Me {
+export const me = shape({
   /** Of its key; null: it has none, and none is wanted. */
-  readonly name: string | null
+  name: orNull(text),
   /** The first of its roles. */
-  readonly role: Role
-  readonly roles: readonly Role[]
-  readonly permissions: readonly Permission[]
+  role,
+  roles: list(role),
+  permissions: list(words(...(Object.keys(permissions) as Permission[]))),
   /** Those that its key is for; null: all. */
-  readonly queues: readonly string[] | null
-}
+  queues: orNull(list(text)),
+})
+/** Who asks. */
+export type Me = Static<typeof me>

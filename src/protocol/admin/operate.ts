@@ -1,47 +1,54 @@
-/** What operators look at. */
-export interface Finding {
+import { type Static, typed } from '../../schema/check.ts'
+import { at, figure, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
+
+export const finding = shape({
   /** `bad`: a promise is broken or about to be. `warning`: it works, but will hurt. `note`: good to know. */
-  readonly grade: 'bad' | 'warning' | 'note'
-  readonly what: string
-  readonly todo: string
-}
+  grade: words('bad', 'warning', 'note'),
+  what: text,
+  todo: text,
+})
+export type Finding = Static<typeof finding>
 
-export interface Examination {
-  readonly store: string
-  readonly findings: Finding[]
-  readonly healthy: boolean
-}
+export const examination = shape({
+  store: text,
+  findings: list(finding),
+  healthy: flag,
+})
+export type Examination = Static<typeof examination>
 
-export interface QueueView {
-  readonly queue: string
+export const queueView = shape({
+  queue: text,
   /** May be claimed now. */
-  readonly due: number
+  due: whole,
   /** Wait for their time. */
-  readonly scheduled: number
+  scheduled: whole,
   /** Wait for their job or stage to go on. */
-  readonly paused: number
-  readonly held: number
+  paused: whole,
+  held: whole,
   /** How long the oldest that is due has been waiting. */
-  readonly oldestSeconds: number | null
-}
+  oldestSeconds: orNull(figure),
+})
+export type QueueView = Static<typeof queueView>
 
-/** The tasks that were taken from a worker that was declared lost. */
-export interface LostWorkerView {
-  readonly worker: string
+export const lostWorkerView = shape({
+  worker: text,
   /** The tasks whose leases have ended. */
-  readonly tasks: readonly string[]
-}
+  tasks: list(id),
+})
+/** The tasks that were taken from a worker that was declared lost. */
+export type LostWorkerView = Static<typeof lostWorkerView>
 
-export interface WorkerView {
+export const workerView = shape({
   /** Null, like its times: one that claims without a session, and is known by what it holds. */
-  readonly session: string | null
-  readonly worker: string
-  readonly queues: readonly string[]
-  readonly startedAt: string | null
-  readonly seenAt: string | null
+  session: orNull(id),
+  worker: text,
+  queues: list(text),
+  startedAt: orNull(at),
+  seenAt: orNull(at),
   /** How many tasks it does at once; null: it does not say. */
-  readonly slots: number | null
+  slots: orNull(whole),
   /** Tasks that are held under its name; some of them may be claimed ahead of need. */
-  readonly leases: number
-  readonly leasesByQueue: Readonly<Record<string, number>>
-}
+  leases: whole,
+  leasesByQueue: typed<Readonly<Record<string, number>>>({ type: 'object', additionalProperties: whole }),
+})
+export type WorkerView = Static<typeof workerView>

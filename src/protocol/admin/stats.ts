@@ -1,79 +1,84 @@
 /** How often and how fast tasks move, by type and over time. */
+import type { Static } from '../../schema/check.ts'
+import { at, figure, list, orNull, shape, text, whole } from '../shapes.ts'
+import { type QueueView, queueView } from './operate.ts'
 
-export interface PhaseStats {
-  readonly count: number
-  readonly meanSeconds: number | null
+const phaseStats = shape({
+  count: whole,
+  meanSeconds: orNull(figure),
   /** Half took no longer. Read off a histogram, so wrong by a fifth at most; so is the next. */
-  readonly p50Seconds: number | null
-  readonly p95Seconds: number | null
-}
+  p50Seconds: orNull(figure),
+  p95Seconds: orNull(figure),
+})
+export type PhaseStats = Static<typeof phaseStats>
 
-export interface TypeStats {
-  readonly type: string
-  readonly queued: number
-  readonly claimed: number
-  readonly started: number
-  readonly succeeded: number
-  readonly skipped: number
-  readonly failed: number
-  readonly cancelled: number
-  readonly expired: number
-  readonly deadLettered: number
+const typeFields = {
+  type: text,
+  queued: whole,
+  claimed: whole,
+  started: whole,
+  succeeded: whole,
+  skipped: whole,
+  failed: whole,
+  cancelled: whole,
+  expired: whole,
+  deadLettered: whole,
   /** Attempts that failed, timed out, or set their task aside. */
-  readonly failures: number
+  failures: whole,
   /** Attempts that ended without a result, and whose task went back to the queue. */
-  readonly retried: number
+  retried: whole,
   /** Leases that ran out. */
-  readonly lost: number
-  readonly queuedPerSecond: number
-  readonly endedPerSecond: number
+  lost: whole,
+  queuedPerSecond: figure,
+  endedPerSecond: figure,
   /** From when it could have been claimed until it began. */
-  readonly queue: PhaseStats
+  queue: phaseStats,
   /** From its beginning until its attempt ended. */
-  readonly run: PhaseStats
+  run: phaseStats,
 }
+const typeStats = shape(typeFields)
+export type TypeStats = Static<typeof typeStats>
 
-export interface StatsPoint extends TypeStats {
+const statsPoint = shape({
   /** When this stretch of time begins. */
-  readonly at: string
-}
+  at,
+  ...typeFields,
+})
+export type StatsPoint = Static<typeof statsPoint>
 
-export interface QueueDepth {
-  readonly queue: string
-  readonly due: number
-  readonly scheduled: number
-  readonly held: number
-  readonly oldestSeconds: number | null
-}
+export type QueueDepth = QueueView
 
-export interface StatsView {
-  readonly from: string
-  readonly to: string
-  readonly bucketSeconds: number
+const leftOut = shape({
+  types: whole,
+  queues: whole,
+})
+export type LeftOut = Static<typeof leftOut>
+
+const depthPoint = shape({
+  at,
+  queue: text,
+  due: whole,
+  held: whole,
+})
+export type DepthPoint = Static<typeof depthPoint>
+
+export const statsView = shape({
+  from: at,
+  to: at,
+  bucketSeconds: whole,
   /** When the last event was written that is counted here; events are counted by the babysitter, a moment later. */
-  readonly lastCountedAt: string | null
+  lastCountedAt: orNull(at),
   /** Over the whole span. */
-  readonly types: readonly TypeStats[]
+  types: list(typeStats),
   /** Stretch by stretch; where nothing happened there is no point. */
-  readonly series: readonly StatsPoint[]
-  readonly queues: readonly QueueDepth[]
+  series: list(statsPoint),
+  queues: list(queueView),
   /** The deepest that each queue was seen, stretch by stretch; where one was empty there is no point. */
-  readonly depths: readonly DepthPoint[]
+  depths: list(depthPoint),
   /** How many types and queues there are besides: those that moved most, and are deepest, are told of. */
-  readonly leftOut: LeftOut
-}
-
-export interface LeftOut {
-  readonly types: number
-  readonly queues: number
-}
-
-export interface DepthPoint {
-  readonly at: string
-  readonly queue: string
-  readonly due: number
-  readonly held: number
-}
+  leftOut,
+})
+export type StatsView = Static<typeof statsView>
 
 export interface StatsQuery {
   /** How far back. At most 3 days. Default 3,600. */

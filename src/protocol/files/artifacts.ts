@@ -1,6 +1,9 @@
 /** Files that tasks put out: how they are reported, and how they are read. */
-import type { ArtifactState } from '../../kernel/artifact.ts'
+import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type Static, typed } from '../../schema/check.ts'
+import { at, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import type { HeldTask } from '../tasks/sync.ts'
 
 /** What a worker says of a file. It is registered first, then uploaded; one that could not be made is an error. */
@@ -61,35 +64,37 @@ export interface StageFilesQuery {
   readonly cursor?: string
 }
 
+export const stageFile = shape({
+  name: text,
+  uri: text,
+  size: orNull(whole),
+  sha256: orNull(text),
+})
 /** A file that a stage has put in its place. */
-export interface StageFile {
-  readonly name: string
-  readonly uri: string
-  readonly size: number | null
-  readonly sha256: string | null
-}
+export type StageFile = Static<typeof stageFile>
 
-export interface ArtifactView {
-  readonly id: string
-  readonly jobId: string | null
-  readonly stageId: string | null
-  readonly taskId: string
+export const artifactView = shape({
+  id,
+  jobId: orNull(id),
+  stageId: orNull(id),
+  taskId: id,
   /** The attempt that made it. */
-  readonly epoch: number
-  readonly name: string
-  readonly uri: string
-  readonly state: ArtifactState
+  epoch: whole,
+  name: text,
+  uri: text,
+  state: words(...statesOf(artifactLifecycle)),
   /** It lies at its URI: it is stored, or its worker has put it there by itself. */
-  readonly inPlace: boolean
-  readonly size: number | null
-  readonly sha256: string | null
-  readonly error: string | null
+  inPlace: flag,
+  size: orNull(whole),
+  sha256: orNull(text),
+  error: orNull(text),
   /** The artifact of an earlier job that this is the same file as. */
-  readonly linkedFrom: string | null
-  readonly createdAt: string
-  readonly changedAt: string
-  readonly endedAt: string | null
-}
+  linkedFrom: orNull(id),
+  createdAt: at,
+  changedAt: at,
+  endedAt: orNull(at),
+})
+export type ArtifactView = Static<typeof artifactView>
 
 export interface ArtifactQuery {
   readonly state?: ArtifactState | readonly ArtifactState[]
@@ -97,16 +102,24 @@ export interface ArtifactQuery {
   readonly cursor?: string
 }
 
-/** What became of a file: who made it out of what, and who made what out of it. */
-export interface Lineage {
-  readonly uri: string
-  readonly madeBy: readonly Making[]
-  readonly usedBy: readonly Making[]
-}
+const datumInput = typed<DatumInput>({
+  type: 'object',
+  required: ['name', 'uri', 'path'],
+  properties: { name: text, uri: text, path: text, size: whole, version: text },
+})
 
-export interface Making {
-  readonly taskId: string
-  readonly jobId: string | null
-  readonly inputs: readonly DatumInput[]
-  readonly outputs: readonly ArtifactView[]
-}
+const making = shape({
+  taskId: id,
+  jobId: orNull(id),
+  inputs: list(datumInput),
+  outputs: list(ref<ArtifactView>('Artifact')),
+})
+export type Making = Static<typeof making>
+
+export const lineage = shape({
+  uri: text,
+  madeBy: list(making),
+  usedBy: list(making),
+})
+/** What became of a file: who made it out of what, and who made what out of it. */
+export type Lineage = Static<typeof lineage>

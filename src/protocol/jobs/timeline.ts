@@ -1,58 +1,60 @@
 /** When each part of a job was in which state, for a picture of its time; and what ended badly, by what is alike. */
-import type { ReasonCode } from '../../kernel/decide.ts'
-import type { StageState } from '../../kernel/stage.ts'
-import type { TaskState } from '../../kernel/task.ts'
+import { reasonCodes } from '../../kernel/decide.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { stageLifecycle } from '../../kernel/stage.ts'
+import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import type { Static } from '../../schema/check.ts'
+import { at, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
 
-export interface StageSpan {
-  readonly state: StageState
-  readonly from: string
+const taskState = words(...statesOf(taskLifecycle))
+
+const stageSpan = shape({
+  state: words(...statesOf(stageLifecycle)),
+  from: at,
   /** Null: it still is. */
-  readonly to: string | null
-}
+  to: orNull(at),
+})
 
-export interface AttemptSpan {
-  readonly epoch: number
-  readonly worker: string | null
-  readonly claimedAt: string
-  readonly startedAt: string | null
-  readonly endedAt: string | null
+const attemptSpan = shape({
+  epoch: whole,
+  worker: orNull(text),
+  claimedAt: at,
+  startedAt: orNull(at),
+  endedAt: orNull(at),
   /** What the task became; null: it is still held. */
-  readonly outcome: TaskState | null
-  readonly cause: string | null
-}
+  outcome: orNull(taskState),
+  cause: orNull(text),
+})
+export type AttemptSpan = Static<typeof attemptSpan>
 
-export interface TimelineView {
-  readonly stages: readonly { readonly id: string; readonly name: string; readonly spans: readonly StageSpan[] }[]
-  readonly tasks: readonly {
-    readonly id: string
-    readonly stageId: string
-    readonly state: TaskState
-    readonly createdAt: string
-    readonly attempts: readonly AttemptSpan[]
-  }[]
+export const timelineView = shape({
+  stages: list(shape({ id, name: text, spans: list(stageSpan) })),
+  tasks: list(shape({ id, stageId: id, state: taskState, createdAt: at, attempts: list(attemptSpan) })),
   /** It has more tasks than these. */
-  readonly more: boolean
-}
+  more: flag,
+})
+export type TimelineView = Static<typeof timelineView>
 
 export interface TimelineQuery {
   /** Tasks, the oldest of each stage first. At most 1,000. Default 200. */
   readonly limit?: number
 }
 
-/** Tasks that ended badly and for the same reason: their messages differ in numbers and ids at most. */
-export interface TroubleView {
-  readonly state: TaskState
-  readonly reasonCode: ReasonCode | null
-  readonly type: string
-  readonly queue: string
+export const troubleView = shape({
+  state: taskState,
+  reasonCode: orNull(words(...reasonCodes)),
+  type: text,
+  queue: text,
   /** With # where numbers and ids stood. */
-  readonly message: string
-  readonly count: number
-  readonly oldestAt: string
-  readonly newestAt: string
+  message: text,
+  count: whole,
+  oldestAt: at,
+  newestAt: at,
   /** The newest of them. */
-  readonly taskId: string
-}
+  taskId: id,
+})
+/** Tasks that ended badly and for the same reason: their messages differ in numbers and ids at most. */
+export type TroubleView = Static<typeof troubleView>
 
 export interface TroubleQuery {
   readonly jobId?: string

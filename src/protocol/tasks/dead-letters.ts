@@ -1,6 +1,7 @@
 /** What may be asked of tasks that were set aside, and what is answered. */
 import type { ReasonCode } from '../../kernel/decide.ts'
-import type { Refused } from '../../kernel/problem.ts'
+import type { Static } from '../../schema/check.ts'
+import { at, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
 
 export interface RedriveRequest {
   readonly ids?: readonly string[]
@@ -20,32 +21,36 @@ export interface RedriveRequest {
   readonly reason?: string
 }
 
-export interface RedriveAnswer {
-  /** Under which its progress can be read; null: a dry run. */
-  readonly id: string | null
-  readonly dryRun: boolean
-  /** `running`: there are more than are done before the answer, and they are brought back after it. */
-  readonly state: 'running' | 'done'
-  readonly total: number
-  /** What was done before the answer (in a dry run: would have been), the first thousand or so. */
-  readonly redriven: readonly string[]
-  readonly refused: readonly Refused[]
-}
+const refused = shape({ id: text, code: text, message: text })
 
-/** How far a redrive has come. At a rate, what was brought back may still wait for its moment. */
-export interface RedriveProgress {
-  readonly id: string
-  readonly state: 'running' | 'done'
-  readonly actor: string
-  readonly reason: string | null
-  readonly total: number
-  readonly redriven: number
-  readonly refused: number
+export const redriveAnswer = shape({
+  /** Under which its progress can be read; null: a dry run. */
+  id: orNull(id),
+  dryRun: flag,
+  /** `running`: there are more than are done before the answer, and they are brought back after it. */
+  state: words('running', 'done'),
+  total: whole,
+  /** What was done before the answer (in a dry run: would have been), the first thousand or so. */
+  redriven: list(id),
+  refused: list(refused),
+})
+export type RedriveAnswer = Static<typeof redriveAnswer>
+
+export const redriveProgress = shape({
+  id,
+  state: words('running', 'done'),
+  actor: text,
+  reason: orNull(text),
+  total: whole,
+  redriven: whole,
+  refused: whole,
   /** The first thousand that were refused, and why. */
-  readonly refusals: readonly Refused[]
-  readonly createdAt: string
-  readonly endedAt: string | null
-}
+  refusals: list(refused),
+  createdAt: at,
+  endedAt: orNull(at),
+})
+/** How far a redrive has come. At a rate, what was brought back may still wait for its moment. */
+export type RedriveProgress = Static<typeof redriveProgress>
 
 export interface DeadLetterQuery {
   readonly queue?: string

@@ -1,5 +1,7 @@
 /** What handlers say while they work. The lines of an attempt are limited, wherever they come from. */
 import { loggable, storableText, whyNotStorable, writeJson } from '../../kernel/json.ts'
+import type { Static } from '../../schema/check.ts'
+import { at, object, orNull, shape, text, whole, words } from '../shapes.ts'
 import type { Page } from './tasks.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -16,14 +18,15 @@ export interface LogLine {
   readonly facts?: Record<string, unknown>
 }
 
-export interface LogLineView {
-  readonly n: number
-  readonly epoch: number
-  readonly at: string
-  readonly level: LogLevel
-  readonly message: string
-  readonly facts: Record<string, unknown> | null
-}
+export const logLineView = shape({
+  n: whole,
+  epoch: whole,
+  at,
+  level: words(...logLevels),
+  message: text,
+  facts: orNull(object),
+})
+export type LogLineView = Static<typeof logLineView>
 
 export const logLimits = {
   /** Lines of one attempt. One more may say how many were dropped. */

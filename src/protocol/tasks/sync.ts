@@ -1,15 +1,19 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import type { ReportedOutcome, TaskError } from '../../kernel/decide.ts'
-import type { ProblemCode } from '../../kernel/problem.ts'
+import { type ProblemCode, problems } from '../../kernel/problem.ts'
+import { type Static, typed } from '../../schema/check.ts'
 import type { ArtifactReport, StageFile, StageFilesQuery } from '../files/artifacts.ts'
+import { anything, at, figure, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import type { LogLine } from './logs.ts'
 import type { Page } from './tasks.ts'
 
-export interface HeldTask {
-  readonly id: string
+const heldTask = {
+  id,
   /** The fence: what is said counts only while the task is held under this epoch. */
-  readonly epoch: number
+  epoch: whole,
 }
+const heldTaskShape = shape(heldTask)
+export type HeldTask = Static<typeof heldTaskShape>
 
 /** The name of one lease: what is said of a task under another epoch is said of another lease. */
 export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
@@ -69,40 +73,49 @@ export interface SyncRequest {
   readonly settled?: readonly SettledTask[]
 }
 
-export interface ClaimedTask extends HeldTask {
-  readonly type: string
-  readonly payload: unknown
+export const claimedTask = shape({
+  ...heldTask,
+  type: text,
+  payload: anything,
   /** Charged attempts of this round so far, and this one. */
-  readonly attempt: number
-  readonly checkpoint: unknown
+  attempt: whole,
+  checkpoint: anything,
   /** Have the start acknowledged before running it, and hold nothing else meanwhile. */
-  readonly careful: boolean
-  readonly leaseUntil: string
+  careful: flag,
+  leaseUntil: at,
   /** The lease ends so long after the sync was sent, unless a beat renews it. */
-  readonly leaseSeconds: number
-  readonly heartbeatSeconds: number | null
-  readonly timeoutSeconds: number | null
-  readonly correlationId: string | null
-  readonly traceparent: string | null
-}
+  leaseSeconds: figure,
+  heartbeatSeconds: orNull(figure),
+  timeoutSeconds: orNull(figure),
+  correlationId: orNull(text),
+  traceparent: orNull(text),
+})
+export type ClaimedTask = Static<typeof claimedTask>
 
-export interface Refusal extends HeldTask {
-  readonly code: ProblemCode
-  readonly message: string
-}
+const refusal = shape({
+  ...heldTask,
+  /** As it was reported, so it may be no id. */
+  id: text,
+  code: words(...(Object.keys(problems) as ProblemCode[])),
+  message: text,
+})
+export type Refusal = Static<typeof refusal>
 
-export interface CancelNotice extends HeldTask {
-  readonly mode: 'soft'
-  readonly graceSeconds: number
-}
+const cancelNotice = shape({
+  ...heldTask,
+  mode: words('soft'),
+  graceSeconds: figure,
+})
+export type CancelNotice = Static<typeof cancelNotice>
 
-export interface SyncAnswer {
+export const syncAnswer = shape({
   /** How long the engine waited before it claimed: the leases began no earlier than so long after the sync was sent. */
-  readonly waitedMs: number
-  readonly claimed: readonly ClaimedTask[]
-  readonly refused: readonly Refusal[]
-  readonly cancel: readonly CancelNotice[]
-}
+  waitedMs: figure,
+  claimed: list(ref<ClaimedTask>('ClaimedTask')),
+  refused: list(refusal),
+  cancel: list(cancelNotice),
+})
+export type SyncAnswer = Static<typeof syncAnswer>
 
 /** What a settle of one task may carry, by its outcome. */
 export const settleParts = {
@@ -134,12 +147,18 @@ export interface ClaimsRequest
   readonly unlessHolding?: boolean
 }
 
-/** What a heartbeat of one task is answered with. */
-export interface HeartbeatAnswer {
+export const heartbeatAnswer = shape({
   /** Asked to stop, and how long it may take; null: go on. */
-  readonly cancel: { readonly mode: 'soft'; readonly graceSeconds: number } | null
-  readonly leaseUntil: string
-}
+  cancel: orNull(
+    typed<{ readonly mode: 'soft'; readonly graceSeconds: number }>({
+      type: 'object',
+      properties: { mode: words('soft'), graceSeconds: figure },
+    }),
+  ),
+  leaseUntil: at,
+})
+/** What a heartbeat of one task is answered with. */
+export type HeartbeatAnswer = Static<typeof heartbeatAnswer>
 
 /** All that a worker needs of an engine, wherever that one is. */
 export interface SyncPort {

@@ -1,172 +1,131 @@
 /** What may be asked about tasks, and what is answered: the same in process and over HTTP. */
-import type { ReasonCode, Step, TaskError } from '../../kernel/decide.ts'
-import type { TaskState } from '../../kernel/task.ts'
+import { type ReasonCode, reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import { type Static, typed } from '../../schema/check.ts'
+import { anything, at, figure, flag, id, list, object, orNull, ref, shape, text, whole, words } from '../shapes.ts'
+import type { TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
-export interface RetryOptions {
-  /** Failures a task may have, the first try included. Default 3. */
-  readonly attempts?: number
-  /** Lost workers a task may have; null: each counts as a failure, so that a task is tried `attempts` times in all. Default 3. */
-  readonly losses?: number | null
-  /** Default 0.5. */
-  readonly delaySeconds?: number
-  /** Default 2. */
-  readonly factor?: number
-  /** Default 60. */
-  readonly maxSeconds?: number
-  /** Default true. */
-  readonly jitter?: boolean
-}
-
-export interface TaskTypeOptions {
-  readonly retry?: RetryOptions
-  /** Default 60. */
-  readonly leaseSeconds?: number
-  /** Default 10; null: none. */
-  readonly heartbeatSeconds?: number | null
-  /** Default: no limit. */
-  readonly timeoutSeconds?: number | null
-  /** Default 30. */
-  readonly graceSeconds?: number
-  /** Default: never. */
-  readonly expireInSeconds?: number | null
-  /** How long an ended task is kept, unless it is a dead letter. Default 14 days. */
-  readonly keepSeconds?: number
-  /** How long a dead letter is kept. Default null: until somebody redrives or deletes it. */
-  readonly keepDeadLetterSeconds?: number | null
-  /** How long an ended task still stands for its dedupeKey. Default 0. */
-  readonly dedupeSeconds?: number
-  /** Not done so long after it was queued, it is late: it goes before all work that is not. Default: never late. */
-  readonly softDeadlineSeconds?: number | null
-  /** Too late: it goes before all work that is only late. In a job both are said of the job. Default: never. */
-  readonly hardDeadlineSeconds?: number | null
-  /** Default 'exhausted'. */
-  readonly deadLetter?: 'exhausted' | 'never'
-}
-
-/** All that is known of a type. */
-export interface TaskTypeRecord extends TaskTypeOptions {
-  /** What its payloads look like, as JSON Schema. Left out, what was said before still holds. */
-  readonly payloadSchema?: Readonly<Record<string, unknown>> | null
-}
+export type { NewTaskItem, RetryOptions, TaskOptions, TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
 export interface NamedTaskType extends TaskTypeRecord {
   readonly type: string
 }
 
-export interface TaskOptions extends TaskTypeOptions {
-  /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
-  readonly id?: string
-  /** Default: the type. */
-  readonly queue?: string
-  /** Higher first. Default 0. */
-  readonly priority?: number
-  /** Not before this moment, by the database's clock. */
-  readonly runAt?: Date | string
-  /** Not before so many seconds from now. */
-  readonly runInSeconds?: number
-  readonly keepUntil?: Date | string
-  /** While a task of this queue and key has not ended, another is not queued: the answer is the first one. */
-  readonly dedupeKey?: string
-  readonly correlationId?: string
-  /** W3C trace context. */
-  readonly traceparent?: string
-  readonly metadata?: Record<string, unknown>
-}
+const taskState = words(...statesOf(taskLifecycle))
 
-export interface NewTaskItem extends TaskOptions {
-  readonly type: string
-  readonly payload?: unknown
-}
+const error = typed<TaskError>({
+  type: 'object',
+  required: ['message'],
+  properties: {
+    message: text,
+    name: text,
+    stack: text,
+    output: text,
+    permanent: flag,
+    retryInSeconds: figure,
+    reasonCode: text,
+    step: text,
+  },
+})
 
-export interface QueuedTask {
-  readonly id: string
-  readonly state: TaskState
+export const queuedTask = shape({
+  id,
+  state: taskState,
   /** True: an earlier task stands for the same dedupeKey, and this is it; nothing was queued. */
-  readonly deduplicated: boolean
-}
+  deduplicated: flag,
+})
+export type QueuedTask = Static<typeof queuedTask>
 
-export interface TaskView {
-  readonly id: string
-  readonly queue: string
-  readonly type: string
-  readonly state: TaskState
-  readonly priority: number
-  readonly round: number
-  readonly epoch: number
-  readonly seq: number
-  readonly failures: number
-  readonly losses: number
+const deadLetterView = shape(
+  {
+    reasonCode: words(...reasonCodes),
+    lastError: error,
+    /** How often it was claimed in the round that led here. */
+    attempts: whole,
+    lastOwner: orNull(text),
+    lastLeaseExpiresAt: orNull(at),
+    correlationId: orNull(text),
+  },
+  { step: words(...steps) },
+)
+export type DeadLetterView = Static<typeof deadLetterView>
+
+export const taskView = shape({
+  id,
+  queue: text,
+  type: text,
+  state: taskState,
+  priority: whole,
+  round: whole,
+  epoch: whole,
+  seq: whole,
+  failures: whole,
+  losses: whole,
   /** How often it was claimed in this round. */
-  readonly tries: number
-  readonly runAt: string
-  readonly createdAt: string
-  readonly changedAt: string
-  readonly startedAt: string | null
-  readonly endedAt: string | null
-  readonly leaseUntil: string | null
-  readonly expireAt: string | null
-  readonly keepUntil: string | null
-  readonly cancelRequestedAt: string | null
-  readonly owner: string | null
-  readonly jobId: string | null
-  readonly stageId: string | null
-  readonly dedupeKey: string | null
-  readonly correlationId: string | null
-  readonly traceparent: string | null
-  readonly payload: unknown
+  tries: whole,
+  runAt: at,
+  createdAt: at,
+  changedAt: at,
+  startedAt: orNull(at),
+  endedAt: orNull(at),
+  leaseUntil: orNull(at),
+  expireAt: orNull(at),
+  keepUntil: orNull(at),
+  cancelRequestedAt: orNull(at),
+  owner: orNull(text),
+  jobId: orNull(id),
+  stageId: orNull(id),
+  dedupeKey: orNull(text),
+  correlationId: orNull(text),
+  traceparent: orNull(text),
+  payload: anything,
   /** How it is leased, retried and kept, as far as it was said of it or its stage; its type and the defaults say the rest. */
-  readonly settings: TaskTypeOptions
-  readonly metadata: Record<string, unknown>
-  readonly progress: unknown
-  readonly checkpoint: unknown
-  readonly output: unknown
-  readonly partial: boolean
-  readonly error: TaskError | null
-  readonly deadLetter: DeadLetterView | null
-}
+  settings: typed<TaskTypeOptions>({ type: 'object' }),
+  metadata: object,
+  progress: anything,
+  checkpoint: anything,
+  output: anything,
+  partial: flag,
+  error: orNull(error),
+  deadLetter: orNull(deadLetterView),
+})
+export type TaskView = Static<typeof taskView>
 
-export interface DeadLetterView {
-  readonly reasonCode: ReasonCode
-  readonly step?: Step
-  readonly lastError: TaskError
-  /** How often it was claimed in the round that led here. */
-  readonly attempts: number
-  readonly lastOwner: string | null
-  readonly lastLeaseExpiresAt: string | null
-  readonly correlationId: string | null
-}
-
-export interface EventView {
+const eventFields = {
   /** entityId:seq, which no other event has; of a heartbeat also its moment. */
-  readonly id: string
-  readonly entity: 'job' | 'stage' | 'task' | 'artifact'
-  readonly entityId: string
-  readonly jobId: string | null
-  readonly seq: number
-  readonly type: string
-  readonly from: string | null
-  readonly to: string
-  readonly ts: string
-  readonly actor: string
-  readonly cause: string | null
-  readonly correlationId: string | null
-  readonly traceId: string | null
-  readonly epoch: number
-  readonly payload: Record<string, unknown>
-  readonly version: 1
+  id: text,
+  entity: words('job', 'stage', 'task', 'artifact'),
+  entityId: id,
+  jobId: orNull(id),
+  seq: whole,
+  type: text,
+  from: orNull(text),
+  to: text,
+  ts: at,
+  actor: text,
+  cause: orNull(text),
+  correlationId: orNull(text),
+  traceId: orNull(text),
+  epoch: whole,
+  payload: object,
+  version: typed<1>({ type: 'integer', const: 1 }),
 }
+export const eventView = shape(eventFields)
+export type EventView = Static<typeof eventView>
 
+export const attemptView = shape({
+  epoch: whole,
+  worker: text,
+  claimedAt: at,
+  startedAt: orNull(at),
+  endedAt: orNull(at),
+  outcome: orNull(text),
+  cause: orNull(text),
+  error: orNull(error),
+})
 /** What happened under one lease: a view over the events. */
-export interface AttemptView {
-  readonly epoch: number
-  readonly worker: string
-  readonly claimedAt: string
-  readonly startedAt: string | null
-  readonly endedAt: string | null
-  readonly outcome: string | null
-  readonly cause: string | null
-  readonly error: TaskError | null
-}
+export type AttemptView = Static<typeof attemptView>
 
 /** For whoever turns pages by their number: what changes in between may be seen twice, or not at all. */
 export interface Numbered {
@@ -244,15 +203,18 @@ export interface FeedQuery {
   readonly until?: Date | string
 }
 
-export interface FeedEvent extends EventView {
+export const feedEvent = shape({
+  ...eventFields,
   /** The cursor right behind this event. */
-  readonly cursor: string
-}
+  cursor: text,
+})
+export type FeedEvent = Static<typeof feedEvent>
 
-export interface FeedPage {
-  readonly items: FeedEvent[]
+export const feedPage = shape({
+  items: typed<FeedEvent[]>(list(ref('FeedEvent'))),
   /** Where to go on; also when there was nothing. */
-  readonly next: string
+  next: text,
   /** There may be more already; false: this is the end, for now. */
-  readonly more: boolean
-}
+  more: flag,
+})
+export type FeedPage = Static<typeof feedPage>
