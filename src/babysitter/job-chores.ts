@@ -138,7 +138,10 @@ function end(context: Context, id: string, endsAs: 'expired' | 'failed' | 'cance
 }
 
 /** Logs the failures and returns their number. */
-async function logFailedJobs(context: Context, { failures }: BatchResult<string | { readonly jobId: string }>): Promise<number> {
+async function logFailedJobs(
+  context: Context,
+  { failures }: BatchResult<string | { readonly jobId: string }>,
+): Promise<number> {
   const failed = failures.map(({ item, error }) => ({ id: typeof item === 'string' ? item : item.jobId, error }))
   await logFailures(context, 'job', failed)
   return failed.length

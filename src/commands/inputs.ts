@@ -51,7 +51,10 @@ export async function fetchInputs(inputs: readonly DatumInput[], options: FetchO
   signal.throwIfAborted()
 }
 
-async function* filesOf(inputs: readonly DatumInput[], { files, ofStage, exact }: FetchOptions): AsyncGenerator<WantedFile> {
+async function* filesOf(
+  inputs: readonly DatumInput[],
+  { files, ofStage, exact }: FetchOptions,
+): AsyncGenerator<WantedFile> {
   for (const { name, uri, path, version, stageId } of inputs) {
     if (!uri.endsWith('/')) {
       yield { uri, path: `${name}/${path}`, isFolder: false, ...(exact && version !== undefined && { version }) }

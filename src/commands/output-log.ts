@@ -75,7 +75,8 @@ export function makeOutputLog(writeLine: WriteLine, mask: Mask): OutputLog {
       hasEnded = true
       for (const stream of ['stdout', 'stderr'] as const) if (partial[stream].size() > 0) take(stream)
       const { dropped } = tail
-      if (dropped.lines > 0) writeLine(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
+      if (dropped.lines > 0)
+        writeLine(`${dropped.lines} lines (${dropped.bytes} bytes) were dropped here.`, { ...dropped })
       for (const { stream, text } of tail.lines) writeLine(text, { stream })
     },
     stderrTail: () => stderrLines.lines.map(({ text }) => text).join('\n'),
