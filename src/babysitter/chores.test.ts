@@ -235,7 +235,7 @@ test('the alarm names a queue whose work nobody does', async t => {
     [['a', 2]],
   )
   assert.ok((told[0]!.oldestSeconds as number) >= 61)
-  assert.match(told[0]!.todo as string, /start one/)
+  assert.match(told[0]!.todo as string, /Start one/)
 })
 
 test('the alarm names what breaks a rule', async t => {

@@ -78,7 +78,7 @@ test('a gate that nobody passes in time fails its stage', async t => {
   await f.advance(11)
   await jobDeadlines.run(f.engine.context)
   assert.equal(await statesOf(f, id), 'failed: a failed, b cancelled')
-  assert.match((await stageOf(f, id, 'a')).error!.message, /in time/)
+  assert.match((await stageOf(f, id, 'a')).error!.message, /timed out/)
 })
 
 test('a job that has come to a halt fails in the words of seed 003', async t => {

@@ -68,7 +68,7 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
       if (spaces.length === 0) return {}
       // One interval early, so that the next check is not late.
       if (spaces.includes(runner.namespace)) ownLookAt = now + (ownLookSeconds - everySeconds) * 1000
-      const seen = await runner.look(spaces)
+      const seen = await runner.inspect(spaces)
       for (const { namespace, problem } of seen.blind) {
         context.log('kubernetes.unseen', { namespace, error: problem.message })
       }

@@ -211,10 +211,7 @@ export function expire(facts: TaskFacts): Verdict {
   return ask(facts, 'expire', () => verdict({ to: 'expired', cause: 'time_to_live' }, {}))
 }
 
-/**
- * A soft cancel tells the worker, which may still finish. A hard cancel, or one that no worker holds, ends the task at
- * once and voids the lease.
- */
+/** Soft: tells the worker, which may still finish. Hard, or without a worker: ends the task and voids the lease. */
 export function cancel(facts: TaskFacts, mode: 'soft' | 'hard', reason?: string): Verdict {
   const payload = { mode, ...(reason !== undefined && { reason }) }
   return ask(facts, 'cancel', () => {
@@ -247,10 +244,7 @@ export function deadLetter(
 
 export type Revival = 'resume' | 'retry' | 'redrive' | 'reopen'
 
-/**
- * Opens the next round for an operator, with fresh budgets and time to live. The task stays blocked until its stage
- * opens.
- */
+/** Opens the next round, with fresh budgets and time to live; `blocked` until its stage opens. */
 export function revive(
   facts: TaskFacts,
   move: Revival,

@@ -25,10 +25,10 @@ export async function openKubernetesRunner(given: KubernetesSettings = {}): Prom
         ({ stageId }, problem): Ensured => ({ stageId, problem }),
       ),
     async stop({ namespace = api.namespace, ...round }) {
-      await api.deleteJob(namespace, jobNameOf(round)).catch(unless(404))
+      await api.deleteJob(namespace, jobNameOf(round)).catch(ignoringStatus(404))
     },
-    async look(asked) {
-      const names = [...new Set(asked.map(name => name ?? api.namespace))]
+    async inspect(requested) {
+      const names = [...new Set(requested.map(name => name ?? api.namespace))]
       return merged(await inTurn(names, namespace => lookInto(api, settings, namespace), blindIn))
     },
     async findPods(spaces, names) {
@@ -71,11 +71,11 @@ async function make(api: KubernetesApi, settings: SettledKubernetes, stage: Stag
   const { stageId, runner, run, stageName } = stage
   // Checked again: the stage may have been stored before the rules were set, or by a server with other rules.
   checkPodRules(settings.allow, stageName, run, runner)
-  await api.createJob(runner.namespace ?? api.namespace, manifestOf(stage, settings)).catch(unless(409))
+  await api.createJob(runner.namespace ?? api.namespace, manifestOf(stage, settings)).catch(ignoringStatus(409))
   return { stageId }
 }
 
-function unless(status: number) {
+function ignoringStatus(status: number) {
   return (error: unknown): void => {
     if (statusOf(error) !== status) throw error
   }

@@ -45,7 +45,7 @@ export interface Runner {
   stop(round: StageRound): Promise<void>
 
   /** Lists Jobs and pods in these namespaces; undefined stands for the runner's own. */
-  look(namespaces: readonly (string | undefined)[]): Promise<Seen>
+  inspect(namespaces: readonly (string | undefined)[]): Promise<Seen>
 
   /** Finds pods by name in these namespaces. */
   findPods(namespaces: readonly string[], names: ReadonlySet<string>): Promise<FoundPods>

@@ -54,7 +54,7 @@ test('a payload that nobody could run is set aside, and says what is wrong with 
     [{}, /have a "run"/],
     [{ run: {} }, /have a "command"/],
     [{ run: { command: [] } }, /begin with a program/],
-    [{ run: { command: ['a\0b'] } }, /text without NUL/],
+    [{ run: { command: ['a\0b'] } }, /string without NUL/],
     [{ run: { command: ['-c'] } }, /not with an option/],
     [{ run: { command: ['true'], comand: 1 } }, /did you mean "command"/],
     [{ run: { command: ['true'], env: { 'A=B': 'c' } } }, /letters, digits and "_"/],

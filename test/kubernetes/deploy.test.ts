@@ -65,7 +65,7 @@ test('the Role in deploy/ lets the server do what it does, and it does it as tha
   const runner = await runnerOn(t, small.url)
   const stage = stageToRun()
   assert.deepEqual(await runner.ensure([stage]), [{ stageId: stage.stageId }])
-  assert.deepEqual((await runner.look([undefined])).namespaces, ['pawl'])
+  assert.deepEqual((await runner.inspect([undefined])).namespaces, ['pawl'])
   await runner.stop(stage)
   assert.equal(small.cluster.list('jobs', 'pawl').length, 0)
 

@@ -20,7 +20,7 @@ test('a stage gets a Job, and as many pods as it may have tasks at once', async 
   const { runner } = await set(t)
   const stage = stageToRun({ parallelism: 3 })
   assert.deepEqual(await runner.ensure([stage]), [{ stageId: stage.stageId }])
-  const { namespaces, blind, jobs, pods } = await runner.look([undefined])
+  const { namespaces, blind, jobs, pods } = await runner.inspect([undefined])
   assert.deepEqual([namespaces, blind], [['pawl'], []])
   assert.deepEqual(jobs, [
     {
@@ -69,7 +69,7 @@ test('a stage that has ended is let go with its pods, once or again', async t =>
   await runner.ensure([one, other])
   await runner.stop(one)
   await runner.stop(one)
-  const { jobs, pods } = await runner.look([undefined])
+  const { jobs, pods } = await runner.inspect([undefined])
   assert.deepEqual(
     [jobs.map(({ stageId }) => stageId), pods.map(({ stageId }) => stageId)],
     [[other.stageId], [other.stageId]],
@@ -83,7 +83,7 @@ test('a late stop of one round leaves the workers of the next alone', async t =>
   await runner.ensure([stage, { ...stage, round: 2 }])
   await runner.stop(stage)
   assert.deepEqual(
-    (await runner.look([undefined])).jobs.map(({ round }) => round),
+    (await runner.inspect([undefined])).jobs.map(({ round }) => round),
     [2],
   )
 })
@@ -92,7 +92,7 @@ test('a worker that ends well because its node is emptied is replaced', async t 
   const { runner, cluster } = await set(t)
   await runner.ensure([stageToRun()])
   cluster.drainPod(cluster.list('pods', 'pawl')[0]!)
-  const { jobs, pods } = await runner.look([undefined])
+  const { jobs, pods } = await runner.inspect([undefined])
   assert.equal(jobs[0]?.state, 'active')
   assert.deepEqual(pods.map(({ phase }) => phase).sort(), ['Running', 'Succeeded'])
 })
@@ -106,7 +106,7 @@ test('what ended a pod, and what ended a Job, is said in Kubernetes’ words', a
   cluster.evictPod(podOf(evicted))
   cluster.killPod(podOf(killed))
   cluster.failJob(jobOf(late), 'DeadlineExceeded', 'Job was active longer than specified deadline')
-  const { jobs, pods } = await runner.look([undefined])
+  const { jobs, pods } = await runner.inspect([undefined])
   const failed = pods.filter(({ phase }) => phase === 'Failed')
   assert.deepEqual(
     new Map(failed.map(({ stageId, reason }) => [stageId, reason])),
@@ -126,7 +126,7 @@ test('what lies in more pages than one is seen whole', async t => {
   const { runner, server } = await set(t, { pageSize: 3 })
   const stages = Array.from({ length: 10 }, () => stageToRun())
   await runner.ensure(stages)
-  const { jobs, pods } = await runner.look([undefined])
+  const { jobs, pods } = await runner.inspect([undefined])
   assert.deepEqual(jobs.map(({ stageId }) => stageId).sort(), stages.map(({ stageId }) => stageId).sort())
   assert.equal(pods.length, 10)
   assert.equal(server.asked.filter(({ verb, resource }) => verb === 'list' && resource === 'jobs').length, 4)
@@ -144,7 +144,7 @@ test('a list that grows too old on the way is read again from the start', async 
     }
     return undefined
   }
-  const { jobs, blind } = await runner.look([undefined])
+  const { jobs, blind } = await runner.inspect([undefined])
   assert.deepEqual(blind, [])
   assert.deepEqual(
     jobs.map(({ name }) => name),
@@ -165,7 +165,7 @@ for (const [what, fault] of Object.entries({
     await runner.ensure([stageToRun(), stageToRun()])
     for (const resource of ['jobs', 'pods']) {
       server.meddle = asked => (asked.resource === resource && asked.query.has('continue') ? fault : undefined)
-      const { namespaces, blind, jobs, pods } = await runner.look([undefined])
+      const { namespaces, blind, jobs, pods } = await runner.inspect([undefined])
       assert.deepEqual([namespaces, jobs, pods], [[], [], []])
       assert.deepEqual(
         blind.map(({ namespace, problem }) => [namespace, problem.code]),
@@ -183,7 +183,7 @@ test('an API that is not there is tried once, not once for every stage', async t
     Array.from({ length: 3 }, () => 'KUBERNETES_UNREACHABLE'),
   )
   assert.equal(new Set(answers.map(({ problem }) => problem)).size, 1)
-  assert.deepEqual((await runner.look([undefined, 'other'])).namespaces, [])
+  assert.deepEqual((await runner.inspect([undefined, 'other'])).namespaces, [])
 })
 
 test('a stage that Kubernetes refuses is told why, and holds up no other', async t => {
@@ -239,7 +239,7 @@ test('a namespace that may not be looked into does not hide the others', async t
   const away = stageToRun({ runner: { kind: 'kubernetes', image: 'x', namespace: 'other' } })
   await runner.ensure([stageToRun(), away])
   server.allows = ({ namespace }) => namespace !== 'other'
-  const { namespaces, blind, jobs } = await runner.look(['other', undefined])
+  const { namespaces, blind, jobs } = await runner.inspect(['other', undefined])
   assert.deepEqual([namespaces, jobs.length], [['pawl'], 1])
   assert.equal(blind[0]?.problem.code, 'KUBERNETES_REFUSED')
   assert.match(blind[0]!.problem.message, /cannot list resource/)
@@ -252,11 +252,11 @@ test('an installation sees its own Jobs, and none of another in the same namespa
   await runner.ensure([mine])
   await staging.ensure([theirs])
   assert.deepEqual(
-    (await runner.look([undefined])).jobs.map(({ stageId }) => stageId),
+    (await runner.inspect([undefined])).jobs.map(({ stageId }) => stageId),
     [mine.stageId],
   )
   assert.deepEqual(
-    (await staging.look([undefined])).pods.map(({ stageId }) => stageId),
+    (await staging.inspect([undefined])).pods.map(({ stageId }) => stageId),
     [theirs.stageId],
   )
 })
@@ -266,7 +266,7 @@ test('a key that Kubernetes does not know is told as a refusal', async t => {
   const runner = await runnerOn(t, server.url, { kubeconfig: kubeconfigFor(t, server.url, 'stale') })
   const { problem } = (await runner.ensure([stageToRun()]))[0]!
   assert.deepEqual([problem?.code, problem?.details.status], ['KUBERNETES_REFUSED', 401])
-  assert.deepEqual((await runner.look([undefined])).namespaces, [])
+  assert.deepEqual((await runner.inspect([undefined])).namespaces, [])
 })
 
 test('a missing client is told with the command that installs it', async () => {
@@ -286,5 +286,5 @@ test('where nothing names a cluster, none is made up', async t => {
   t.after(() => Object.assign(process.env, { HOME, ...(KUBECONFIG !== undefined && { KUBECONFIG }) }))
   delete process.env.KUBECONFIG
   process.env.HOME = '/nowhere'
-  await assert.rejects(openKubernetesRunner(), { code: 'FILE_INVALID', message: /names no cluster/ })
+  await assert.rejects(openKubernetesRunner(), { code: 'FILE_INVALID', message: /does not name a cluster/ })
 })

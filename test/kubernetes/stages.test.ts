@@ -23,7 +23,7 @@ async function inKubernetes(t: TestContext, more: Partial<KubernetesPlan> = {}, 
   const look = () => chore.run(f.engine.context)
   const state = async () => (await f.engine.job(id)).state
   const jobs = (namespace = 'pawl') => server.cluster.list('jobs', namespace).map(({ metadata }) => metadata.name)
-  const [pod] = await look().then(() => runner.look([undefined]).then(({ pods }) => pods))
+  const [pod] = await look().then(() => runner.inspect([undefined]).then(({ pods }) => pods))
   const claim = async () => {
     const worker = workerNameOf(pod as never)
     const { claimed } = await f.engine.sync({ worker, queues: [stages[0]!.queue], claim: 1 })

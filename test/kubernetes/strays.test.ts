@@ -46,7 +46,7 @@ test('a Job that began while the cluster was looked at stays, one of a paused jo
   const names: string[] = []
   const chore = runInKubernetes({
     ...runner,
-    async look(namespaces) {
+    async inspect(namespaces) {
       names.push((await unnoted()).name)
       const paused = await unnoted()
       names.push(paused.name)
@@ -54,7 +54,7 @@ test('a Job that began while the cluster was looked at stays, one of a paused jo
       const foreign = stageToRun()
       names.push(jobNameOf(foreign))
       await runner.ensure([foreign])
-      return runner.look(namespaces)
+      return runner.inspect(namespaces)
     },
   })
   await chore.run(context)

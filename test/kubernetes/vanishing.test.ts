@@ -16,12 +16,12 @@ async function watched(t: TestContext) {
   const runner = await runnerOn(t, server.url)
   const stage = stageToRun({ parallelism: 2 })
   await runner.ensure([stage])
-  const { pods } = await runner.look([undefined])
+  const { pods } = await runner.inspect([undefined])
   const workers = pods.map((pod): HeldWorker => ({ worker: workerNameOf(pod as never), namespace: 'pawl' }))
   let missingSince: Date | null = null
   const lookAt = async (minutes: number): Promise<Findings> => {
     const stages: RunningStage[] = [{ ...stage, namespace: 'pawl', createdAt: start, missingSince }]
-    const found = compare({ now: after(minutes), stages, workers, seen: await runner.look([undefined]) })
+    const found = compare({ now: after(minutes), stages, workers, seen: await runner.inspect([undefined]) })
     if (found.missing.length > 0) missingSince ??= after(minutes)
     if (found.back.length > 0) missingSince = null
     return found
