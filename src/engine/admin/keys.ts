@@ -23,7 +23,11 @@ export async function createKey({ sql }: Context, key: NewKey, call: Call = {}):
   }
   // An answer stored under an idempotency key would contain the secret.
   if (call.idempotencyKey !== undefined) {
-    throw new Problem('OPTION_INVALID', { at: 'key', option: 'idempotencyKey', must: 'be left out: secrets are not stored' })
+    throw new Problem('OPTION_INVALID', {
+      at: 'key',
+      option: 'idempotencyKey',
+      must: 'be left out: secrets are not stored',
+    })
   }
   const secret = `pawl_${randomBytes(32).toString('base64url')}`
   const row = await insertKey(sql, {

@@ -143,7 +143,11 @@ function checkLease(id: string, epoch: number): HeldTask {
 function checkRegistered(file: SaidArtifact): SaidArtifact {
   checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
   if (file.state === 'registered') return file
-  throw new Problem('OPTION_INVALID', { at: 'artifacts', option: 'state', must: 'be registered, because the set is reported with `whole`' })
+  throw new Problem('OPTION_INVALID', {
+    at: 'artifacts',
+    option: 'state',
+    must: 'be registered, because the set is reported with `whole`',
+  })
 }
 
 /** Settle in this transaction: the attempt ends when it commits, and continues if it rolls back. */
