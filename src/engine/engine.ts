@@ -8,6 +8,7 @@ import type {
   PawlApi,
   TaskEventQuery,
   TasksOfQuery,
+  TaskTypeQuery,
   WorkerQuery,
 } from '../protocol/api.ts'
 import type { ArtifactQuery, SaidArtifacts, StageFilesQuery } from '../protocol/files/artifacts.ts'
@@ -256,7 +257,7 @@ function engineOf(context: Context, close: () => Promise<void>) {
     register: (definition: TaskDefinition) => types.register(definition),
     putTaskType: (type: string, options: TaskTypeRecord) => types.put(type, options),
     taskType: (type: string) => read.readTaskType(context, type),
-    taskTypes: (query?: PageQuery) => read.findTaskTypes(context, query),
+    taskTypes: (query?: TaskTypeQuery) => read.findTaskTypes(context, query),
     createKey: (key: NewKey, call?: Call) => keys.createKey(context, key, call),
     keys: () => keys.findKeys(context),
     revokeKey: (id: string, call?: Call) => keys.revokeKey(context, id, call),

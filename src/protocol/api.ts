@@ -101,6 +101,11 @@ export interface PageQuery {
   readonly cursor?: string
 }
 
+export interface TaskTypeQuery extends PageQuery {
+  /** Only the type of this name. If it has no settings, the page is empty. */
+  readonly type?: string
+}
+
 export interface WorkerQuery extends PageQuery {
   /** Only workers that were heard of within this time. Default: 60. */
   readonly withinSeconds?: number
@@ -192,7 +197,7 @@ export interface PawlApi {
   register(definition: TaskDefinition): Promise<void>
   putTaskType(type: string, options: TaskTypeRecord): Promise<void>
   taskType(type: string): Promise<TaskTypeRecord>
-  taskTypes(query?: PageQuery): Promise<Page<NamedTaskType>>
+  taskTypes(query?: TaskTypeQuery): Promise<Page<NamedTaskType>>
 
   events(query?: FeedQuery): Promise<FeedPage>
   stats(query?: StatsQuery): Promise<StatsView>

@@ -94,7 +94,7 @@ export const requests: Readonly<Record<Operation, Request>> = {
   loseWorker: { body: fields.bodyOf(fields.loseWorkerFields) },
   putTaskType: { body: fields.taskTypeRecordFields },
   taskType: {},
-  taskTypes: namedPage,
+  taskTypes: { query: queries.taskTypeQueryFields },
   stats: { query: queries.statsQueryFields },
   queues: namedPage,
   doctor: {},
