@@ -10,7 +10,7 @@
 import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { AfterCommit } from './after-commit.ts'
 import type { CallerTransaction, Context } from './context.ts'
-import { advanceJobsOfStages, runFollowUps } from './jobs/advance-job.ts'
+import { runAfterCommit } from './jobs/advance-job.ts'
 import { type Idempotency, once } from './once.ts'
 import { retryWhileLocked } from './retry.ts'
 
@@ -34,11 +34,6 @@ export async function unitOfWork<T>(
   if (!sql.isTransaction) await runAfterCommit(context, after)
   else if (after.queues.size > 0) await context.notifyOnCommit(sql, [...after.queues])
   return result
-}
-
-async function runAfterCommit(context: Context, after: AfterCommit): Promise<void> {
-  await runFollowUps(context, after)
-  await advanceJobsOfStages(context, [...after.stages])
 }
 
 export interface UnitCall extends Idempotency {

@@ -40,7 +40,7 @@ export async function advanceJob<T = void>(
   change?: (locked: LockedJob, tx: Sql) => Promise<T> | T,
 ): Promise<T> {
   const { result, after } = await advanceInOwnTransaction(context, jobId, actor, change)
-  await runFollowUps(context, after)
+  await runAfterCommit(context, after)
   return result
 }
 
@@ -64,12 +64,13 @@ function budgetOf({ conditionTurns }: Context, jobId: string): ConditionBudget {
   return conditionTurns.isFull ? ConditionBudget.whileFull() : ConditionBudget.normal()
 }
 
-/** Notifies workers and the babysitter after a commit, and continues jobs with pending work. */
-export async function runFollowUps(context: Context, after: AfterCommit, batches = batchesAwaited): Promise<void> {
+/** Does everything that follows a commit: notifies workers and the babysitter, and advances jobs. */
+export async function runAfterCommit(context: Context, after: AfterCommit, batches = batchesAwaited): Promise<void> {
   context.wake.notify([...after.queues])
   if (after.hasFiles) context.fileSignal.notify()
   for (const jobId of after.postponedJobs) context.conditionTurns.enqueue(jobId, () => takeTurn(context, jobId))
   for (const jobId of after.unfinishedJobs) await continueJob(context, jobId, batches)
+  await advanceJobsOfStages(context, [...after.stages])
 }
 
 async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
@@ -77,7 +78,7 @@ async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
   try {
     const after = new AfterCommit()
     await context.sql.begin(tx => advanceInTransaction(tx, after, jobId, 'engine', undefined, budget), shortLockWait)
-    await runFollowUps(context, after, 0)
+    await runAfterCommit(context, after, 0)
     return { steps: budget.spent, needsAnother: after.postponedJobs.has(jobId) }
   } catch (error) {
     // The pending work is stored. Unless the job has been deleted, the babysitter continues it.
@@ -93,7 +94,7 @@ async function continueJob(context: Context, jobId: string, batches: number): Pr
   for (let batch = 0; batch < batches; batch++) {
     const { after } = await advanceInOwnTransaction(context, jobId, 'engine')
     const isUnfinished = after.unfinishedJobs.delete(jobId)
-    await runFollowUps(context, after)
+    await runAfterCommit(context, after)
     if (!isUnfinished) return
   }
   // Nobody waits for these batches. The babysitter retries if they fail. One loop per job is enough.
@@ -178,7 +179,7 @@ async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvanc
     return { after: new AfterCommit(), unfinished: [jobId] }
   }
   const results = await splitOnFailure(jobsToAdvance, advance, alone)
-  for (const { after } of results) await runFollowUps(context, after)
+  for (const { after } of results) await runAfterCommit(context, after)
   for (const jobId of results.flatMap(({ unfinished }) => unfinished)) {
     await advanceJob(context, jobId, 'engine').catch(error => {
       // The settle is already recorded. The babysitter advances the job once its row is unlocked.
