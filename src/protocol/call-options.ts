@@ -58,6 +58,11 @@ export interface PageQuery {
   readonly cursor?: string
 }
 
+export interface TaskTypeQuery extends PageQuery {
+  /** Only the type of this name. If it has no settings, the page is empty. */
+  readonly type?: string
+}
+
 export interface WorkerQuery extends PageQuery {
   /** Only workers that contacted the server within this time. Default: 60. */
   readonly withinSeconds?: number

@@ -62,6 +62,14 @@ test('task types are listed by name, page by page', async t => {
   ])
 })
 
+test('a type that may have no settings is looked up without an error', async t => {
+  const { engine } = await fresh(t)
+  await engine.putTaskType('a', { leaseSeconds: 30 })
+  await engine.putTaskType('b', {})
+  assert.deepEqual(await engine.taskTypes({ type: 'a' }), { items: [{ type: 'a', leaseSeconds: 30 }], next: null })
+  assert.deepEqual(await engine.taskTypes({ type: 'c' }), { items: [], next: null })
+})
+
 test('a page of task types ends where their schemas become too long, and the next goes on from there', async t => {
   const { engine, sql } = await fresh(t)
   const schema = JSON.stringify({ description: 'x'.repeat(mostPageBytes / 2.5) })

@@ -1,7 +1,7 @@
-import type { Call, PageQuery } from '../call-options.ts'
+import type { Call, PageQuery, TaskTypeQuery } from '../call-options.ts'
 import { keyFields, taskTypeRecordFields } from '../fields.ts'
 import { control, page, pageOf, post, read } from '../operation.ts'
-import { feedFields, namedPageFields, statsQueryFields } from '../query-fields.ts'
+import { feedFields, namedPageFields, statsQueryFields, taskTypeQueryFields } from '../query-fields.ts'
 import { list, object, ref, text } from '../shapes.ts'
 import type { FeedPage, FeedQuery, NamedTaskType, Page, TaskTypeRecord } from '../tasks/tasks.ts'
 import type { KeyView, MadeKey, NewKey } from './keys.ts'
@@ -23,9 +23,9 @@ export const adminOperations = {
     },
   ),
   /** Lists the types that have settings, by name. */
-  taskTypes: read<(query?: PageQuery) => Promise<Page<NamedTaskType>>>('/v1/task-types', {
+  taskTypes: read<(query?: TaskTypeQuery) => Promise<Page<NamedTaskType>>>('/v1/task-types', {
     summary: 'List the types that have settings, by name.',
-    query: namedPageFields,
+    query: taskTypeQueryFields,
     answer: pageOf({ type: 'object', required: ['type'], properties: { type: text } }),
   }),
   /** Reads the settings of a type. */
