@@ -1,6 +1,6 @@
 /**
- * The engine as a dialect sees it. Every call checks the roles and queues of the key by the rules of Pawl's own routes, so
- * no dialect can do more than they allow.
+ * The engine as a dialect sees it. Every call checks the roles and queues of the key by the rules of Pawl's own
+ * routes, so no dialect can do more than they allow.
  */
 
 import type { ProcessMetrics } from '../engine/admin/process-metrics.ts'
@@ -13,7 +13,10 @@ import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.t
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 import type { Call } from './dialect.ts'
 
-/** Left out: dialects find the epoch of a lease themselves, so knowing it proves nothing. They report as below instead. */
+/**
+ * Left out: dialects find the epoch of a lease themselves, so knowing it proves nothing. They report as below
+ * instead.
+ */
 type ByEpoch = 'sync' | 'start' | 'heartbeat' | 'succeed' | 'fail' | 'skip' | 'release' | 'cancelled'
 
 /** Internal use cases that only read, and so need the permission `read`. */
@@ -39,7 +42,10 @@ export interface AskersEngine
   replaceStageMetadata: ReplaceMetadata
   /** For operators, and for workers whose key claimed the task. */
   replaceTaskMetadata: ReplaceMetadata
-  /** A task that this key has claimed, now or before. Any other task is refused. Later reports do not read its claims again. */
+  /**
+   * A task that this key has claimed, now or before. Any other task is refused. Later reports do not read its claims
+   * again.
+   */
   heldTask(id: string): Promise<TaskView>
   /** Ends an attempt that this key has claimed. Without an epoch, it is the attempt that is running. */
   succeed: Settle<'succeed'>

@@ -1,6 +1,6 @@
 /**
- * A key may be limited to some queues. What it enqueues, claims or reports on must then be in them. The arguments are not
- * validated yet: the engine refuses invalid names of queues.
+ * A key may be limited to some queues. What it enqueues, claims or reports on must then be in them. The arguments are
+ * not validated yet: the engine refuses invalid names of queues.
  */
 
 import { Problem } from '../kernel/problem.ts'
@@ -43,8 +43,8 @@ const scopes: Readonly<Record<QueueScope, FindQueues>> = {
   },
   task: (context, [id]) => readQueuesOf(context, [id]),
   /**
-   * A stage that was deleted is in no queue: nothing can be done to it, and the answer to an idempotency key may be given
-   * again. Nobody chooses the id of a stage, so no new stage can take this one in the meantime.
+   * A stage that was deleted is in no queue: nothing can be done to it, and the answer to an idempotency key may be
+   * given again. Nobody chooses the id of a stage, so no new stage can take this one in the meantime.
    */
   stage: (context, [id]) =>
     readStage(context, id as string).then(

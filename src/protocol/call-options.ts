@@ -6,7 +6,10 @@ import type { Numbered, TaskQuery } from './tasks/tasks.ts'
 
 /** Options of a request that changes something. */
 export interface Call {
-  /** A request that is repeated with the same key within 24 hours gets its first answer again and has no second effect. */
+  /**
+   * A request that is repeated with the same key within 24 hours gets its first answer again and has no second
+   * effect.
+   */
   readonly idempotencyKey?: string
   /** Recorded as the actor in events. */
   readonly actor?: string

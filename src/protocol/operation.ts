@@ -11,18 +11,18 @@ import { list, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 
 /**
- * Source of an argument. `id`: the path. `query`, `body`: the parsed request. `call`: the actor, the idempotency key and
- * the trace, from headers. `options`: body and call as one object. `epoch`, `rest`: that field of the body, and the
- * others. `signal`: aborts when the client disconnects, its key is revoked or the server shuts down; only operations that
- * can wait for work take it.
+ * Source of an argument. `id`: the path. `query`, `body`: the parsed request. `call`: the actor, the idempotency key
+ * and the trace, from headers. `options`: body and call as one object. `epoch`, `rest`: that field of the body, and
+ * the others. `signal`: aborts when the client disconnects, its key is revoked or the server shuts down; only
+ * operations that can wait for work take it.
  */
 export type ArgumentSource = 'id' | 'query' | 'body' | 'options' | 'call' | 'epoch' | 'rest' | 'signal'
 
 /**
- * The queues that a limited key must include. `named`: those named in the body. `reported`: those named in the body and
- * those of the tasks that it reports on. `enqueued`: those of the new tasks. `added`: those of the new stages, and one of
- * the job. `task`, `stage`, `job`: those of the target. `siblings`: one of the stage's job. `type`: the queue with the
- * type's name.
+ * The queues that a limited key must include. `named`: those named in the body. `reported`: those named in the body
+ * and those of the tasks that it reports on. `enqueued`: those of the new tasks. `added`: those of the new stages,
+ * and one of the job. `task`, `stage`, `job`: those of the target. `siblings`: one of the stage's job. `type`: the
+ * queue with the type's name.
  */
 export type QueueScope = 'named' | 'reported' | 'enqueued' | 'added' | 'task' | 'stage' | 'job' | 'siblings' | 'type'
 
@@ -56,8 +56,9 @@ export interface OperationEntry {
   /** The body may hold many objects, so only the server's general limit applies to its size. */
   readonly isBulk?: true
   /**
-   * False: the client does not send the request again by itself, and no Idempotency-Key is accepted. `sync` is repeated by
-   * the worker, under its `syncId`. For a request whose answer holds a secret, storing the answer would store the secret.
+   * False: the client does not send the request again by itself, and no Idempotency-Key is accepted. `sync` is
+   * repeated by the worker, under its `syncId`. For a request whose answer holds a secret, storing the answer would
+   * store the secret.
    */
   readonly isRepeatable?: false
   /** Served as an endless stream to clients that accept `text/event-stream`. */

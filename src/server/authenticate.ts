@@ -1,7 +1,7 @@
 /**
- * Authenticates requests and checks permissions. A server on a loopback address needs no keys, because whoever reaches
- * it controls the machine. But a web page in a browser on the machine reaches it too, so a request without a key must not
- * look like one from a page.
+ * Authenticates requests and checks permissions. A server on a loopback address needs no keys, because whoever
+ * reaches it controls the machine. But a web page in a browser on the machine reaches it too, so a request without a
+ * key must not look like one from a page.
  */
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'

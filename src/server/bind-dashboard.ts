@@ -1,6 +1,6 @@
 /**
- * The dashboard: one page and what it is made of, built ahead and read once. It asks nothing of anybody but this server,
- * and a browser that shows it runs nothing and loads nothing that did not come from here.
+ * Serves the dashboard: one prebuilt page and its assets, read once. The page talks only to this server, and its
+ * policy lets the browser load and run nothing from elsewhere.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -17,14 +17,14 @@ const kinds: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Compiled code lies in dist/server, tests run from elsewhere: both find what was built. */
+/** Relative to compiled code in dist/server, and to tests in build/. */
 const folders = ['../dashboard', '../../../dist/dashboard'].map(path => fileURLToPath(new URL(path, import.meta.url)))
 
 const policyFor = (nonce: string) =>
   [
     "default-src 'none'",
     "script-src 'self'",
-    // Of the style sheets that the kit writes at run time, only those with this page's own number count.
+    // The UI kit adds style sheets at run time. Only those with the nonce of this page apply.
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
     "font-src 'self'",
@@ -39,7 +39,7 @@ export function bindDashboard(app: FastifyInstance): void {
   if (folder === undefined) return
   const page = readFileSync(join(folder, 'index.html'), 'utf8')
   app.get('/', (request, reply) => {
-    // What the page is made of lies beside it, and beside a path without its last / lies something else.
+    // The assets have relative paths, which need the trailing slash.
     const [path] = request.url.split('?')
     if (!path!.endsWith('/')) return reply.redirect(`${path!.split('/').at(-1)}/`, 308)
     const nonce = randomBytes(16).toString('base64')
@@ -53,7 +53,7 @@ export function bindDashboard(app: FastifyInstance): void {
   for (const name of readdirSync(join(folder, 'assets'))) {
     const bytes = readFileSync(join(folder, 'assets', name))
     const kind = kinds[extname(name)] ?? 'application/octet-stream'
-    // Its name holds a digest of what it is, so it never changes.
+    // The name contains a digest of the content, so the file never changes.
     let packed: Buffer | undefined
     app.get(`/assets/${name}`, (request, reply) => {
       reply.type(kind).header('cache-control', 'public, max-age=31536000, immutable').header('vary', 'accept-encoding')

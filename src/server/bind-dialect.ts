@@ -1,4 +1,4 @@
-/** Serves a dialect: its routes under a root of their own, its way to show a key, and every fault in its words. */
+/** Serves a dialect: its routes under their own root, its header for keys, and errors in its format. */
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '../dialects/dialect.ts'
@@ -13,7 +13,7 @@ import { missing } from './not-found.ts'
 import { logBug, problemIn, setRetryAfter } from './problems.ts'
 import type { HttpInput } from './read-request.ts'
 
-/** `root`: where it is served, without a slash at its end. */
+/** `root`: the prefix of its paths, without a trailing slash. */
 export function bindDialect(app: FastifyInstance, served: Served, dialect: Dialect, root: string, log: Log): void {
   app.register(
     async scope => {
@@ -33,7 +33,7 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
   )
 }
 
-/** What links to itself is found, too, by clients that put its root before a link that begins with it. */
+/** Some clients prepend the root to links that already begin with it, so those paths are served too. */
 function routesOf(dialect: Dialect, root: string): readonly DialectRoute[] {
   const { routes, links } = dialect
   const documented = [...routes, documentOf(dialect, root)]
@@ -53,7 +53,7 @@ function documentOf(dialect: Dialect, root: string): DialectRoute {
   }
 }
 
-/** A problem that is found before a route is, in the words of whoever is spoken to there. */
+/** Sends a problem in the format of the dialect. */
 export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem): FastifyReply {
   setRetryAfter(reply, problem)
   return send(reply, dialect.refuse(faultOf(problem)))
@@ -86,13 +86,13 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
   })
 }
 
-/** Calls `close` when the client has gone, also if it went before. */
+/** Calls `close` when the client has disconnected, also if it already has. */
 function closeWith({ raw }: FastifyReply, close: () => void): void {
   if (raw.destroyed) close()
   else raw.once('close', close)
 }
 
-/** Asks for what needs no key. */
+/** The client of a route that needs no key. */
 const nobody: Asker = { name: undefined, roles: ['viewer'], queues: null, holder: '' }
 
 function lastIdIn({ headers }: FastifyRequest): string | undefined {
@@ -110,7 +110,7 @@ function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answe
   return reply.type(headers['content-type'] ?? 'application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
-/** A hint that points to the details, or to pages of ours, is left out: a dialect's client sees neither. */
+/** Omits hints that refer to the details or to Pawl's own pages: clients of dialects see neither. */
 function faultOf({ status, code, message, details }: Problem): Fault {
   const { hint } = problems[code]
   const isSeen = !/\bdetails\b|`docs`/.test(hint)

@@ -1,6 +1,6 @@
 /**
- * Bodies are JSON, or YAML for a job spec. Other types, which a form or a page can send without asking, are not even read.
- * Each type has a limit of its own, because YAML takes far more work and memory to read.
+ * Parses bodies: JSON, or YAML for a job spec. Other content types, which a web page can send without a preflight,
+ * are not read. Each type has its own limit, because YAML takes far more work and memory to parse.
  */
 import { Transform } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -23,14 +23,14 @@ export function readBodies(app: FastifyInstance, { maxBodyBytes, maxYamlBytes }:
   )
   const json = { parseAs: 'buffer', bodyLimit: maxBodyBytes } as const
   app.addContentTypeParser('application/json', json, async (_request: unknown, body: Buffer) => parse(textOf(body)))
-  // A page must ask before it sends this, as it must for JSON.
+  // As for JSON, browsers send a preflight before this type.
   const yaml = { parseAs: 'buffer', bodyLimit: Math.min(maxYamlBytes, maxBodyBytes) } as const
   app.addContentTypeParser('application/yaml', yaml, async (_request: unknown, body: Buffer) => textOf(body))
 }
 
 const isJson = (type = '') => /^application\/json\b/i.test(type)
 
-/** Checks JSON while it arrives. Bytes are counted as they came: those that are overwritten stay as many. */
+/** Checks the bounds of JSON while it arrives. Bytes are counted as received, also those of overwritten keys. */
 function bounded(source: NodeJS.ReadableStream): Transform {
   const bounds = new JsonBounds()
   const checked = new Transform({
@@ -39,7 +39,7 @@ function bounded(source: NodeJS.ReadableStream): Transform {
       done(fault === undefined ? null : new Problem('BODY_TOO_LARGE', { why: fault }), chunk)
     },
   })
-  // Stops if the client breaks off, and throws the rest of a body away that is refused.
+  // Stops if the client disconnects, and discards the rest of a refused body.
   source.on('error', error => checked.destroy(error))
   checked.on('error', () => source.resume())
   return checked

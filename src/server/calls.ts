@@ -1,6 +1,6 @@
 /**
- * The calls that are being answered. Each has a signal that aborts when its client hangs up, its key is revoked or the
- * server ends, so that nobody is kept waiting; and the server ends when the last of them has.
+ * Tracks requests in progress. Each has a signal that aborts when its client disconnects, its key is revoked or the
+ * server shuts down, so that nobody is kept waiting. The server stops when the last of them has ended.
  */
 import type { FastifyReply } from 'fastify'
 import type { Activities } from '../engine/activities.ts'
@@ -9,16 +9,16 @@ import { Problem } from '../kernel/problem.ts'
 
 export interface Calls {
   isEnding(): boolean
-  /** Runs `work` as one of them. `keyId`: that of the asker's key; '': it has none. */
+  /** Runs `work` as a request in progress. `keyId`: id of the request's key; '': it has none. */
   answer<T>(reply: FastifyReply, keyId: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** Tells all of them to come to an end; resolves when they have. */
+  /** Aborts all requests in progress; resolves when they have ended. */
   end(): Promise<void>
 }
 
-/** A stream whose client does not read would not end by itself. */
+/** Time for the last bytes of a stream. If its client does not read, the stream would not end by itself. */
 const lastBytesMs = 1000
 
-/** Throws if the call's key was revoked while it was being answered. */
+/** Throws if the key of the request was revoked while it was being answered. */
 export function requireUnrevoked(signal: AbortSignal): void {
   if (signal.reason instanceof Problem) throw signal.reason
 }
@@ -48,7 +48,7 @@ export function openCalls(activities: Activities, watchKey: WatchKey): Calls {
         reply.raw.off('close', hangUp)
         unwatch?.()
         clearTimeout(cut)
-        // What was begun for an answer that is over, or that nobody takes, ends too.
+        // Also ends work that was started for an answer that has been sent, or that nobody reads.
         call.abort()
         end()
         open.delete(call)

@@ -1,16 +1,16 @@
 /**
- * The feed as Server-Sent Events. Each event's id is the cursor behind it, so a client that was cut off names the last
- * one it saw and misses none. A comment every few seconds tells both sides that the other is there.
+ * The feed as Server-Sent Events. The id of an event is the cursor after it, so a client that was disconnected
+ * continues after the last event it saw. A comment every few seconds shows both sides that the connection is alive.
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Engine } from '../engine/engine.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks/tasks.ts'
 
-/** Events that are kept in memory for each slow client: one page, as objects and as text. */
+/** Events held in memory for each slow client: one page, as objects and as text. */
 const eventsPerPage = 50
 const chunkSize = 16_384
-/** A client that takes nothing for so long is cut off: it holds a page here, and comes back with its last id. */
+/** A client that reads nothing for this long is disconnected, because it holds a page in memory. It can reconnect. */
 const slowestMs = 30_000
 
 export interface StreamSource {
@@ -18,7 +18,7 @@ export interface StreamSource {
   readonly heartbeatSeconds: number
 }
 
-/** Streams until the signal aborts. What cannot be read at all is thrown before it begins. */
+/** Streams until the signal aborts. An error of the first read is thrown before the stream begins. */
 export async function streamEvents(
   { engine, heartbeatSeconds }: StreamSource,
   ask: FeedQuery,
@@ -35,7 +35,7 @@ export async function streamEvents(
   to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
   try {
     await say(to, 'retry: 1000\n\n', signal)
-    // Who is cut off before the first event must not begin at a later end.
+    // A client that is disconnected before the first event must not resume at a later end of the feed.
     const begins = ask.latest !== undefined && first.items.length === 0
     if (begins) await say(to, `id: ${first.next}\n\n`, signal)
     await sayPage(first)
@@ -44,13 +44,13 @@ export async function streamEvents(
       await sayPage(page)
     }
   } catch (error) {
-    // The store is away, or the client is: it comes back with the last id that it saw.
+    // The store or the client is gone. The client reconnects with the last id it saw.
     if (!signal.aborted) to.destroy(error as Error)
   }
   to.end()
 }
 
-/** A client that reads slowly is waited for, so nothing piles up here. */
+/** Waits for slow clients, so that nothing accumulates in memory. */
 async function say(to: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
   if (to.write(text)) return
   const late = new AbortController()
@@ -65,7 +65,7 @@ async function say(to: ServerResponse, text: string, signal: AbortSignal): Promi
   }
 }
 
-/** Events may be large, so what waits for a slow client is bounded by its size and not by its number. */
+/** Events may be large, so the buffer for a slow client is limited by size, not by count. */
 function* inChunks(frames: readonly string[]): Generator<string> {
   let chunk = ''
   for (const text of frames) {

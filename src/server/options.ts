@@ -18,7 +18,10 @@ export interface ServerOptions {
   readonly maxYamlBytes?: number
   /** How long a request may take to arrive. Default 30. */
   readonly requestSeconds?: number
-  /** How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep theirs. */
+  /**
+   * How long a connection may stay idle between two requests. Default 75: longer than most load balancers keep
+   * theirs.
+   */
   readonly keepAliveSeconds?: number
   /** How often a stream of events says that it is still there. Default 10. */
   readonly heartbeatSeconds?: number

@@ -3,23 +3,24 @@ import { Worker } from 'node:worker_threads'
 import { Problem } from '../kernel/problem.ts'
 import { type Fault, specInvalid } from '../spec/faults.ts'
 
-/** A text of this length takes some milliseconds to read, which is less than a thread takes to start. */
+/** A text of this length is parsed in some milliseconds, faster than a thread starts. */
 const shortText = 20_000
-/** Reading should take a second or two. */
+/** Parsing should take a second or two. */
 const longestMs = 30_000
 const mostMegabytes = 512
 
 type Read = { readonly value: unknown } | { readonly faults: Fault[] }
 
-/** Texts that wait for others to be read. More are refused, for they would wait for minutes. */
+/** Maximum number of texts in the queue. More are refused, because they would wait for minutes. */
 const mostWaiting = 20
 
 let latest: Promise<unknown> = Promise.resolve()
 let waiting = 0
 
 /**
- * The spec in a text. YAML of a megabyte takes a second or more to read, so a thread reads it while this one answers
- * others. One text is read at a time, which bounds the memory. A short text is returned as it is, for the engine to read.
+ * Parses the text of a job spec. A megabyte of YAML takes a second or more, so a thread parses it while this one
+ * answers other requests. One text is parsed at a time, which limits the memory. A short text is returned unchanged:
+ * the engine parses it.
  */
 export function readAside(text: string): Promise<unknown> {
   if (text.length <= shortText) return Promise.resolve(text)
@@ -50,7 +51,7 @@ async function readInThread(text: string): Promise<unknown> {
       )
     })
     if ('faults' in read) throw specInvalid(read.faults)
-    // The engine would take it for a text to read.
+    // The engine would parse it as a spec again.
     if (typeof read.value === 'string') throw specInvalid([{ at: 'spec', why: 'must be an object' }])
     return read.value
   } finally {

@@ -27,13 +27,13 @@ import { limitStreams } from './streams.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
 export interface Server {
-  /** Where Pawl's own routes are, with the port that it got. */
+  /** Base URL of Pawl's own routes, with the actual port. */
   readonly url: string
-  /** Takes no more requests, ends those that wait for work, and finishes what it answers. */
+  /** Accepts no more requests, ends those that wait for work, and finishes the others. */
   close(): Promise<void>
 }
 
-/** Serves until it is closed. Closing it leaves the engine open. */
+/** Starts a server. Closing it leaves the engine open. */
 export async function startServer(pawl: Pawl, options: ServerOptions = {}): Promise<Server> {
   const engine = engineBehind(pawl)
   const settings = serverSettings(options)
@@ -90,12 +90,12 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
     genReqId: () => newId(),
     requestTimeout: requestSeconds * 1000,
     http: {
-      // Node takes the larger of the two for the whole request.
+      // Node applies the larger of the two to the whole request.
       headersTimeout: requestSeconds * 1000,
       connectionsCheckingInterval: Math.min(5000, requestSeconds * 500),
     },
     keepAliveTimeout: keepAliveSeconds * 1000,
-    // A connection on which nothing moves for so long has nobody at its end: whoever waits is answered or told sooner.
+    // A connection that is silent for this long is dead: clients that wait get an answer or a sign of life sooner.
     connectionTimeout: 300_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -117,7 +117,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
   })
   app.addHook('onSend', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
-    // Else the connection would be kept for a next request, and the server for the connection.
+    // Otherwise the connection would stay open for the next request, and the server with it.
     if (calls.isEnding()) reply.header('connection', 'close')
   })
   return app
@@ -126,7 +126,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
 const longestAnswerMs = 30_000
 const lastBytesMs = 500
 
-/** Whoever is still sending its request, or does not take its answer, is not waited for. */
+/** Does not wait for clients that are still sending their request or do not read their answer. */
 async function close(app: FastifyInstance, calls: Calls): Promise<void> {
   const waiting = new AbortController()
   const quiet = Promise.race([calls.end(), sleep(longestAnswerMs, undefined, { signal: waiting.signal })])
@@ -152,7 +152,7 @@ function urlOf({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Tells the dashboard who the caller is and what it may do. Every operation checks this again. */
+/** Tells the dashboard the name and permissions of the caller. Every operation checks them again. */
 function bindMe(app: FastifyInstance, keys: KeyRules): void {
   app.get('/v1/me', async (request): Promise<Me> => {
     const { name = null, roles, queues } = await authenticate(keys, request)
@@ -181,8 +181,8 @@ function logRequests(app: FastifyInstance, log: Log): void {
 const once = ['host', 'authorization']
 
 /**
- * Node uses the first of two headers of the same name; a proxy in front may use the last. The proxy would then have approved
- * another host or key than the one that is answered. `rawHeaders` has names and values in turn.
+ * Node uses the first of two headers with the same name; a proxy in front may use the last, and would then have
+ * approved another host or key than the one used here. `rawHeaders` alternates names and values.
  */
 function refuseDoubled(rawHeaders: readonly string[]): void {
   const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase())
@@ -190,7 +190,10 @@ function refuseDoubled(rawHeaders: readonly string[]): void {
   if (doubled !== undefined) throw new Problem('REQUEST_INVALID', { why: `it has two ${doubled} headers` })
 }
 
-/** Answers a request that is not HTTP, or that arrives too slowly, on its bare connection: it never reaches a route. */
+/**
+ * Answers a request that is not HTTP or arrives too slowly. It never reaches a route, so the answer goes to the
+ * socket.
+ */
 const codes: Record<string, ProblemCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_SLOW',
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',

@@ -1,4 +1,4 @@
-/** Routes that the server answers without an operation of the engine, for the OpenAPI document. */
+/** OpenAPI paths of the routes that are not operations of the engine. */
 
 import { commonProblems } from '../protocol/operations.ts'
 import { flag, ref, text } from '../protocol/shapes.ts'

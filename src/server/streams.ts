@@ -1,6 +1,6 @@
 /**
- * How many streams of events are open. Each holds memory for as long as its client stays, also if that never reads; so
- * there is a limit for all of them, and one for those of a key, lest one client take the places of all others.
+ * Limits open event streams. Each holds memory as long as its client is connected, even if the client never reads.
+ * There is a limit for all streams and one per key, so that one client cannot take the places of all others.
  */
 import { Problem } from '../kernel/problem.ts'
 import type { Asker } from './authenticate.ts'
@@ -11,7 +11,7 @@ export interface StreamLimits {
 }
 
 export interface Streams {
-  /** Reserves a place for a stream. Call what it returns to give the place back. */
+  /** Reserves a place for a stream. Call the returned function to release it. */
   open(asker: Pick<Asker, 'holder'>): () => void
 }
 
@@ -21,7 +21,7 @@ export function limitStreams({ maxStreams, maxStreamsPerKey }: StreamLimits): St
   return {
     open({ holder }) {
       const mine = openOf.get(holder) ?? 0
-      // Without keys all clients look alike, so only the limit for all of them counts.
+      // Without keys, clients cannot be told apart, so only the total limit applies.
       if (holder !== '' && mine >= maxStreamsPerKey) throw new Problem('STREAMS_OF_KEY', { most: maxStreamsPerKey })
       if (all >= maxStreams) throw new Problem('STREAMS_FULL', { most: maxStreams })
       all += 1

@@ -1,7 +1,7 @@
 /**
- * Watches, from a thread of its own, whether the event loop of this thread turns. While it is blocked nobody is answered.
- * A block beyond the bound is logged with the functions that ran and with all that was under way, counted, and told by
- * `/readyz` for a while.
+ * Watches, from a thread of its own, whether the event loop of this thread turns. While it is blocked nobody is
+ * answered. A block beyond the bound is logged with the functions that ran and with all that was under way, counted,
+ * and told by `/readyz` for a while.
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
