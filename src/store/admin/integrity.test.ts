@@ -185,7 +185,7 @@ const faults: readonly Fault[] = [
 
 const undo = new Error('undo')
 
-/** What is found after a fault, which is then undone. */
+/** Returns the broken rules after a fault, which is then undone. */
 async function foundAfter(sql: Sql, fault: string, from?: string): Promise<BrokenRule[]> {
   let found: BrokenRule[] = []
   const trying = sql.begin(async tx => {

@@ -156,3 +156,15 @@ test('a date that is none is refused before it is sent', () => {
   assert.throws(() => encode(new Date('never')), RangeError)
   assert.throws(() => encode([new Date('never')]), RangeError)
 })
+
+test('comment lines of a statement are not sent to the database', async t => {
+  const { sql } = await fresh(t)
+  const [row] = await sql<{ text: string; dashes: string }>`
+    -- Explains the statement.
+    select current_query() as text,
+    -- Explains the column,
+    -- in two lines.
+           ${'-- sent'} || '-- kept' as dashes`
+  assert.equal(row!.dashes, '-- sent-- kept')
+  assert.doesNotMatch(row!.text, /Explains|in two lines/)
+})

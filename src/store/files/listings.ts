@@ -116,8 +116,8 @@ export async function recordInputs(
 }
 
 /**
- * Of these datums, those that were done before: the last task that did each, with all its files in their places. Not if
- * this job has put out one of them already: two of its tasks cannot have the same file.
+ * For each of these digests that was done before: the last task that did it and has all its files stored. Tasks with a
+ * file that this job has written already are left out, because two tasks of a job cannot have the same file.
  */
 export async function doneBefore(sql: Sql, jobId: string, digests: readonly string[]): Promise<Map<string, string>> {
   const rows = await sql<{ digest: string; taskId: string }>`

@@ -149,7 +149,7 @@ function recordStarts<Row>(
        order by t.id
          for update of t
     ),
-    -- Those that are still assigned start at the time that the worker measured.
+    -- Assigned tasks start, at the time that the worker measured.
     moved as (
       update pawl.task t
          set state      = 'running',
