@@ -20,7 +20,7 @@ async function kept<Name extends string>({ engine }: Fresh, tasks: Record<Name, 
 
 test('a dead letter stays when tasks that ended otherwise go, whatever was said about keeping those', async t => {
   const run = await fresh(t)
-  const soon = new Date((await run.engine.clock()) + 1000)
+  const soon = new Date((await run.engine.internals.clock()) + 1000)
   const tasks = {
     failed: await taskIn(run, 'failed'),
     letter: await taskIn(run, 'dead_lettered'),
@@ -35,7 +35,7 @@ test('a dead letter stays when tasks that ended otherwise go, whatever was said 
 test('a dead letter goes after its own retention, said by the task or its type, and not before its date', async t => {
   const run = await fresh(t)
   await run.engine.putTaskType('typed', { keepDeadLetterSeconds: 10 * day })
-  const inAYear = new Date((await run.engine.clock()) + 365 * day * 1000)
+  const inAYear = new Date((await run.engine.internals.clock()) + 365 * day * 1000)
   const tasks = {
     own: await taskIn(run, 'dead_lettered', { keepDeadLetterSeconds: 5 * day }),
     typed: await taskIn(run, 'dead_lettered', { type: 'typed' }),

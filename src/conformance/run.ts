@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { startBabysitter } from '../babysitter/babysitter.ts'
 import { endGraces, expireTasks } from '../babysitter/chores.ts'
 import { rescue } from '../babysitter/rescue.ts'
-import { pawl } from '../engine/engine.ts'
+import { openEngine } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
 import { checkOptions, number, text } from '../schema/check.ts'
@@ -49,7 +49,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
   const checks = only === undefined ? allChecks : only.map(checkNamed)
   const folder = await mkdtemp(join(tmpdir(), 'pawl-conformance-'))
   try {
-    await using engine = await pawl(database === undefined ? {} : { database, schema: 'pawl_conformance' })
+    await using engine = await openEngine(database === undefined ? {} : { database, schema: 'pawl_conformance' })
     // It has seen every claim from the first on, so it need not wait before it trusts what it sees.
     await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false }), expireTasks, endGraces])
     const key = await engine.createKey({ name: 'conformance', role: 'worker' })

@@ -16,9 +16,12 @@ import { makeFigures } from './admin/figures.ts'
 import { keyWatch } from './admin/watch-keys.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
+import { watchFeed } from './feed/feed-watch.ts'
 import { Turns } from './jobs/condition-budget.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
 import { claimHints } from './tasks/claim-hints.ts'
+import { readEvents } from './tasks/read-tasks.ts'
+import { noTypes } from './tasks/task-types.ts'
 import { wakeBoard } from './wake.ts'
 import { makeBell } from './wake-signal.ts'
 
@@ -33,6 +36,8 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     wake,
     watchKey: keyWatch(store.sql, wake, signal),
     hints: claimHints(),
+    feed: watchFeed(query => readEvents(store, query)),
+    types: noTypes(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
     activities: new Activities(),

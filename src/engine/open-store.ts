@@ -1,6 +1,7 @@
 import type { FilesOptions } from '../files/files.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
-import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../schema/fields.ts'
+import { type PoolerMode, poolerModes } from '../kernel/pooler-mode.ts'
+import { boundSeconds, schemaName } from '../schema/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerDriver } from '../store/driver/caller-transaction.ts'
 import { openEmbedded } from '../store/driver/embedded.ts'

@@ -16,6 +16,8 @@ export const pageFields: Fields = { limit, cursor: text(500) }
 /** Of a list by name. Its cursor holds a name, each of whose characters may take eight of the cursor's. */
 export const namedPageFields: Fields = { limit, cursor: text(2000) }
 
+export const taskTypeQueryFields: Fields = { ...namedPageFields, type: name }
+
 export const taskEventFields: Fields = { ...pageFields, pulses: oneOf([true, false]) }
 
 export const deadLetterQueryFields: Fields = {

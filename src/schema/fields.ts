@@ -61,10 +61,3 @@ export const settingFields = {
 
 /** How long the store may take for something, in seconds. */
 export const boundSeconds = number({ from: 0.01, to: 86_400 })
-
-/**
- * Whether there is a pooler that hands out connections by transaction between us and the PostgreSQL server. `none` is also
- * right for a pooler that hands out whole sessions.
- */
-export const poolerModes = ['detect', 'transaction', 'none'] as const
-export type PoolerMode = (typeof poolerModes)[number]

@@ -3,7 +3,7 @@ import { type DialectName, dialectNames } from '../protocol/dialects.ts'
 import { checkOptions, field, number, oneOf, orNull, text } from '../schema/check.ts'
 import { settingFields } from '../schema/fields.ts'
 import { longestYaml } from '../spec/yaml-limits.ts'
-import { isLoopback } from './admit.ts'
+import { isLoopback } from './authenticate.ts'
 
 export interface ServerOptions {
   /** Default 127.0.0.1. On an address that is not this machine's own, every request needs a key. */

@@ -1,7 +1,7 @@
 import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { Fenced } from '../../protocol/api.ts'
+import type { Fenced } from '../../protocol/call-options.ts'
 import { cancelTaskFields, controlFields, deadLetterFields } from '../../protocol/fields.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../../store/driver/sql.ts'

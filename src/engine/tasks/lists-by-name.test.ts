@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
-import type { PageQuery } from '../../protocol/api.ts'
+import type { PageQuery } from '../../protocol/call-options.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import { mostPageBytes } from '../../store/driver/name-paging.ts'
 
@@ -60,6 +60,14 @@ test('task types are listed by name, page by page', async t => {
     ],
     [['c', 30]],
   ])
+})
+
+test('a type that may have no settings is looked up without an error', async t => {
+  const { engine } = await fresh(t)
+  await engine.putTaskType('a', { leaseSeconds: 30 })
+  await engine.putTaskType('b', {})
+  assert.deepEqual(await engine.taskTypes({ type: 'a' }), { items: [{ type: 'a', leaseSeconds: 30 }], next: null })
+  assert.deepEqual(await engine.taskTypes({ type: 'c' }), { items: [], next: null })
 })
 
 test('a page of task types ends where their schemas become too long, and the next goes on from there', async t => {

@@ -1,7 +1,7 @@
 import { loseLease } from '../../kernel/decide.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { LostWorkerView } from '../../protocol/admin/operate.ts'
-import type { LoseWorkerCall } from '../../protocol/api.ts'
+import type { LoseWorkerCall } from '../../protocol/call-options.ts'
 import { loseWorkerFields } from '../../protocol/fields.ts'
 import { text } from '../../schema/check.ts'
 import { lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'

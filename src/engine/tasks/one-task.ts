@@ -5,7 +5,7 @@
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { Call } from '../../protocol/api.ts'
+import type { Call } from '../../protocol/call-options.ts'
 import {
   artifactFields,
   artifactsFields,

@@ -1,7 +1,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import { saidOf } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
-import type { PageQuery, TasksOfQuery, WorkerQuery } from '../../protocol/api.ts'
+import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/call-options.ts'
 import {
   deadLetterQueryFields,
   feedFields,
@@ -9,6 +9,7 @@ import {
   pageFields,
   taskQueryFields,
   tasksOfFields,
+  taskTypeQueryFields,
   workerQueryFields,
 } from '../../protocol/query-fields.ts'
 import type { DeadLetterQuery } from '../../protocol/tasks/dead-letters.ts'
@@ -158,9 +159,10 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
   return recordOf(known)
 }
 
-export async function findTaskTypes({ sql }: Context, query: PageQuery = {}): Promise<Page<NamedTaskType>> {
-  checkOptions(query, namedPageFields, 'query')
-  const rows = await listTaskTypes(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+export async function findTaskTypes({ sql }: Context, query: TaskTypeQuery = {}): Promise<Page<NamedTaskType>> {
+  checkOptions(query, taskTypeQueryFields, 'query')
+  const { cursor, limit = 100, type } = query
+  const rows = await listTaskTypes(sql, { after: nameBefore(cursor), limit }, type)
   const items = rows.map(({ more: _, ...known }) => ({ type: known.type, ...recordOf(known) }))
   return { items, next: nextOf(rows, ({ type }) => ({ name: type })) }
 }
@@ -212,7 +214,7 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
 }
 
 /** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
-export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
+export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
   const [since, until] = [momentOf(ask.since), momentOf(ask.until)]

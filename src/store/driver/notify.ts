@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { PoolerMode } from '../../schema/fields.ts'
+import type { PoolerMode } from '../../kernel/pooler-mode.ts'
 import { isBehindPooler } from './pooler.ts'
 import type { Driver, Sql } from './sql.ts'
 

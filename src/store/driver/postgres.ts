@@ -3,7 +3,7 @@
  * by the server, and each statement also by this side, because a server that is frozen or cut off bounds nothing.
  */
 import pg from 'pg'
-import type { PoolerMode } from '../../schema/fields.ts'
+import type { PoolerMode } from '../../kernel/pooler-mode.ts'
 import { narrowPlans } from './plans.ts'
 import { isBehindPooler } from './pooler.ts'
 import { withSavepoints } from './savepoints.ts'

@@ -68,7 +68,7 @@ test('an event of a time is found without reading all that was before it', async
     update pawl.change c set at = now() - (interval '1 minute') * (o.last - o.place)
       from (select tx, n, row_number() over (order by tx, n) as place, count(*) over () as last from pawl.change) as o
      where c.tx = o.tx and c.n = o.n`
-  const since = new Date((await run.engine.clock()) - 10 * 60_000)
+  const since = new Date((await run.engine.internals.clock()) - 10 * 60_000)
   const { tx } = await recordedSince(run.sql, since)
   const [passed] = await run.sql<{ count: number }>`select count(*)::int from pawl.change where tx < ${tx}::bigint`
   assert.ok(passed!.count >= 27 && passed!.count <= 30, `${passed!.count} of 40 are passed over`)

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { type OpenTransaction, openTransaction } from '../../../test/harness/open-transaction.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import type { Pawl } from '../../engine/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { FeedPage } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../driver/sql.ts'
 import { forget } from '../tasks/task-chores.ts'
@@ -24,7 +24,7 @@ async function allEvents(sql: Sql): Promise<string[]> {
  * Follows the feed by its cursors. It can lose what it read last, and then goes on from an earlier cursor, where it must
  * find the same again.
  */
-function follower(engine: Pawl, random: (below: number) => number, why: string) {
+function follower(engine: Engine, random: (below: number) => number, why: string) {
   const read: string[] = []
   let before: readonly string[] = []
   const kept: { cursor: string | undefined; read: number }[] = [{ cursor: undefined, read: 0 }]
@@ -73,7 +73,7 @@ function naiveFollower(sql: Sql) {
 }
 
 /** Writers that queue and cancel in transactions that commit late and in any order, and a worker between them. */
-function writers(engine: Pawl, random: (below: number) => number) {
+function writers(engine: Engine, random: (below: number) => number) {
   const open: OpenTransaction[] = []
   const held: { id: string; epoch: number }[] = []
   const someTasks = () => Array.from({ length: 1 + random(3) }, () => ({ type: 'work' }))
@@ -233,7 +233,7 @@ test('a reader that has read everything keeps its place, however long nothing ha
   const { id } = await taskIn(run, 'cancelled')
   await engine.deleteTask(id)
   // Transactions of others on the same server hold events back, and a page without them looks like the end.
-  await eventually('the feed shows everything', async () => (await engine.totals()).feedLagSeconds === 0)
+  await eventually('the feed shows everything', async () => (await engine.internals.totals()).feedLagSeconds === 0)
   const { next } = await eventually('the feed has come to its end', async () => {
     const page = await engine.events()
     return !page.more && page

@@ -8,7 +8,7 @@ import { findRoot } from '../../../scripts/job-schema-page.ts'
 import { database, serverUrl } from '../../../test/harness/databases.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { sharedStore } from '../../../test/harness/stores.ts'
-import { type Pawl, pawl } from '../../engine/engine.ts'
+import { type Engine, openEngine } from '../../engine/engine.ts'
 import { openPools, usualBounds } from '../driver/postgres.ts'
 import { makeSql, type Sql } from '../driver/sql.ts'
 import { currentGeneration } from '../feed/generation.ts'
@@ -152,13 +152,13 @@ test('what a store of an earlier version holds is listed and told as before, aft
 })
 
 /** A store that the program of version 13 made, and an engine on it that does not migrate. */
-async function storeAt13(t: TestContext): Promise<{ sql: Sql; engine: Pawl }> {
+async function storeAt13(t: TestContext): Promise<{ sql: Sql; engine: Engine }> {
   const { driver, open } = await sharedStore(database())
   const schema = `t_${randomBytes(6).toString('hex')}`
   const text = readFileSync(join(findRoot(import.meta.dirname), 'test/harness/store-at-13.sql'), 'utf8')
   const sql = makeSql(driver, schema)
   await sql.begin(tx => tx.script(text.replace('create schema pawl;', `create schema "${schema}";`)))
-  const engine = await pawl({ schema, store: open(schema), migrate: false })
+  const engine = await openEngine({ schema, store: open(schema), migrate: false })
   t.after(async () => {
     await engine.close()
     await driver.script(`drop schema "${schema}" cascade`)

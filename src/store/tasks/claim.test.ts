@@ -7,7 +7,7 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { laneWith } from '../../../test/harness/lane-with.ts'
 import { startWaiting } from '../../../test/harness/waiting.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { pawl } from '../../engine/engine.ts'
+import { openEngine } from '../../engine/engine.ts'
 import { sync } from '../../engine/tasks/sync.ts'
 import type { HeldTask, SettledTask } from '../../protocol/tasks/sync.ts'
 import { limitedQueues } from '../flow/lanes.ts'
@@ -195,7 +195,7 @@ test('a claim that began before others took the slots takes none on top', { ...l
   const { queue, laneId } = await laneWith(run, 3, { parallelism: 3 })
   await spreadOut(run, laneId)
   const session = randomUUID()
-  const other = await pawl({ database: run.url!, schema: run.schema })
+  const other = await openEngine({ database: run.url!, schema: run.schema })
   t.after(() => other.close())
   await other.sync({ worker: 'late', session, queues: ['none'], claim: 1, syncId: '0' })
 

@@ -164,12 +164,17 @@ export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow |
 }
 
 /** A page of types with settings, by name. Schemas may be long, so a page is also bounded by its bytes. */
-export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<TaskTypeRow>[]> {
+export function listTaskTypes(
+  sql: Sql,
+  { after, limit }: NamePaging,
+  only: string | undefined,
+): Promise<PageRow<TaskTypeRow>[]> {
   return sql`
     with page as (
       select type, settings, payload_schema,
              octet_length(settings::text) + coalesce(octet_length(payload_schema::text), 0) as bytes
-        from pawl.task_type where type > ${after} order by type limit ${limit}::int + 1
+        from pawl.task_type
+       where type > ${after} and (${only ?? null}::text is null or type = ${only ?? null}) order by type limit ${limit}::int + 1
     ), measured as (
       select *, row_number() over by_name as place, sum(bytes) over by_name as bytes_so_far, count(*) over () as found
         from page window by_name as (order by type)
