@@ -19,11 +19,11 @@ import { Live, useLink } from './live.tsx'
 import { useMe } from './me.tsx'
 import { Boundary } from './parts/boundary.tsx'
 import logo from './pawl.svg'
-import { keyInHand, takeKey } from './server.ts'
+import { storedKey, storeKey } from './server.ts'
 import { useDeadLetterGroups, useWaiting } from './waiting.ts'
 
 const overview = import('./pages/overview.tsx').then(page => ({ default: page.Overview }))
-// Nearly everybody comes here first, so it is not waited for until it is asked for.
+// Most visits begin here, so loading starts at once.
 const Overview = lazy(() => overview)
 const Jobs = lazy(() => import('./pages/jobs.tsx').then(page => ({ default: page.Jobs })))
 const Job = lazy(() => import('./pages/job.tsx').then(page => ({ default: page.Job })))
@@ -65,7 +65,7 @@ function Frame() {
           </Group>
           <Group gap="sm" wrap="nowrap">
             <Connection />
-            <Who />
+            <Identity />
             <SchemeSwitch />
           </Group>
         </Group>
@@ -84,7 +84,7 @@ function Frame() {
               <Route path="/tasks/:id">{({ id }) => <Task id={id} />}</Route>
               <Route path="/gates" component={Gates} />
               <Route path="/dead-letters" component={DeadLetters} />
-              <Route>There is no such page.</Route>
+              <Route>This page does not exist.</Route>
             </Switch>
           </Suspense>
         </Boundary>
@@ -126,10 +126,10 @@ function Pages({ onGo }: { onGo(): void }) {
 }
 
 const links = {
-  joining: { color: 'gray', text: 'connecting', title: 'It is being asked for what happens.' },
-  live: { color: 'teal', text: 'live', title: 'What you see is what is.' },
-  lost: { color: 'red', text: 'connection lost', title: 'The server cannot be reached; trying again.' },
-  paused: { color: 'gray', text: 'paused', title: 'This tab is not looked at; it goes on when it is.' },
+  joining: { color: 'gray', text: 'connecting', title: 'Connecting to the event feed.' },
+  live: { color: 'teal', text: 'live', title: 'This page is up to date.' },
+  lost: { color: 'red', text: 'connection lost', title: 'The server cannot be reached. Trying again.' },
+  paused: { color: 'gray', text: 'paused', title: 'This tab is hidden. Updates continue when it is visible.' },
 } as const
 
 function Connection() {
@@ -141,19 +141,19 @@ function Connection() {
   )
 }
 
-function forget(): void {
-  takeKey(undefined)
+function forgetKey(): void {
+  storeKey(undefined)
   location.reload()
 }
 
-function Who() {
+function Identity() {
   const { name, roles } = useMe()
-  const may = roles.join(', ')
+  const roleList = roles.join(', ')
   return (
     <Text size="xs" c="dimmed" visibleFrom="sm">
-      {name === null ? may : `${sanitize(name)} (${may})`}
-      {keyInHand() !== undefined && (
-        <UnstyledButton fz="xs" td="underline" ml={6} onClick={forget}>
+      {name === null ? roleList : `${sanitize(name)} (${roleList})`}
+      {storedKey() !== undefined && (
+        <UnstyledButton fz="xs" td="underline" ml={6} onClick={forgetKey}>
           forget the key
         </UnstyledButton>
       )}
@@ -166,7 +166,7 @@ function SchemeSwitch() {
   const now = useComputedColorScheme('light')
   const next = now === 'light' ? 'dark' : 'light'
   return (
-    <ActionIcon variant="default" aria-label={`Show it ${next}`} onClick={() => setColorScheme(next)}>
+    <ActionIcon variant="default" aria-label={`Switch to ${next} mode`} onClick={() => setColorScheme(next)}>
       {next === 'dark' ? '☾' : '☀'}
     </ActionIcon>
   )

@@ -1,6 +1,6 @@
 /**
- * The feed of events as it happens. A lost connection is taken up again behind the last event that came, so none is
- * missed and none comes twice; a tab that nobody sees reads nothing, and goes on from there when it is looked at.
+ * The live event feed. A lost connection resumes after the last event received, so none is missed or repeated. A hidden
+ * tab reads nothing, and resumes when it is visible again.
  */
 import { createParser } from 'eventsource-parser'
 import type { EventView } from '../../src/protocol/tasks/tasks.ts'
@@ -13,7 +13,7 @@ export interface Watch {
   readonly jobId?: string
   onEvents(events: readonly EventView[]): void
   onLink(link: Link): void
-  /** The server does not let this key look any more. */
+  /** The server rejects the key. */
   onRefused(): void
 }
 
@@ -26,10 +26,10 @@ class Refused extends Error {
 }
 
 const longestPauseMs = 10_000
-/** The server says every ten seconds that it is there. */
+/** The server sends a sign of life every ten seconds. */
 const longestSilenceMs = 25_000
 
-/** Answers with what ends it. */
+/** Returns a function that stops it. */
 export function watchFeed(watch: Watch): () => void {
   const over = new AbortController()
   void follow(watch, over.signal)
@@ -37,12 +37,12 @@ export function watchFeed(watch: Watch): () => void {
 }
 
 async function follow(watch: Watch, over: AbortSignal): Promise<void> {
-  // Where it began is known before the first connection, so that even one that told nothing is taken up where it was.
+  // The position is known before the first connection, so even one that sent nothing resumes at the right place.
   let last: string | undefined
   for (let pauseMs = 500; !over.aborted; ) {
     if (document.hidden) {
       watch.onLink('paused')
-      await untilSeen(over)
+      await untilVisible(over)
       continue
     }
     try {
@@ -54,7 +54,7 @@ async function follow(watch: Watch, over: AbortSignal): Promise<void> {
     } catch (error) {
       if (over.aborted) return
       if (error instanceof Refused) {
-        // The place is gone, as after a restore: begin where the feed is now, and read all anew.
+        // The position is gone, for example after a restore: start at the current end.
         if (error.status === 400 || error.status === 410) last = undefined
         if (error.status === 401 || error.status === 403) watch.onRefused()
       }
@@ -91,11 +91,11 @@ async function readOnce(
     if (!response.ok || response.body === null) throw new Refused(response.status)
     onOpen()
     onLink('live')
-    let came: EventView[] = []
+    let received: EventView[] = []
     const parser = createParser({
       onEvent({ id, data }) {
         if (id !== undefined) onId(id)
-        if (data !== '') came.push(JSON.parse(data) as EventView)
+        if (data !== '') received.push(JSON.parse(data) as EventView)
       },
     })
     const text = new TextDecoder()
@@ -104,8 +104,8 @@ async function readOnce(
       clearTimeout(silence)
       silence = setTimeout(end, longestSilenceMs)
       parser.feed(text.decode(read.value, { stream: true }))
-      if (came.length > 0) onEvents(came)
-      came = []
+      if (received.length > 0) onEvents(received)
+      received = []
     }
   } finally {
     clearTimeout(silence)
@@ -114,15 +114,15 @@ async function readOnce(
   }
 }
 
-function untilSeen(over: AbortSignal): Promise<void> {
+function untilVisible(over: AbortSignal): Promise<void> {
   return new Promise(resolve => {
-    const look = () => {
+    const check = () => {
       if (document.hidden && !over.aborted) return
-      document.removeEventListener('visibilitychange', look)
-      over.removeEventListener('abort', look)
+      document.removeEventListener('visibilitychange', check)
+      over.removeEventListener('abort', check)
       resolve()
     }
-    document.addEventListener('visibilitychange', look)
-    over.addEventListener('abort', look)
+    document.addEventListener('visibilitychange', check)
+    over.addEventListener('abort', check)
   })
 }

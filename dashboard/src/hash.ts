@@ -1,6 +1,6 @@
 /**
- * Where one is stands behind the #, path and query: the server need not know of pages, and the address of one can be
- * sent to somebody, whatever the page is mounted under.
+ * Keeps the current path and query behind the #. So the server needs to know no pages, URLs can be shared, and the
+ * dashboard works under any path.
  */
 import { useSyncExternalStore } from 'react'
 
@@ -11,7 +11,7 @@ function subscribe(onChange: () => void): () => void {
   return () => removeEventListener('hashchange', onChange)
 }
 
-/** A `to` that is only a query keeps the page. */
+/** If `to` is only a query, the path stays. */
 function navigate(to: string, { replace = false }: { replace?: boolean } = {}): void {
   const path = read().split('?')[0]!
   const next = `#${to.startsWith('?') ? path + (to === '?' ? '' : to) : to}`

@@ -1,4 +1,4 @@
-/** Keeps what is shown as it is: what an event touches is read again, at most a few times a second. */
+/** Keeps the page up to date: an event makes the page read its data again, at most a few times a second. */
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { jobLifecycle } from '../../src/kernel/job.ts'
@@ -9,15 +9,15 @@ import { type Link, watchFeed } from './feed.ts'
 
 interface LiveView {
   readonly link: Link
-  /** What happened since the page was opened, the newest first. */
+  /** Events since the page was opened, newest first. */
   readonly events: readonly EventView[]
 }
 
 const LiveContext = createContext<LiveView>({ link: 'joining', events: [] })
 export const useLink = () => useContext(LiveContext).link
-export const useHappenings = () => useContext(LiveContext).events
+export const useLiveEvents = () => useContext(LiveContext).events
 
-/** Of tasks there may be thousands a second: they are counted in their stages, and read while somebody looks at them. */
+/** Task events are left out: there may be thousands a second. Pages that show tasks poll them instead. */
 const types = [
   ...statesOf(jobLifecycle).map(state => `job.${state}`),
   ...statesOf(stageLifecycle).map(state => `stage.${state}`),
@@ -27,8 +27,8 @@ const types = [
   ),
 ]
 
-/** What no event of a job or a stage changes, or what is dear and asked in its own time. */
-const apart = new Set<unknown>(['doctor', 'stats', 'me', 'task-types', 'asked for by', 'job name', 'lineage'])
+/** Queries that no event of a job or stage changes, or that are expensive and refresh on their own schedule. */
+const notLive = new Set<unknown>(['doctor', 'stats', 'me', 'task-types', 'asked for by', 'job name', 'lineage'])
 
 const readAgainMs = 300
 const settleMs = 1500
@@ -42,23 +42,23 @@ export function Live({ children }: { children: ReactNode }) {
     let isDue = false
     const readAgain = () => {
       isDue = false
-      // One that is being asked is let be: asked anew each time, a slow answer would never come.
+      // Requests in progress continue: if each event restarted them, a slow answer would never arrive.
       void queries.invalidateQueries(
-        { predicate: ({ queryKey: [about] }) => !apart.has(about) },
+        { predicate: ({ queryKey: [about] }) => !notLive.has(about) },
         { cancelRefetch: false },
       )
     }
     let before: Link = 'joining'
     return watchFeed({
       types,
-      onEvents(came) {
+      onEvents(received) {
         if (!isDue) setTimeout(readAgain, readAgainMs)
         isDue = true
-        setEvents(old => [...came.toReversed(), ...old].slice(0, mostKept))
+        setEvents(old => [...received.toReversed(), ...old].slice(0, mostKept))
       },
       onRefused: () => void queries.invalidateQueries({ queryKey: ['me'] }),
       onLink(now) {
-        // Whatever happened meanwhile: look anew. What has only just been read is left alone for a moment.
+        // Catch up on changes during the disconnection. After the first connection, wait: the data was just read.
         if (now === 'live' && before === 'joining') setTimeout(readAgain, settleMs)
         else if (now === 'live' && before !== 'live') readAgain()
         before = now

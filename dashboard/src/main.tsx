@@ -7,7 +7,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { WithKey } from './me.tsx'
-import { tell } from './parts/boundary.tsx'
+import { logCaught } from './parts/boundary.tsx'
 
 const queries = new QueryClient({
   defaultOptions: { queries: { staleTime: 500, retry: 1, refetchOnWindowFocus: true } },
@@ -20,10 +20,10 @@ const theme = createTheme({
   cursorType: 'pointer',
 })
 const nonce = document.querySelector<HTMLMetaElement>('meta[name=nonce]')?.content
-// What keeps the page from scrolling under a dialog writes a style sheet of its own, and looks for the number here.
+// The library that blocks scrolling under a dialog inserts a style sheet, and reads its nonce from here.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-createRoot(document.getElementById('root')!, { onCaughtError: tell }).render(
+createRoot(document.getElementById('root')!, { onCaughtError: logCaught }).render(
   <MantineProvider theme={theme} defaultColorScheme="auto" {...(nonce && { getStyleNonce: () => nonce })}>
     <Notifications position="bottom-right" />
     <QueryClientProvider client={queries}>

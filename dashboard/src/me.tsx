@@ -1,43 +1,43 @@
-/** Who looks: without a key where one is wanted, nothing is shown but the question for it. */
+/** The identity of the user. If the server requires a key and there is none, only the form for it is shown. */
 import { Button, Center, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useState } from 'react'
 import type { Me } from '../../src/protocol/admin/keys.ts'
 import { Fault } from './parts/fault.tsx'
-import { keyInHand, takeKey, whoAmI } from './server.ts'
+import { storedKey, storeKey, whoAmI } from './server.ts'
 
 const MeContext = createContext<Me>({ name: null, role: 'viewer', roles: ['viewer'], permissions: [], queues: null })
 export const useMe = () => useContext(MeContext)
 
 export function WithKey({ children }: { children: ReactNode }) {
   const queries = useQueryClient()
-  const [hasTried, setTried] = useState(keyInHand() !== undefined)
+  const [hasTried, setTried] = useState(storedKey() !== undefined)
   const { data, error, isPending } = useQuery({
     queryKey: ['me'],
     queryFn: async () => (await whoAmI()) ?? null,
     staleTime: 60_000,
   })
-  if (isPending) return <Middle>{<Loader aria-label="Loading" />}</Middle>
-  if (error && data === undefined) return <Middle>{<Fault error={error} />}</Middle>
+  if (isPending) return <Centered>{<Loader aria-label="Loading" />}</Centered>
+  if (error && data === undefined) return <Centered>{<Fault error={error} />}</Centered>
   if (data && !data.permissions.includes('read')) {
-    return <Middle>This key ({data.roles.join(', ')}) may not look at anything: ask for one of another role.</Middle>
+    return <Centered>This key ({data.roles.join(', ')}) may not see anything. Use a key with another role.</Centered>
   }
   if (data) return <MeContext.Provider value={data}>{children}</MeContext.Provider>
   return (
-    <Middle>
+    <Centered>
       <AskForKey
         wasRefused={hasTried}
         onKey={async key => {
-          takeKey(key)
+          storeKey(key)
           await queries.invalidateQueries()
           setTried(true)
         }}
       />
-    </Middle>
+    </Centered>
   )
 }
 
-const Middle = ({ children }: { children: ReactNode }) => <Center mih="100vh">{children}</Center>
+const Centered = ({ children }: { children: ReactNode }) => <Center mih="100vh">{children}</Center>
 
 function AskForKey({ wasRefused, onKey }: { wasRefused: boolean; onKey(key: string): void }) {
   const [key, setKey] = useState('')
@@ -53,19 +53,19 @@ function AskForKey({ wasRefused, onKey }: { wasRefused: boolean; onKey(key: stri
         <Title order={1} size="h3">
           Pawl
         </Title>
-        <Text size="sm">This server asks for a key. Who runs it makes one with “pawl key create”.</Text>
+        <Text size="sm">This server requires a key. Its operator can create one with “pawl key create”.</Text>
         <PasswordInput
           label="Key"
           value={key}
           onChange={event => setKey(event.currentTarget.value)}
-          {...(wasRefused && { error: 'The server does not know this key, or it was revoked.' })}
+          {...(wasRefused && { error: 'The key is unknown or was revoked.' })}
           data-autofocus
         />
         <Button type="submit" disabled={key.trim() === ''}>
-          Show it
+          Sign in
         </Button>
         <Text size="xs" c="dimmed">
-          It is kept until this tab is closed.
+          The key is stored until this tab is closed.
         </Text>
       </Stack>
     </Paper>

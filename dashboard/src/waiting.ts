@@ -1,4 +1,4 @@
-/** What waits for people, asked for in one place by all who show it. */
+/** Queries for what waits for people; several parts of the page share them. */
 import { useQuery } from '@tanstack/react-query'
 import { api } from './server.ts'
 
@@ -8,12 +8,12 @@ export function useWaiting() {
   return useQuery({
     queryKey: ['stages', 'waiting'],
     queryFn: () => api.stages({ state: 'waiting', limit: mostGates, total: true }),
-    // A read that was under way when an event came may be older than it.
+    // A read that was in progress when an event arrived may be older than the event.
     refetchInterval: 5000,
   })
 }
 
-/** It looks at all that was ever set aside, so not too often. */
+/** This query reads all dead letters, so it is not repeated often. */
 export function useDeadLetterGroups() {
   return useQuery({
     queryKey: ['troubles', 'dead letters'],

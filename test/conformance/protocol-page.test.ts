@@ -36,7 +36,7 @@ test('the curl examples of the protocol page answer what the page says', { skip 
 
 test('the protocol page names what a sync may say, and nothing else', () => {
   const { worker: _, ...said } = syncFields
-  assert.deepEqual(firstColumn('What a sync may say').sort(), Object.keys(said).sort())
+  assert.deepEqual(firstColumn('The request').sort(), Object.keys(said).sort())
   assert.deepEqual(firstColumn('Outcomes'), [...outcomes])
   const words = new Set([...section('Outcomes').matchAll(/[a-zA-Z_]+/g)].map(([word]) => word))
   const named = [

@@ -1,4 +1,4 @@
-/** What may be done to a stage, a task and many jobs, by the buttons; and what the overview calls for. */
+/** Buttons for stages, tasks and several jobs at once, and the overview of what needs attention. */
 import assert from 'node:assert/strict'
 import { findInputs } from '../../src/babysitter/file-chores.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -12,7 +12,7 @@ inBrowser('several jobs are paused at once, resumed and, when they failed, retri
   const ids = [(await engine.submit(spec)).id, (await engine.submit(spec)).id]
   const page = await open('/#/jobs')
   const all = async (action: string, state: string) => {
-    await page.getByLabel('Choose all of this page').check()
+    await page.getByLabel('Select all on this page').check()
     await page.getByRole('button', { name: `${action} 2` }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
     await eventually(`all are ${state}`, async () => {
@@ -108,20 +108,20 @@ inBrowser(
     await engine.sync({ worker: 'silent', session: crypto.randomUUID(), queues: ['slow'], claim: 1 })
     await advance(200)
     const page = await open('/')
-    const calls = page.getByLabel('What needs a person')
+    const calls = page.getByLabel('Needs attention')
     for (const text of [
-      'A gate waits',
+      'A gate is waiting',
       '1 dead letter',
       '1 exhausted_retries',
       'A job failed in the last hour',
-      'Workers fell silent',
-      'silent (1 in hand)',
-      'census: nobody works on queue count',
+      'Workers stopped reporting',
+      'silent (1 task held)',
+      'census: no worker serves queue count',
     ]) {
       await calls.getByText(text, { exact: true }).waitFor()
     }
     await page.locator('canvas').nth(3).waitFor()
-    await page.getByText('What happens').first().waitFor()
+    await page.getByText('Live events').first().waitFor()
   },
 )
 
@@ -183,7 +183,7 @@ inBrowser(
     await page.getByLabel('Copy the trace id').click()
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), '4bf92f3577b34da6a3ce929d0e0e4736')
     await page.getByRole('button', { name: 'Edit and redrive' }).click()
-    await page.getByLabel(/Another payload/).fill('{"to": "Bob"}')
+    await page.getByLabel(/New payload/).fill('{"to": "Bob"}')
     await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
     await eventually('it waits again', async () => (await engine.task(ids[0]!)).state === 'queued')
     assert.deepEqual((await engine.task(ids[0]!)).payload, { to: 'Bob' })
@@ -202,7 +202,7 @@ inBrowser(
     }
     const page = await open('/#/dead-letters')
     await page.getByRole('button', { name: 'Redrive …' }).click()
-    await page.getByLabel(/At most so many a second/).fill('0.01')
+    await page.getByLabel(/Maximum rate per second/).fill('0.01')
     await page.getByRole('dialog').getByRole('button', { name: 'Redrive', exact: true }).click()
     await page.getByText(/Redrive done: 3 of 3/).waitFor()
     const { items } = await engine.tasks({ order: 'oldest' })

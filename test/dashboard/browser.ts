@@ -1,4 +1,4 @@
-/** A real browser on a page of a server of the test's own. What the page complains of fails the test. */
+/** Opens the dashboard of a test's own server in a real browser. Errors on the console of the page fail the test. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
@@ -27,18 +27,18 @@ function sharedBrowser(): Promise<Browser> {
 
 export interface Shown extends Served {
   readonly page: Page
-  /** Another tab, with a key of its own if it is to have one. */
+  /** Opens another tab in a browser context of its own. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>
 }
 
 export interface ShowOptions extends ServedOptions {
   readonly path?: string
   readonly context?: BrowserContextOptions
-  /** Complaints that are meant to come. */
+  /** Console errors that the test expects. */
   readonly expects?: RegExp
 }
 
-/** A test in a browser; where there is none it is skipped, and the run says why. */
+/** A test in a browser. Without a browser it is skipped, and the run says why. */
 export function inBrowser(
   title: string,
   options: ShowOptions,

@@ -1,4 +1,4 @@
-/** The page is there, whole, and asks nobody but its server. */
+/** The dashboard loads completely, and only from its own server. */
 import assert from 'node:assert/strict'
 import { eventually } from '../harness/eventually.ts'
 import { inBrowser } from './browser.ts'
@@ -46,7 +46,7 @@ inBrowser(
     const { id: ended } = await engine.submit({ name: 'empty', stages: [{ name: 'nothing', task: 'a', payloads: [] }] })
     const page = await open('/#/jobs')
     await page.getByRole('checkbox').nth(3).waitFor()
-    await page.getByLabel('Choose all of this page').check()
+    await page.getByLabel('Select all on this page').check()
     await page.getByRole('button', { name: 'Cancel 2' }).click()
     await page.getByRole('button', { name: 'Yes' }).click()
     await page.getByText('cancelled').nth(1).waitFor()
@@ -111,7 +111,7 @@ inBrowser('under the pointer nothing moves: a new job waits until it is asked fo
   const page = await open('/#/jobs')
   await page.getByRole('link', { name: 'invoices' }).hover()
   await engine.submit({ ...spec, name: 'letters' })
-  await page.getByRole('button', { name: /show/ }).waitFor()
+  await page.getByRole('button', { name: /^Show/ }).waitFor()
   assert.equal(await page.getByRole('link', { name: 'letters', exact: true }).count(), 0)
   await page.getByRole('heading', { name: 'Jobs' }).hover()
   await page.getByRole('link', { name: 'letters', exact: true }).waitFor()

@@ -1,4 +1,4 @@
-/** A job on the dashboard: its stages, its time, why it ended so, and what may be done. */
+/** The page of a job: stages, timeline, why it ended, and its buttons. */
 import assert from 'node:assert/strict'
 import { inBrowser } from './browser.ts'
 
@@ -15,7 +15,7 @@ inBrowser(
       await engine.fail(id, epoch, { error: { message: `letter ${epoch} was returned` } })
     const page = await open(`/#/jobs/${id}`)
     const why =
-      'It failed because stage send failed: 3 of 3 tasks exhausted their retries: 3 × “letter # was returned”.'
+      'The job failed because stage send failed: 3 of 3 tasks exhausted their retries: 3 × “letter # was returned”.'
     await page.getByText(why).waitFor()
   },
 )
@@ -32,9 +32,9 @@ inBrowser(
     await button('Pause').waitFor()
     assert.equal((await engine.job(id)).state, 'pending')
     await button('Cancel').click()
-    await page.getByLabel('Why? (kept in the events)').fill('ordered twice')
+    await page.getByLabel('Reason (recorded in the events)').fill('ordered twice')
     await page.getByRole('button', { name: 'Yes' }).click()
-    await page.getByText('It was cancelled: ordered twice.').waitFor()
+    await page.getByText('The job was cancelled: ordered twice.').waitFor()
     assert.equal(await button('Pause').count(), 0)
     await button('Retry').waitFor()
   },
@@ -122,6 +122,6 @@ inBrowser('what stands below the graph of a job stays in place when the graph is
   const below = page.getByRole('tab', { name: 'files' })
   const { y } = (await below.boundingBox())!
   load()
-  await page.getByLabel('The stages of the job').getByText('left').waitFor()
+  await page.getByLabel('Stages of the job').getByText('left').waitFor()
   assert.equal((await below.boundingBox())!.y, y)
 })

@@ -1,4 +1,4 @@
-/** What is shown is what is: also after the connection was cut, while a worker dies, and with very many tasks. */
+/** The page stays up to date after a lost connection, while a worker dies, and with very many tasks. */
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import type { Response } from 'playwright-core'
@@ -20,7 +20,7 @@ inBrowser(
     const [first] = await engine.claims({ worker: 'doomed', queues: ['extract'], start: true })
     const page = await open(`/#/tasks/${first!.id}`)
     await page.getByText('by doomed').waitFor()
-    // Twice: a babysitter that could not look for so long first waits.
+    // The babysitter waits first if it could not read the leases for a long time.
     await advance(60)
     await page.getByText('retrying').first().waitFor({ timeout: 60_000 })
     const [second] = await engine.claims({ worker: 'heir', queues: ['extract'], start: true, waitSeconds: 30 })

@@ -1,4 +1,4 @@
-/** What needs a person: gates, dead letters, and whoever looks with a key. */
+/** Gates, dead letters, and users with a key. */
 import assert from 'node:assert/strict'
 import * as z from 'zod'
 import { defineTask } from '../../src/worker/define-task.ts'
@@ -13,14 +13,14 @@ inBrowser(
   async ({ engine, page, open }) => {
     const { id, stages } = await engine.submit(gated)
     const other = await open(`/#/jobs/${id}`)
-    await other.getByText('It waits for an approval of review.').waitFor()
-    await page.getByText('A gate waits').waitFor()
+    await other.getByText('Waiting for approval of review.').waitFor()
+    await page.getByText('A gate is waiting').waitFor()
     await page.getByRole('link', { name: /Gates/ }).click()
     await page.getByText('Are the totals right?').waitFor()
     await page.getByLabel('Comment').fill('checked twice')
     await page.getByLabel(/Data for later stages/).fill('{"total": 12}')
     await page.getByRole('button', { name: 'Approve' }).click()
-    await page.getByText('Nothing waits for an approval.').waitFor()
+    await page.getByText('No gate is waiting for approval.').waitFor()
     await other.locator('.react-flow__node', { hasText: 'review' }).getByText('succeeded').waitFor()
     const [approval] = (await engine.stage(stages[0]!.id)).approvals
     assert.deepEqual([approval!.comment, approval!.data], ['checked twice', { total: 12 }])
@@ -32,7 +32,7 @@ inBrowser('a gate is rejected, and the job says so', {}, async ({ engine, open }
   const page = await open('/#/gates')
   await page.getByLabel('Comment').fill('the sum is wrong')
   await page.getByRole('button', { name: 'Reject' }).click()
-  await page.getByText('Nothing waits for an approval.').waitFor()
+  await page.getByText('No gate is waiting for approval.').waitFor()
   assert.equal((await engine.job(id)).state, 'failed')
 })
 
@@ -49,8 +49,8 @@ inBrowser(
     const page = await open('/#/dead-letters')
     await page.getByText('no host #').waitFor()
     await page.getByRole('button', { name: 'Redrive …' }).first().click()
-    await page.getByText('All 3 dead letters of this type, queue, reason and message').waitFor()
-    await page.getByLabel(/Another payload/).fill('{"to": "Ada"}')
+    await page.getByText('All 3 dead letters with this type, queue, reason and message').waitFor()
+    await page.getByLabel(/New payload/).fill('{"to": "Ada"}')
     await page.getByRole('button', { name: 'Dry run' }).click()
     await page.getByText('3 would be redriven, 0 would be refused.').waitFor()
     assert.equal((await engine.deadLetters()).items.length, 4)
@@ -79,8 +79,8 @@ inBrowser(
     await engine.fail(claimed!.id, claimed!.epoch, { error: { message: 'no such street' } })
     const page = await open('/#/dead-letters')
     await page.getByRole('button', { name: 'Redrive …' }).click()
-    const payload = page.getByLabel(/Another payload/)
-    await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
+    const payload = page.getByLabel(/New payload/)
+    await page.getByRole('button', { name: 'Use the latest payload' }).click()
     await eventually('its payload is shown', async () => (await payload.inputValue()).includes('Ada'))
     await payload.fill('{"to": 7}')
     await page.getByText('Expected "string"').waitFor()
@@ -108,8 +108,8 @@ inBrowser('what somebody types while a payload loads stays', {}, async ({ engine
     await route.continue()
   })
   const answered = page.waitForResponse(path)
-  await page.getByRole('button', { name: 'Begin with that of the newest' }).click()
-  const payload = page.getByLabel(/Another payload/)
+  await page.getByRole('button', { name: 'Use the latest payload' }).click()
+  const payload = page.getByLabel(/New payload/)
   await payload.fill('{"to": "Bob"}')
   answer()
   await (await answered).finished()
@@ -130,16 +130,16 @@ inBrowser(
     const { id } = await engine.submit(gated)
     const { secret } = await engine.createKey({ name: 'looker', role: 'viewer' })
     await page.getByLabel('Key', { exact: true }).fill('wrong')
-    await page.getByRole('button', { name: 'Show it' }).click()
-    await page.getByText('The server does not know this key').waitFor()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('The key is unknown or was revoked.').waitFor()
     await page.getByLabel('Key', { exact: true }).fill(secret)
-    await page.getByRole('button', { name: 'Show it' }).click()
+    await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('looker (viewer)').waitFor()
     await page.goto(`${server.url}/#/jobs/${id}`)
     await page.getByRole('heading', { name: 'invoices' }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
     await page.goto(`${server.url}/#/gates`)
-    await page.getByText('Your key may look, and not approve.').waitFor()
+    await page.getByText('Your key does not allow you to approve.').waitFor()
     assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0)
     const refused = await fetch(`${server.url}/v1/jobs/${id}/cancel`, {
       method: 'POST',

@@ -1,4 +1,4 @@
-/** What others wrote is text: it neither acts nor hides. */
+/** Foreign content is shown as visible text and never runs. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -47,7 +47,7 @@ inBrowser(
   },
 )
 
-/** What cannot be seen and yet acts: in the text, the names for those who do not see, and the tab's own. */
+/** Finds control characters in the text, the accessible names and the title of the tab. */
 async function hiddenIn(page: Page): Promise<string[]> {
   const told = (await page.evaluate(`[document.title, document.body.innerText,
     ...[...document.querySelectorAll('[title],[aria-label]')].map(one => one.title + one.ariaLabel)].join()`)) as string

@@ -1,7 +1,7 @@
 /**
- * Every code block of the pages is run. What stands behind the language says how: a file name (it is written down),
- * `serve` (it is started and goes on), `setup` (this very test run did it), `cluster` (it needs one: a shell can read
- * it, no more), nothing (it must succeed).
+ * Runs every code block of the pages. The word after the language says how: a file name (the block is written to that
+ * file), `serve` (the command is started and keeps running), `setup` (skipped: the test run itself did this), `cluster`
+ * (only its shell syntax is checked, because it needs a cluster), none (it must succeed).
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -19,12 +19,12 @@ import { freePort } from '../harness/free-port.ts'
 
 const root = findRoot(import.meta.dirname)
 const generated = ['lifecycles.md', 'problems.md']
-/** docs.test.ts and conformance/ see to these. */
-const seenToElsewhere = ['testing.md', 'worker-protocol.md']
+/** These are tested by docs.test.ts and test/conformance. */
+const testedElsewhere = ['testing.md', 'worker-protocol.md']
 const pages = [
   'README.md',
   ...readdirSync(join(root, 'docs'))
-    .filter(name => name.endsWith('.md') && !generated.includes(name) && !seenToElsewhere.includes(name))
+    .filter(name => name.endsWith('.md') && !generated.includes(name) && !testedElsewhere.includes(name))
     .map(name => `docs/${name}`),
 ]
 
@@ -99,7 +99,7 @@ async function run(t: TestContext, { path, env, server }: Workplace, { language,
   else assert.fail(`a block of ${language} must say what file it is`)
 }
 
-/** A server answers; a worker is heard of. */
+/** A server is ready when it answers, a worker when the server lists it. */
 async function isReady(child: ChildProcess, text: string, server: string): Promise<boolean> {
   assert.equal(child.exitCode, null, `${text.trim()} ended`)
   const address = text.includes('pawl up') ? '/readyz' : '/v1/workers'

@@ -8,40 +8,40 @@ import { useMe } from '../me.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Redrive, RedriveProgress } from '../parts/redrive.tsx'
-import { useStill } from '../parts/still.ts'
+import { useStableRows } from '../parts/stable-rows.ts'
 import { TaskList, type TaskSource } from '../parts/task-list.tsx'
 import { Ago } from '../parts/when.tsx'
 import { api } from '../server.ts'
 import { useDeadLetterGroups } from '../waiting.ts'
 
-/** What was set aside for people, by what is alike. */
+/** The dead-letter queue, grouped by reason and message. */
 export function DeadLetters() {
   const { data, error } = useDeadLetterGroups()
   const [redrive, setRedrive] = useState<string>()
   const groups = (data ?? []).map(group => ({ ...group, id: idOf(group) }))
-  const still = useStill(groups)
+  const rows = useStableRows(groups)
   const there = new Set(groups.map(({ id }) => id))
   return (
     <Stack>
       <Heading>Dead letters</Heading>
       {error && data === undefined && <Fault error={error} />}
       {redrive !== undefined && <RedriveProgress id={redrive} />}
-      {data?.length === 0 && <Text c="dimmed">There are none: nothing was set aside.</Text>}
-      {still.waiting > 0 && (
-        <Button size="xs" variant="light" w="fit-content" onClick={still.showNow}>
-          {still.waiting} more or fewer: show
+      {data?.length === 0 && <Text c="dimmed">The dead-letter queue is empty.</Text>}
+      {rows.pending > 0 && (
+        <Button size="xs" variant="light" w="fit-content" onClick={rows.showNow}>
+          Show {rows.pending} {rows.pending === 1 ? 'change' : 'changes'}
         </Button>
       )}
-      <Stack {...still.watch}>
-        {still.items.map(group => (
-          <Alike key={group.id} group={group} isGone={!there.has(group.id)} onRedrive={setRedrive} />
+      <Stack {...rows.pointerHandlers}>
+        {rows.items.map(group => (
+          <LetterGroup key={group.id} group={group} isGone={!there.has(group.id)} onRedrive={setRedrive} />
         ))}
       </Stack>
     </Stack>
   )
 }
 
-const whichOf = ({ type, queue, reasonCode, message }: TroubleView) => ({
+const selectionOf = ({ type, queue, reasonCode, message }: TroubleView) => ({
   type,
   queue,
   message,
@@ -50,17 +50,17 @@ const whichOf = ({ type, queue, reasonCode, message }: TroubleView) => ({
 
 const idOf = ({ reasonCode, type, queue, message }: TroubleView) => JSON.stringify([reasonCode, type, queue, message])
 
-interface AlikeProps {
+interface LetterGroupProps {
   group: TroubleView
-  /** It keeps its place while the pointer is over the list, lest a click meets another. */
+  /** A group that is gone keeps its place while the pointer is over the list, so that a click cannot hit another one. */
   isGone: boolean
   onRedrive(id: string): void
 }
 
-function Alike({ group, isGone, onRedrive }: AlikeProps) {
+function LetterGroup({ group, isGone, onRedrive }: LetterGroupProps) {
   const { reasonCode, type, queue, message, count, newestAt, oldestAt, taskId } = group
   const [isOpen, setOpen] = useState(false)
-  const [asks, setAsks] = useState(false)
+  const [isRedriving, setRedriving] = useState(false)
   const { permissions } = useMe()
   return (
     <Card withBorder>
@@ -77,13 +77,13 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
           </div>
         </Group>
         <Group>
-          <Link href={`/tasks/${taskId}`}>the newest</Link>
+          <Link href={`/tasks/${taskId}`}>latest task</Link>
           <Button size="xs" variant="default" onClick={() => setOpen(!isOpen)}>
-            {isOpen ? 'Hide them' : 'Show them'}
+            {isOpen ? 'Hide tasks' : 'Show tasks'}
           </Button>
-          {isGone && <Text size="sm">There are none any more.</Text>}
+          {isGone && <Text size="sm">No longer in the queue.</Text>}
           {permissions.includes('operate') && !isGone && (
-            <Button size="xs" onClick={() => setAsks(true)}>
+            <Button size="xs" onClick={() => setRedriving(true)}>
               Redrive …
             </Button>
           )}
@@ -93,12 +93,12 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
         queue {sanitize(queue)}, from <Ago at={oldestAt} /> to <Ago at={newestAt} />
       </Text>
       {isOpen && <Letters group={group} />}
-      {asks && (
+      {isRedriving && (
         <Redrive
-          which={whichOf(group)}
+          selection={selectionOf(group)}
           taskId={taskId}
           type={type}
-          onClose={() => setAsks(false)}
+          onClose={() => setRedriving(false)}
           onRedrive={onRedrive}
         />
       )}
@@ -107,16 +107,16 @@ function Alike({ group, isGone, onRedrive }: AlikeProps) {
 }
 
 function Letters({ group }: { group: TroubleView }) {
-  const which = { state: 'dead_lettered' as const, ...whichOf(group) }
+  const selection = { state: 'dead_lettered' as const, ...selectionOf(group) }
   const { data } = useQuery({
-    queryKey: ['tasks', 'count', which],
-    queryFn: () => api.tasks({ ...which, limit: 1, total: true }),
+    queryKey: ['tasks', 'count', selection],
+    queryFn: () => api.tasks({ ...selection, limit: 1, total: true }),
   })
   if (data === undefined) return null
   const source: TaskSource = {
-    key: ['dead letters', which],
+    key: ['dead letters', selection],
     total: data.total!,
-    read: page => api.tasks({ ...which, ...page }),
+    read: page => api.tasks({ ...selection, ...page }),
   }
   return <TaskList source={source} height={Math.min(400, 20 + 38 * source.total)} />
 }

@@ -8,28 +8,28 @@ import { useMe } from '../me.tsx'
 import { usePerform } from '../parts/actions.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Heading } from '../parts/heading.tsx'
-import { useStill } from '../parts/still.ts'
-import { Ago, Took } from '../parts/when.tsx'
+import { useStableRows } from '../parts/stable-rows.ts'
+import { Ago, Duration } from '../parts/when.tsx'
 import { api } from '../server.ts'
 import { mostGates, useWaiting } from '../waiting.ts'
 
-/** What waits for somebody, the longest first. */
+/** The stages that wait for an approval, longest wait first. */
 export function Gates() {
   const { data, error } = useWaiting()
-  const still = useStill(data?.items ?? [])
+  const rows = useStableRows(data?.items ?? [])
   const waits = new Set(data?.items.map(({ id }) => id))
   return (
     <Stack>
       <Heading>Gates</Heading>
       {error && data === undefined && <Fault error={error} />}
-      {data?.items.length === 0 && <Text c="dimmed">Nothing waits for an approval.</Text>}
+      {data?.items.length === 0 && <Text c="dimmed">No gate is waiting for approval.</Text>}
       {data !== undefined && data.total! > mostGates && (
         <Text c="dimmed">
-          The {mostGates} that have waited longest, of {data.total}.
+          The {mostGates} gates that have waited longest, of {data.total}.
         </Text>
       )}
-      <Stack {...still.watch}>
-        {still.items.map(stage => (
+      <Stack {...rows.pointerHandlers}>
+        {rows.items.map(stage => (
           <Gate key={stage.id} stage={stage} waits={waits.has(stage.id)} />
         ))}
       </Stack>
@@ -37,14 +37,14 @@ export function Gates() {
   )
 }
 
-/** One that was answered keeps its place while the pointer is over the list, lest a click meets another. */
+/** A gate that was answered keeps its place while the pointer is over the list, so that a click cannot hit another one. */
 function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
   const { data: job } = useQuery({
     queryKey: ['job name', stage.jobId],
     queryFn: () => api.job(stage.jobId),
     staleTime: Number.POSITIVE_INFINITY,
   })
-  const { data: told } = useQuery({
+  const { data: firstEvents } = useQuery({
     queryKey: ['asked for by', stage.jobId],
     queryFn: () => api.jobEvents(stage.jobId, { limit: 1 }),
     staleTime: Number.POSITIVE_INFINITY,
@@ -58,17 +58,17 @@ function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
           <Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>
         </Text>
         <Text size="sm" c="dimmed">
-          {told?.items[0] !== undefined && `asked for by ${sanitize(told.items[0].actor)}, `}has waited for{' '}
-          <Took from={stage.changedAt} to={null} />
+          {firstEvents?.items[0] !== undefined && `submitted by ${sanitize(firstEvents.items[0].actor)}, `}waiting for{' '}
+          <Duration from={stage.changedAt} to={null} />
           {gate?.until && (
             <>
-              , until <Ago at={gate.until} />
+              , times out <Ago at={gate.until} />
             </>
           )}
         </Text>
       </Group>
       <Text mb="xs">
-        {gate?.ask ? sanitize(gate.ask) : held ? 'It is held until somebody lets it go on.' : 'May it go on?'}
+        {gate?.ask ? sanitize(gate.ask) : held ? 'This stage is held. Approve it to continue.' : 'Continue?'}
       </Text>
       {gate !== null && (
         <Text size="sm" c="dimmed" mb="sm">
@@ -76,7 +76,7 @@ function Gate({ stage, waits }: { stage: StageView; waits: boolean }) {
           {approvals.length > 0 && `: ${approvals.map(({ by }) => sanitize(by)).join(', ')}`}
         </Text>
       )}
-      {waits ? <Answer stage={stage} /> : <Text size="sm">It was answered.</Text>}
+      {waits ? <Answer stage={stage} /> : <Text size="sm">Already answered.</Text>}
     </Card>
   )
 }
@@ -86,21 +86,24 @@ function Answer({ stage: { id } }: { stage: StageView }) {
   const { perform, isBusy } = usePerform()
   const [comment, setComment] = useState('')
   const [data, setData] = useState('')
-  if (!permissions.includes('operate')) return <Text size="sm">Your key may look, and not approve.</Text>
-  const said = () => ({ ...(comment !== '' && { comment }), ...(data !== '' && { data: JSON.parse(data) as unknown }) })
+  if (!permissions.includes('operate')) return <Text size="sm">Your key does not allow you to approve.</Text>
+  const answer = () => ({
+    ...(comment !== '' && { comment }),
+    ...(data !== '' && { data: JSON.parse(data) as unknown }),
+  })
   const isBad = data !== '' && !isJson(data)
   return (
     <Stack gap="xs">
       <Textarea label="Comment" value={comment} onChange={event => setComment(event.currentTarget.value)} autosize />
       <JsonInput
-        label="Data for later stages (JSON, if any)"
+        label="Data for later stages (JSON, optional)"
         value={data}
         onChange={setData}
         autosize
-        validationError="This is not JSON."
+        validationError="Invalid JSON"
       />
       <Group>
-        <Button disabled={isBusy || isBad} onClick={() => perform('Approve', () => api.approve(id, said()))}>
+        <Button disabled={isBusy || isBad} onClick={() => perform('Approve', () => api.approve(id, answer()))}>
           Approve
         </Button>
         <Button

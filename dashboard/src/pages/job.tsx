@@ -6,7 +6,6 @@ import { jobLifecycle } from '../../../src/kernel/job.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobView, StageView } from '../../../src/protocol/jobs/jobs.ts'
-import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Boundary } from '../parts/boundary.tsx'
 import { Events } from '../parts/events.tsx'
@@ -19,8 +18,9 @@ import { Progress } from '../parts/progress.tsx'
 import { Stages } from '../parts/stages.tsx'
 import { State } from '../parts/state.tsx'
 import { Timeline } from '../parts/timeline.tsx'
-import { Ago, Took } from '../parts/when.tsx'
+import { Ago, Duration } from '../parts/when.tsx'
 import { whyOf } from '../parts/why.ts'
+import { refreshUntilEnded } from '../refresh-until-ended.ts'
 import { api } from '../server.ts'
 
 const Graph = lazy(() => import('../parts/graph.tsx').then(part => ({ default: part.Graph })))
@@ -29,17 +29,17 @@ export function Job({ id }: { id: string }) {
   const { data: job, error } = useQuery({
     queryKey: ['job', id],
     queryFn: () => api.job(id),
-    refetchInterval: untilOver(jobLifecycle),
+    refetchInterval: refreshUntilEnded(jobLifecycle),
   })
   const [params, setParams] = useSearchParams()
-  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  // If a refresh fails, the last data stays on screen; the badge at the top says that the connection is lost.
   if (job === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
       <Head job={job} />
       <Why job={job} />
       <Boundary>
-        <Paper withBorder h={graphHeight(job.stages)} role="group" aria-label="The stages of the job">
+        <Paper withBorder h={graphHeight(job.stages)} role="group" aria-label="Stages of the job">
           <Suspense>
             <Graph job={job} />
           </Suspense>
@@ -68,8 +68,8 @@ export function Job({ id }: { id: string }) {
 }
 
 /**
- * The height is known before the graph is loaded, so that nothing below it moves when it comes: a click would miss what
- * it was meant for. It depends on how many stages stand side by side.
+ * The height is fixed before the graph is loaded, so that nothing below it moves and a click cannot miss its target. It
+ * depends on the largest number of stages in one column.
  */
 function graphHeight(stages: readonly StageView[]): number {
   const columns = new Map<string, number>()
@@ -85,7 +85,7 @@ function graphHeight(stages: readonly StageView[]): number {
 
 const tabs: Readonly<Record<string, (props: { job: JobView }) => React.ReactNode>> = {
   stages: ({ job }) => <Stages stages={job.stages} />,
-  timeline: ({ job }) => <Timeline jobId={job.id} isOver={isFinal(jobLifecycle, job.state)} />,
+  timeline: ({ job }) => <Timeline jobId={job.id} hasEnded={isFinal(jobLifecycle, job.state)} />,
   events: ({ job }) => <Events of="job" id={job.id} />,
   files: ({ job }) => <Files of="job" id={job.id} />,
   data: JobData,
@@ -105,7 +105,7 @@ function Head({ job }: { job: JobView }) {
       <Group gap="xl">
         <Progress of={job.progress} wide />
         <Text size="sm" c="dimmed">
-          submitted <Ago at={job.createdAt} />, took <Took from={job.createdAt} to={job.endedAt} />, priority{' '}
+          submitted <Ago at={job.createdAt} />, took <Duration from={job.createdAt} to={job.endedAt} />, priority{' '}
           {job.priority}
         </Text>
         <Text size="sm" c="dimmed">
@@ -113,7 +113,7 @@ function Head({ job }: { job: JobView }) {
         </Text>
         {job.clonedFrom !== null && (
           <Anchor component={Link} href={`/jobs/${job.clonedFrom}`} size="sm">
-            clone of another
+            cloned from another job
           </Anchor>
         )}
       </Group>
@@ -134,7 +134,7 @@ function Why({ job }: { job: JobView }) {
     <Alert
       color={job.state === 'failed' ? 'red' : job.state === 'partial' ? 'yellow' : 'gray'}
       variant="light"
-      aria-label="Why"
+      aria-label="Reason"
     >
       {sanitize(why)}
     </Alert>

@@ -10,20 +10,20 @@ import { BulkActions } from '../parts/bulk-actions.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { JobTable } from '../parts/job-table.tsx'
-import { useStill } from '../parts/still.ts'
+import { useStableRows } from '../parts/stable-rows.ts'
 import { api } from '../server.ts'
 
-/** What is looked for stands in the address, so that it can be sent to somebody. */
+/** The search is part of the URL, so that it can be shared. */
 export function Jobs() {
   const [params, setParams] = useSearchParams()
   const states = params.getAll('state') as JobState[]
   const search = params.get('search') ?? ''
   const order = jobOrders.find(each => each === params.get('order')) ?? 'newest'
   const cursor = params.get('from') ?? undefined
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
-  const question = ['jobs', states, search, order, cursor]
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const queryKey = ['jobs', states, search, order, cursor]
   const { data, error, isPlaceholderData } = useQuery({
-    queryKey: question,
+    queryKey,
     queryFn: () =>
       api.jobs({
         limit: 50,
@@ -37,8 +37,8 @@ export function Jobs() {
     refetchInterval: 3000,
   })
   const answered = useRef('')
-  if (data !== undefined && !isPlaceholderData) answered.current = JSON.stringify(question)
-  const still = useStill(data?.items ?? [], answered.current)
+  if (data !== undefined && !isPlaceholderData) answered.current = JSON.stringify(queryKey)
+  const rows = useStableRows(data?.items ?? [], answered.current)
   const put = (key: string, values: readonly string[]) =>
     setParams(old => {
       const next = new URLSearchParams(old)
@@ -48,11 +48,11 @@ export function Jobs() {
       return next
     })
   const box = useRef<HTMLInputElement>(null)
-  // Who goes back, or comes here anew, sees what is looked for now; who types is not interrupted.
+  // Show the search of the URL after navigation, but do not overwrite the box while the user is typing.
   useEffect(() => {
     if (box.current !== null && box.current !== document.activeElement) box.current.value = search
   }, [search])
-  const lookFor = useDebouncedCallback((text: string) => put('search', [text]), 250)
+  const searchFor = useDebouncedCallback((text: string) => put('search', [text]), 250)
   const sort = (by: JobOrder) => put('order', by === 'newest' ? [] : [by])
   return (
     <Stack>
@@ -60,11 +60,11 @@ export function Jobs() {
       <Group align="end">
         <TextInput
           label="Search"
-          placeholder="name, id or correlation"
+          placeholder="name, id or correlation id"
           type="search"
           ref={box}
           defaultValue={search}
-          onChange={event => lookFor(event.currentTarget.value)}
+          onChange={event => searchFor(event.currentTarget.value)}
           w={240}
         />
         <MultiSelect
@@ -75,26 +75,26 @@ export function Jobs() {
           clearable
           w={320}
         />
-        <BulkActions jobs={still.items.filter(({ id }) => chosen.has(id))} onDone={() => setChosen(new Set())} />
+        <BulkActions jobs={rows.items.filter(({ id }) => selected.has(id))} onDone={() => setSelected(new Set())} />
       </Group>
       {error && data === undefined && <Fault error={error} />}
-      {/* Its place is kept, lest the list moves when it comes. */}
+      {/* This height is reserved, so that the list does not move when the count appears. */}
       <Group h={30}>
         {data?.total !== undefined && (
           <Text size="sm" c="dimmed">
             {data.total.toLocaleString()} {data.total === 1 ? 'job' : 'jobs'}
           </Text>
         )}
-        {still.waiting > 0 && (
-          <Button size="xs" variant="light" onClick={still.showNow}>
-            {still.waiting} more or fewer: show
+        {rows.pending > 0 && (
+          <Button size="xs" variant="light" onClick={rows.showNow}>
+            Show {rows.pending} {rows.pending === 1 ? 'change' : 'changes'}
           </Button>
         )}
       </Group>
-      <div {...still.watch}>
-        <JobTable jobs={still.items} order={order} onSort={sort} chosen={chosen} onChoose={setChosen} />
+      <div {...rows.pointerHandlers}>
+        <JobTable jobs={rows.items} order={order} onSort={sort} selected={selected} onSelect={setSelected} />
       </div>
-      {data?.items.length === 0 && <Text c="dimmed">No job is like that.</Text>}
+      {data?.items.length === 0 && <Text c="dimmed">No jobs found.</Text>}
       <Group>
         {cursor !== undefined && (
           <Button size="xs" variant="default" onClick={() => put('from', [])}>

@@ -4,8 +4,8 @@ import { lazy, Suspense } from 'react'
 import { useSearchParams } from 'wouter'
 import { Attention } from '../parts/attention.tsx'
 import { Boundary } from '../parts/boundary.tsx'
-import { Happenings } from '../parts/happenings.tsx'
 import { Heading } from '../parts/heading.tsx'
+import { LiveEvents } from '../parts/live-events.tsx'
 import { Queues } from '../parts/queues.tsx'
 import { TryIt } from '../parts/try-it.tsx'
 import { Workers } from '../parts/workers.tsx'
@@ -28,7 +28,7 @@ export function Overview() {
         <Heading>Overview</Heading>
         <SegmentedControl
           size="xs"
-          aria-label="How far back"
+          aria-label="Period"
           data={Object.keys(ranges)}
           value={range in ranges ? range : '1 h'}
           onChange={value => setParams(value === '1 h' ? {} : { range: value })}
@@ -44,7 +44,7 @@ export function Overview() {
         <Queues />
         <Workers />
       </SimpleGrid>
-      <Happenings />
+      <LiveEvents />
     </Stack>
   )
 }

@@ -6,7 +6,6 @@ import { sanitize } from '../../../src/kernel/sanitize.ts'
 import { stageLifecycle } from '../../../src/kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../../../src/kernel/task.ts'
 import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
-import { untilOver } from '../over.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Events } from '../parts/events.tsx'
 import { Fault } from '../parts/fault.tsx'
@@ -15,15 +14,16 @@ import { Heading } from '../parts/heading.tsx'
 import { Progress } from '../parts/progress.tsx'
 import { State } from '../parts/state.tsx'
 import { TaskList, type TaskSource } from '../parts/task-list.tsx'
+import { refreshUntilEnded } from '../refresh-until-ended.ts'
 import { api } from '../server.ts'
 
 export function Stage({ id }: { id: string }) {
   const { data: stage, error } = useQuery({
     queryKey: ['stage', id],
     queryFn: () => api.stage(id),
-    refetchInterval: untilOver(stageLifecycle),
+    refetchInterval: refreshUntilEnded(stageLifecycle),
   })
-  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  // If a refresh fails, the last data stays on screen; the badge at the top says that the connection is lost.
   if (stage === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
@@ -31,7 +31,7 @@ export function Stage({ id }: { id: string }) {
         <Group>
           <Heading>{stage.name}</Heading>
           <State of="stage" state={stage.state} />
-          <Link href={`/jobs/${stage.jobId}`}>its job</Link>
+          <Link href={`/jobs/${stage.jobId}`}>job</Link>
         </Group>
         <Actions of="stage" id={stage.id} state={stage.state} />
       </Group>
@@ -91,7 +91,7 @@ function Tasks({ stage: { id, progress, state: stageState } }: { stage: StageVie
           <UnstyledButton fz="sm" onClick={() => choose(state)}>
             {sanitize(message) || state}
           </UnstyledButton>
-          <Link href={`/tasks/${taskId}`}>an example</Link>
+          <Link href={`/tasks/${taskId}`}>example</Link>
         </Group>
       ))}
       <Chip.Group value={state} onChange={value => choose(value as string)}>

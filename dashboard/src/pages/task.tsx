@@ -16,14 +16,14 @@ import { Copy, Json } from '../parts/json.tsx'
 import { Logs } from '../parts/logs.tsx'
 import { Redrive } from '../parts/redrive.tsx'
 import { State } from '../parts/state.tsx'
-import { Ago, Took } from '../parts/when.tsx'
+import { Ago, Duration } from '../parts/when.tsx'
 import { api } from '../server.ts'
 
 export function Task({ id }: { id: string }) {
-  // Of tasks the feed is not followed: there may be too many.
+  // Task events are not in the live feed, because there may be too many.
   const read = useQuery({ queryKey: ['task', id], queryFn: () => api.task(id), refetchInterval: 1500 })
   const { data: task, error } = read
-  // What could not be read again is shown as it was; the badge above says that the connection is lost.
+  // If a refresh fails, the last data stays on screen; the badge at the top says that the connection is lost.
   if (task === undefined) return error ? <Fault error={error} /> : null
   return (
     <Stack>
@@ -31,8 +31,8 @@ export function Task({ id }: { id: string }) {
         <Group>
           <Heading>{task.type}</Heading>
           <State of="task" state={task.state} />
-          {task.stageId !== null && <Link href={`/stages/${task.stageId}`}>its stage</Link>}
-          {task.jobId !== null && <Link href={`/jobs/${task.jobId}`}>its job</Link>}
+          {task.stageId !== null && <Link href={`/stages/${task.stageId}`}>stage</Link>}
+          {task.jobId !== null && <Link href={`/jobs/${task.jobId}`}>job</Link>}
         </Group>
         <Group gap="xs">
           {task.state === 'dead_lettered' && <EditAndRedrive task={task} />}
@@ -56,11 +56,11 @@ export function Task({ id }: { id: string }) {
             <Json label="Output" value={task.output} />
             {task.progress !== null && <Json label="Progress" value={task.progress} />}
             {task.checkpoint !== null && <Json label="Checkpoint" value={task.checkpoint} />}
-            {task.deadLetter !== null && <Json label="Why it was set aside" value={task.deadLetter} />}
+            {task.deadLetter !== null && <Json label="Dead letter" value={task.deadLetter} />}
           </SimpleGrid>
         </Tabs.Panel>
         <Tabs.Panel value="logs">
-          <Logs id={id} isOver={isFinal(taskLifecycle, task.state)} />
+          <Logs id={id} hasEnded={isFinal(taskLifecycle, task.state)} />
         </Tabs.Panel>
         <Tabs.Panel value="events">
           <Events of="task" id={id} />
@@ -75,14 +75,14 @@ export function Task({ id }: { id: string }) {
 
 function EditAndRedrive({ task: { id, type } }: { task: TaskView }) {
   const { permissions } = useMe()
-  const [asks, setAsks] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   if (!permissions.includes('operate')) return null
   return (
     <>
-      <Button size="xs" variant="default" onClick={() => setAsks(true)}>
+      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
         Edit and redrive …
       </Button>
-      {asks && <Redrive which={{ ids: [id] }} taskId={id} type={type} onClose={() => setAsks(false)} />}
+      {isOpen && <Redrive selection={{ ids: [id] }} taskId={id} type={type} onClose={() => setOpen(false)} />}
     </>
   )
 }
@@ -110,14 +110,14 @@ function Failure({ task: { error, state } }: { task: TaskView }) {
   const { message, stack, step } = error!
   return (
     <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={sanitize(message)}>
-      {step !== undefined && <Text size="sm">at the step {sanitize(step)}</Text>}
+      {step !== undefined && <Text size="sm">in step {sanitize(step)}</Text>}
       {stack !== undefined && <Json label="Stack" value={stack} />}
     </Alert>
   )
 }
 
 function Attempts({ task: { id, seq } }: { task: TaskView }) {
-  // Each change of the task is another question, so the last answer is of its end.
+  // The seq is part of the key, so the attempts are read again after each change of the task.
   const { data = [] } = useQuery({
     queryKey: ['attempts', id, seq],
     queryFn: () => api.attempts(id),
@@ -152,7 +152,7 @@ function Attempt({
       </Group>
       <Text size="sm">by {sanitize(worker)}</Text>
       <Text size="sm" c="dimmed">
-        claimed <Ago at={claimedAt} />, ran <Took from={startedAt} to={endedAt} />
+        claimed <Ago at={claimedAt} />, ran for <Duration from={startedAt} to={endedAt} />
       </Text>
       {cause !== null && <Text size="sm">{sanitize(cause)}</Text>}
       {error !== null && (

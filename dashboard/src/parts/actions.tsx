@@ -1,4 +1,4 @@
-/** Buttons for what may be done: the lifecycle says which moves there are from here, the key's role whether it may. */
+/** Buttons for the moves that the lifecycle allows from this state and the key's role permits. */
 import { Button, Group, Modal, Text, Textarea } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
@@ -11,48 +11,49 @@ import { type Entity, lifecycleOf } from './state.tsx'
 
 export interface Action {
   readonly label: string
-  /** The move of the lifecycle that it asks for: no such move from here, no button. */
+  /** The move that it requests. If the state does not allow this move, there is no button. */
   readonly move: string
-  readonly asks?: string
+  /** The text of the confirmation. Without one, the action runs at once. */
+  readonly confirmation?: string
   readonly danger?: true
   run(id: string, reason?: string): Promise<unknown>
 }
 
-const because = (reason?: string) => (reason === undefined || reason === '' ? {} : { reason })
+const withReason = (reason?: string) => (reason === undefined || reason === '' ? {} : { reason })
 
 export const actionsOf: Readonly<Record<'job' | 'stage' | 'task', readonly Action[]>> = {
   job: [
-    { label: 'Start', move: 'submit', run: (id, reason) => api.startJob(id, because(reason)) },
-    { label: 'Pause', move: 'pause', run: (id, reason) => api.pauseJob(id, because(reason)) },
-    { label: 'Resume', move: 'unpause', run: (id, reason) => api.resumeJob(id, because(reason)) },
+    { label: 'Start', move: 'submit', run: (id, reason) => api.startJob(id, withReason(reason)) },
+    { label: 'Pause', move: 'pause', run: (id, reason) => api.pauseJob(id, withReason(reason)) },
+    { label: 'Resume', move: 'unpause', run: (id, reason) => api.resumeJob(id, withReason(reason)) },
     {
       label: 'Retry',
       move: 'revive',
-      asks: 'What did not succeed is done again; what did is kept.',
-      run: (id, reason) => api.retryJob(id, because(reason)),
+      confirmation: 'Everything that did not succeed is run again. Results of successful tasks are kept.',
+      run: (id, reason) => api.retryJob(id, withReason(reason)),
     },
     {
       label: 'Cancel',
       move: 'cancel',
-      asks: 'What is in hand is told to stop, and may finish within its grace.',
+      confirmation: 'Running tasks are told to stop, and may finish within their grace period.',
       danger: true,
-      run: (id, reason) => api.cancelJob(id, because(reason)),
+      run: (id, reason) => api.cancelJob(id, withReason(reason)),
     },
   ],
   stage: [
     {
       label: 'Retry',
       move: 'revive',
-      asks: 'What did not succeed in it is done again.',
-      run: (id, reason) => api.retryStage(id, because(reason)),
+      confirmation: 'Everything in this stage that did not succeed is run again.',
+      run: (id, reason) => api.retryStage(id, withReason(reason)),
     },
-    { label: 'Hold', move: 'hold', run: (id, reason) => api.hold(id, because(reason)) },
+    { label: 'Hold', move: 'hold', run: (id, reason) => api.hold(id, withReason(reason)) },
     {
       label: 'Cancel',
       move: 'cancel',
-      asks: 'Its open tasks are called off.',
+      confirmation: 'All open tasks of this stage are cancelled.',
       danger: true,
-      run: (id, reason) => api.cancelStage(id, because(reason)),
+      run: (id, reason) => api.cancelStage(id, withReason(reason)),
     },
   ],
   task: [
@@ -62,9 +63,9 @@ export const actionsOf: Readonly<Record<'job' | 'stage' | 'task', readonly Actio
     {
       label: 'Cancel',
       move: 'cancel',
-      asks: 'The worker is told to stop.',
+      confirmation: 'If the task is running, its worker is told to stop.',
       danger: true,
-      run: (id, reason) => api.cancel(id, because(reason)),
+      run: (id, reason) => api.cancel(id, withReason(reason)),
     },
   ],
 }
@@ -85,7 +86,9 @@ export function Actions({ of, id, state }: { of: 'job' | 'stage' | 'task'; id: s
           variant={action.danger ? 'light' : 'default'}
           {...(action.danger && { color: 'red' })}
           disabled={isBusy}
-          onClick={() => (action.asks === undefined ? perform(action.label, () => action.run(id)) : setAsked(action))}
+          onClick={() =>
+            action.confirmation === undefined ? perform(action.label, () => action.run(id)) : setAsked(action)
+          }
         >
           {action.label}
         </Button>
@@ -93,7 +96,7 @@ export function Actions({ of, id, state }: { of: 'job' | 'stage' | 'task'; id: s
       {asked !== undefined && (
         <Confirm
           title={`${asked.label} this ${of}?`}
-          text={asked.asks!}
+          text={asked.confirmation!}
           danger={asked.danger === true}
           onClose={() => setAsked(undefined)}
           onYes={reason => perform(asked.label, () => asked.run(id, reason))}
@@ -103,7 +106,7 @@ export function Actions({ of, id, state }: { of: 'job' | 'stage' | 'task'; id: s
   )
 }
 
-/** Does it, says what came of it, and looks anew. */
+/** Runs an action, shows the result as a notification, and refreshes the page. */
 export function usePerform() {
   const queries = useQueryClient()
   const mutation = useMutation({
@@ -135,7 +138,7 @@ export function Confirm(props: {
         {props.text}
       </Text>
       <Textarea
-        label="Why? (kept in the events)"
+        label="Reason (recorded in the events)"
         value={reason}
         onChange={event => setReason(event.currentTarget.value)}
         autosize

@@ -1,4 +1,4 @@
-/** What needs a person now; if nothing does, it says so. */
+/** Lists what needs attention now, or says that nothing does. */
 import { Alert, Card, Group, SimpleGrid, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
@@ -9,7 +9,7 @@ import { useDeadLetterGroups, useWaiting } from '../waiting.ts'
 import { Fault } from './fault.tsx'
 import { queuesQuery, silentWorkersQuery, workersQuery } from './queries.ts'
 
-interface Call {
+interface Alarm {
   readonly key: string
   readonly title: string
   readonly text: string
@@ -18,7 +18,7 @@ interface Call {
 }
 
 export function Attention() {
-  const calls = [
+  const alarms = [
     ...useGates(),
     ...useDeadLetters(),
     ...useFailedJobs(),
@@ -29,22 +29,22 @@ export function Attention() {
   const { isFetched, error } = useWaiting()
   if (error) return <Fault error={error} />
   if (!isFetched) return null
-  if (calls.length === 0) {
+  if (alarms.length === 0) {
     return (
       <Alert color="teal" variant="light" role="status">
-        Nothing needs you.
+        Nothing needs your attention.
       </Alert>
     )
   }
   return (
-    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} aria-label="What needs a person">
-      {calls.map(({ key, title, text, href, grade }) => (
-        <Card key={key} withBorder padding="sm" className={`call-${grade}`}>
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} aria-label="Needs attention">
+      {alarms.map(({ key, title, text, href, grade }) => (
+        <Card key={key} withBorder padding="sm" className={`alarm-${grade}`}>
           <Group justify="space-between" wrap="nowrap">
             <Text fw={600} size="sm">
               {title}
             </Text>
-            {href !== undefined && <Link href={href}>look</Link>}
+            {href !== undefined && <Link href={href}>show</Link>}
           </Group>
           <Text size="sm" c="dimmed" lineClamp={3}>
             {text}
@@ -55,16 +55,16 @@ export function Attention() {
   )
 }
 
-function useGates(): Call[] {
+function useGates(): Alarm[] {
   const { data } = useWaiting()
   const waiting = data?.items ?? []
   if (waiting.length === 0) return []
   const text = waiting.map(({ name, gate }) => (gate?.ask ? `${name}: ${gate.ask}` : name)).join(' · ')
-  const title = waiting.length === 1 ? 'A gate waits' : `${data?.total ?? waiting.length} gates wait`
+  const title = waiting.length === 1 ? 'A gate is waiting' : `${data?.total ?? waiting.length} gates are waiting`
   return [{ key: 'gates', title, text: sanitize(text), href: '/gates', grade: 'warning' }]
 }
 
-function useDeadLetters(): Call[] {
+function useDeadLetters(): Alarm[] {
   const { data = [] } = useDeadLetterGroups()
   if (data.length === 0) return []
   const reasons = new Map<string, number>()
@@ -77,16 +77,16 @@ function useDeadLetters(): Call[] {
   ]
 }
 
-const lately = 3_600_000
+const recentMs = 3_600_000
 const mostFailed = 20
 
-function useFailedJobs(): Call[] {
+function useFailedJobs(): Alarm[] {
   const { data } = useQuery({
     queryKey: ['jobs', 'failed'],
     queryFn: () => api.jobs({ state: ['failed', 'expired'], order: 'changed', limit: mostFailed }),
   })
   const failed =
-    data?.items.filter(({ endedAt }) => endedAt !== null && Date.now() - Date.parse(endedAt) < lately) ?? []
+    data?.items.filter(({ endedAt }) => endedAt !== null && Date.now() - Date.parse(endedAt) < recentMs) ?? []
   if (failed.length === 0) return []
   const title =
     failed.length === 1
@@ -99,8 +99,8 @@ function useFailedJobs(): Call[] {
 
 const longMs = 600_000
 
-/** Jobs whose tasks are due and nobody does them, and jobs that are long in coming to their end. */
-function useStuckJobs(): Call[] {
+/** Jobs with due tasks that no worker serves, and jobs that have been stopping for a long time. */
+function useStuckJobs(): Alarm[] {
   const { data: open } = useQuery({
     queryKey: ['jobs', 'open'],
     queryFn: () => api.jobs({ state: ['pending', 'running', 'stopping'], order: 'oldest', limit: 100 }),
@@ -121,9 +121,9 @@ function useStuckJobs(): Call[] {
     const stage = job.stages.find(
       ({ state, queue }) => (state === 'running' || state === 'pending') && starving.has(queue),
     )
-    if (stage !== undefined) return [{ job, why: `nobody works on queue ${stage.queue}` }]
+    if (stage !== undefined) return [{ job, why: `no worker serves queue ${stage.queue}` }]
     const isLong = job.state === 'stopping' && Date.now() - Date.parse(job.changedAt) > longMs
-    return isLong ? [{ job, why: 'has been stopping for long' }] : []
+    return isLong ? [{ job, why: 'has been stopping for a long time' }] : []
   })
   const [first] = stuck
   if (first === undefined) return []
@@ -132,21 +132,23 @@ function useStuckJobs(): Call[] {
   return [{ key: 'stuck', title, text: sanitize(text), href: `/jobs/${first.job.id}`, grade: 'warning' }]
 }
 
-/** Heard of in the last ten minutes, and silent now with work in hand. */
-function useLostWorkers(): Call[] {
+/** Workers that reported in the last ten minutes, hold tasks, and are silent now. */
+function useLostWorkers(): Alarm[] {
   const { data } = useQuery({ ...silentWorkersQuery, refetchInterval: 5000 })
   const lost = (data?.items ?? []).filter(
     ({ seenAt, leases }) => leases > 0 && seenAt !== null && Date.now() - Date.parse(seenAt) > 30_000,
   )
   if (lost.length === 0) return []
-  const text = lost.map(({ worker, leases }) => `${worker} (${leases} in hand)`).join(', ')
-  return [{ key: 'lost', title: 'Workers fell silent', text: sanitize(text), grade: 'warning' }]
+  const text = lost
+    .map(({ worker, leases }) => `${worker} (${leases} ${leases === 1 ? 'task' : 'tasks'} held)`)
+    .join(', ')
+  return [{ key: 'lost', title: 'Workers stopped reporting', text: sanitize(text), grade: 'warning' }]
 }
 
 const afterTheRestMs = 2000
 
-/** It looks at everything, so it is asked when all else that is shown has been. */
-function useDoctor(): Call[] {
+/** The doctor reads the whole store, so it runs after everything else has loaded. */
+function useDoctor(): Alarm[] {
   const [isDue, setDue] = useState(false)
   useEffect(() => {
     const timer = setTimeout(() => setDue(true), afterTheRestMs)

@@ -1,6 +1,6 @@
 /**
- * Keeps a part that cannot be shown from taking the rest with it. A part that could not be loaded, because the server was
- * away or has been replaced by a newer one, comes with the page when there is a connection again.
+ * Keeps an error in one part from breaking the whole page. If a part could not be loaded, because the server was away or was
+ * replaced by a newer one, the page reloads when the connection is back.
  */
 import { Alert, Button } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
@@ -11,12 +11,12 @@ export function Boundary({ children }: { children: ReactNode }) {
   return <Catch isLive={link === 'live'}>{children}</Catch>
 }
 
-/** What a boundary caught, for the console. A part that was not loaded has been told by the browser, and is loaded again. */
-export function tell(error: unknown): void {
+/** Logs an error that a boundary caught, unless it is a failed load, which the browser has logged already. */
+export function logCaught(error: unknown): void {
   if (!isNotLoaded(error)) console.error(error)
 }
 
-/** Code or a style sheet of it; browsers and the bundler each have their words. */
+/** Recognizes failed loads of code or style sheets. Browsers and the bundler word them differently. */
 const isNotLoaded = (error: unknown) =>
   /dynamically imported module|module script|preload CSS|importing a module/i.test(String(error))
 
@@ -37,9 +37,9 @@ class Catch extends Component<{ isLive: boolean; children: ReactNode }, { error?
     if (error === undefined) return this.props.children
     return (
       <Alert color="red" variant="light" title="This part cannot be shown">
-        {isNotLoaded(error) ? 'It could not be loaded. It is when there is a connection again.' : String(error)}
+        {isNotLoaded(error) ? 'It could not be loaded. The page reloads when the connection is back.' : String(error)}
         <Button size="xs" variant="default" mt="sm" display="block" onClick={() => location.reload()}>
-          Load the page again
+          Reload the page
         </Button>
       </Alert>
     )

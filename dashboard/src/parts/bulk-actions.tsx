@@ -1,4 +1,4 @@
-/** The same for many jobs at once; those whose state does not allow it are left alone. */
+/** Actions on several jobs at once. Jobs whose state does not allow an action are skipped. */
 import { Button, Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { jobLifecycle } from '../../../src/kernel/job.ts'
@@ -17,7 +17,7 @@ export function BulkActions({ jobs, onDone }: { jobs: readonly JobView[]; onDone
     jobs.filter(({ state }) => (movesOpenTo(jobLifecycle, state, 'operator') as readonly string[]).includes(move))
   return (
     <Group gap="xs">
-      <Text size="sm">{jobs.length} chosen</Text>
+      <Text size="sm">{jobs.length} selected</Text>
       {actionsOf.job.map(action => {
         const count = able(action).length
         return count === 0 ? null : (
@@ -29,7 +29,9 @@ export function BulkActions({ jobs, onDone }: { jobs: readonly JobView[]; onDone
       {asked !== undefined && (
         <Confirm
           title={`${asked.label} ${able(asked).length} jobs?`}
-          text={asked.asks ?? 'Each of them by itself: what one refuses keeps no other from it.'}
+          text={
+            asked.confirmation ?? 'The action runs for each job separately. If one is refused, the others continue.'
+          }
           danger={asked.danger === true}
           onClose={() => setAsked(undefined)}
           onYes={reason =>
@@ -39,7 +41,7 @@ export function BulkActions({ jobs, onDone }: { jobs: readonly JobView[]; onDone
               const refused = done.filter(each => each.status === 'rejected')
               if (refused.length === 0) return
               const { title, hint } = textOf(refused[0]!.reason)
-              throw new Error(`${refused.length} of ${done.length} were refused, the first for this: ${title} ${hint}`)
+              throw new Error(`${refused.length} of ${done.length} were refused. First reason: ${title} ${hint}`)
             })
           }
         />

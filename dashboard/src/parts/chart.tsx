@@ -1,4 +1,4 @@
-/** Figures over time. */
+/** A chart of values over time. */
 import 'uplot/dist/uPlot.min.css'
 import { Paper, Text, useComputedColorScheme } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
@@ -29,7 +29,7 @@ export function Chart({ title, unit, times, lines }: ChartProps) {
   const drawn = useRef<UPlot>(undefined)
   const data = useMemo(() => [times, ...lines.map(({ values }) => values)] as AlignedData, [times, lines])
   const labels = lines.map(({ label }) => label).join()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new figures are put into the chart that is there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new values are put into the existing chart.
   useEffect(() => {
     if (width === 0 || place.current === null) return
     const ink = scheme === 'dark' ? '#c9c9c9' : '#495057'

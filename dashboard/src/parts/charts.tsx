@@ -30,7 +30,7 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
         ]}
       />
       <Chart
-        title="How long they wait, and run (the slowest type)"
+        title="Waiting and running time (slowest type)"
         unit="s"
         times={times}
         lines={[
@@ -41,7 +41,7 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
         ]}
       />
       <Chart
-        title="How deep the queues are"
+        title="Queue depth"
         unit=""
         times={times}
         lines={[
@@ -62,7 +62,7 @@ export function Charts({ sinceSeconds }: { sinceSeconds: number }) {
   )
 }
 
-/** The last stretch is not over yet. */
+/** The last bucket is not complete yet. */
 function lasted(at: number, { to, bucketSeconds }: StatsView): number {
   return Math.max(1, Math.min(bucketSeconds, Date.parse(to) / 1000 - at))
 }
@@ -80,7 +80,7 @@ interface Sum {
   runP95: number | null
 }
 
-/** One point for every stretch, also where nothing happened; over all types, of latencies the longest. */
+/** One point per bucket, also for empty ones. Counts are summed over all types; latencies are the maximum. */
 function seriesOf({ from, to, bucketSeconds, series, depths }: StatsView) {
   const [first, last] = [Date.parse(from) / 1000, Date.parse(to) / 1000]
   const times: number[] = []

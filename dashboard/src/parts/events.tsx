@@ -6,7 +6,6 @@ import { Fault } from './fault.tsx'
 import { State } from './state.tsx'
 import { Ago } from './when.tsx'
 
-/** What happened, oldest first, and by whom. */
 const most = 1000
 
 export function Events({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) {
@@ -56,7 +55,7 @@ export function Events({ of, id }: { of: 'job' | 'stage' | 'task'; id: string })
       </Table>
       {page?.next && (
         <Text size="sm" c="dimmed" mt="xs">
-          The first {events.length.toLocaleString()}; “pawl {of} events” has all of them.
+          Only the first {events.length.toLocaleString()} are shown. “pawl {of} events” lists all.
         </Text>
       )}
     </Table.ScrollContainer>

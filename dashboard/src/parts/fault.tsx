@@ -1,4 +1,4 @@
-/** What went wrong, in the server's own words, with its hint. */
+/** Shows an error with the text and the hint of its problem code. */
 import { Alert } from '@mantine/core'
 import { Problem, problems } from '../../../src/kernel/problem.ts'
 
@@ -7,7 +7,7 @@ export function textOf(error: unknown): { title: string; hint: string } {
     const { means, hint } = problems[error.code]
     return { title: means, hint }
   }
-  return { title: 'That did not work.', hint: error instanceof Error ? error.message : String(error) }
+  return { title: 'The request failed.', hint: error instanceof Error ? error.message : String(error) }
 }
 
 export function Fault({ error }: { error: unknown }) {

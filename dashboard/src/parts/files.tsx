@@ -1,4 +1,4 @@
-/** Files that were put out, and for each which inputs made it and what was made of it. */
+/** Output files, and for each one the inputs that it was made from and the files that were made from it. */
 import { Anchor, Card, Modal, Stack, Table, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -14,7 +14,7 @@ export function Files({ of, id }: { of: 'job' | 'stage' | 'task'; id: string }) 
   const read = { job: api.jobArtifacts, stage: api.stageArtifacts, task: api.taskArtifacts }[of]
   const { data, error } = useQuery({ queryKey: ['files', of, id], queryFn: () => read(id, { limit: 500 }) })
   if (error) return <Fault error={error} />
-  if (data?.items.length === 0) return <Text c="dimmed">It has put out no files.</Text>
+  if (data?.items.length === 0) return <Text c="dimmed">No output files.</Text>
   return (
     <>
       <Table.ScrollContainer type="native" tabIndex={0} minWidth={600}>
@@ -71,7 +71,7 @@ function Lineage({ uri, onFile, onClose }: LineageProps) {
   )
 }
 
-/** Tasks that made a file, or used it; with what they were given and what they put out, to go on from. */
+/** Tasks that made or used a file, with links to their inputs and outputs. */
 function Makings(props: { title: string; makings: readonly Making[]; onFile(uri: string): void }) {
   const { title, makings, onFile } = props
   return (
@@ -81,7 +81,7 @@ function Makings(props: { title: string; makings: readonly Making[]; onFile(uri:
       </Text>
       {makings.length === 0 && (
         <Text size="sm" c="dimmed">
-          nobody that is known
+          no known task
         </Text>
       )}
       {makings.map(({ taskId, inputs, outputs }) => (

@@ -1,4 +1,4 @@
-/** The graph of a job's stages with their states and counts, laid out from what needs what. */
+/** The graph of a job's stages with their states and counts, laid out by their needs. */
 import '@xyflow/react/dist/style.css'
 import { Graph as Dagre, layout } from '@dagrejs/dagre'
 import { Paper, Text, useComputedColorScheme } from '@mantine/core'
@@ -16,9 +16,9 @@ type StageNode = Node<{ stage: StageView }, 'stage'>
 
 export function Graph({ job }: { job: JobView }) {
   const scheme = useComputedColorScheme('light')
-  // Where a stage stands depends on what needs what; its state changes nothing of it.
+  // The layout depends only on the needs, not on the states.
   const shape = JSON.stringify(job.stages.map(({ id, name, needs }) => [id, name, needs]))
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the shape is what it depends on.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it depends only on the shape.
   const places = useMemo(() => placed(job.stages), [shape])
   const nodes = job.stages.map(
     (stage): StageNode => ({ id: stage.id, type: 'stage', position: places.get(stage.id)!, data: { stage } }),

@@ -1,11 +1,11 @@
-/** The name of a page, for whoever reads it, hears it, or has it among many tabs. */
+/** The heading of a page, which is also the title of the tab and is announced by screen readers. */
 import { Title } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 
 let isFirst = true
 
-/** Who goes to another page without seeing it hears where they are; who has begun with something there is left alone. */
+/** Focuses the heading after navigation, so that screen readers announce the page, unless another element has the focus. */
 function useArrival() {
   const place = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What a job was given, what came of it, and what it is made of. */
+/** The input, outputs, metadata and spec of a job. */
 import { Stack } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
@@ -15,12 +15,12 @@ export function JobData({ job }: { job: JobView }) {
       <Outputs job={job} />
       <Json label="Metadata" value={job.metadata} />
       <Json label="Spec" value={specOf(job)} />
-      <Json label="All that is known of it" value={job} />
+      <Json label="Full record" value={job} />
     </Stack>
   )
 }
 
-/** Of the stages that no other needs: what they came to is what the job came to. */
+/** The outputs of the stages that no other stage needs: they are the result of the job. */
 function Outputs({ job }: { job: JobView }) {
   const last = job.stages.filter(
     ({ name, kind }) => kind === 'work' && !job.stages.some(({ needs }) => needs.includes(name)),
@@ -44,7 +44,7 @@ function Outputs({ job }: { job: JobView }) {
   })
 }
 
-/** As it was understood: names of what a stage does, needs and asks. */
+/** The spec, reconstructed from the stored stages. */
 function specOf({ name, priority, open, deadlineAt, stages }: JobView) {
   const work = stages.filter(({ kind }) => kind === 'work')
   return {

@@ -1,26 +1,26 @@
-/** Jobs in a table that can be sorted, and from which some can be chosen. */
+/** A sortable table of jobs with checkboxes. */
 import { Checkbox, Table, UnstyledButton } from '@mantine/core'
 import { Link } from 'wouter'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobOrder, JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { Progress } from './progress.tsx'
 import { State } from './state.tsx'
-import { Ago, Took } from './when.tsx'
+import { Ago, Duration } from './when.tsx'
 
-type Chosen = ReadonlySet<string>
+type Selection = ReadonlySet<string>
 
 interface JobTableProps {
   jobs: readonly JobView[]
   order: JobOrder
   onSort(by: JobOrder): void
-  chosen: Chosen
-  onChoose(change: (old: Chosen) => Chosen): void
+  selected: Selection
+  onSelect(change: (old: Selection) => Selection): void
 }
 
-export function JobTable({ jobs, order, onSort, chosen, onChoose }: JobTableProps) {
-  const isAll = jobs.length > 0 && jobs.every(({ id }) => chosen.has(id))
+export function JobTable({ jobs, order, onSort, selected, onSelect }: JobTableProps) {
+  const isAll = jobs.length > 0 && jobs.every(({ id }) => selected.has(id))
   const toggle = (id: string) =>
-    onChoose(old => new Set(old.has(id) ? [...old].filter(other => other !== id) : [...old, id]))
+    onSelect(old => new Set(old.has(id) ? [...old].filter(other => other !== id) : [...old, id]))
   return (
     <Table.ScrollContainer type="native" tabIndex={0} minWidth={740}>
       <Table highlightOnHover>
@@ -30,8 +30,8 @@ export function JobTable({ jobs, order, onSort, chosen, onChoose }: JobTableProp
               <Checkbox
                 size="xs"
                 checked={isAll}
-                onChange={() => onChoose(() => new Set(isAll ? [] : jobs.map(({ id }) => id)))}
-                aria-label="Choose all of this page"
+                onChange={() => onSelect(() => new Set(isAll ? [] : jobs.map(({ id }) => id)))}
+                aria-label="Select all on this page"
               />
             </Table.Th>
             <Head text="Name" by="name" now={order} onSort={onSort} />
@@ -45,7 +45,7 @@ export function JobTable({ jobs, order, onSort, chosen, onChoose }: JobTableProp
         </Table.Thead>
         <Table.Tbody>
           {jobs.map(job => (
-            <Row key={job.id} job={job} isChosen={chosen.has(job.id)} onChoose={() => toggle(job.id)} />
+            <Row key={job.id} job={job} isSelected={selected.has(job.id)} onSelect={() => toggle(job.id)} />
           ))}
         </Table.Tbody>
       </Table>
@@ -56,7 +56,7 @@ export function JobTable({ jobs, order, onSort, chosen, onChoose }: JobTableProp
 const arrows: Readonly<Partial<Record<JobOrder, string>>> = { name: '▲', oldest: '▲' }
 const ordersOf: Readonly<Record<string, readonly JobOrder[]>> = { Submitted: ['newest', 'oldest'] }
 
-/** The head of a column that the list can be sorted by; a second click on one goes back to the newest first. */
+/** The header of a sortable column. A second click returns to newest first. */
 function Head(props: { text: string; by: JobOrder; now: JobOrder; onSort(by: JobOrder): void }) {
   const { text, by, now, onSort } = props
   const isSorted = (ordersOf[text] ?? [by]).includes(now)
@@ -70,11 +70,11 @@ function Head(props: { text: string; by: JobOrder; now: JobOrder; onSort(by: Job
   )
 }
 
-function Row({ job, isChosen, onChoose }: { job: JobView; isChosen: boolean; onChoose(): void }) {
+function Row({ job, isSelected, onSelect }: { job: JobView; isSelected: boolean; onSelect(): void }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Checkbox size="xs" checked={isChosen} onChange={onChoose} aria-label={`Choose ${sanitize(job.name)}`} />
+        <Checkbox size="xs" checked={isSelected} onChange={onSelect} aria-label={`Select ${sanitize(job.name)}`} />
       </Table.Td>
       <Table.Td>
         <Link href={`/jobs/${job.id}`}>{sanitize(job.name)}</Link>
@@ -87,7 +87,7 @@ function Row({ job, isChosen, onChoose }: { job: JobView; isChosen: boolean; onC
       </Table.Td>
       <Table.Td className="figures">{job.priority}</Table.Td>
       <Table.Td className="figures">
-        <Took from={job.createdAt} to={job.endedAt} />
+        <Duration from={job.createdAt} to={job.endedAt} />
       </Table.Td>
       <Table.Td className="figures">
         <Ago at={job.changedAt} />

@@ -1,5 +1,4 @@
-/** A value as people read it. Whatever it holds is shown as text and never as markup. */
-
+/** Shows a value as formatted text, never as markup. */
 import { Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/core'
 import { sanitizeLines } from '../../../src/kernel/sanitize.ts'
 
@@ -18,7 +17,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
       </Group>
       <Code block className="code" tabIndex={0} mah={360} style={{ overflow: 'auto' }}>
         {shown}
-        {(text ?? '').length > longest && '\n… (cut; copy it to have all of it)'}
+        {(text ?? '').length > longest && '\n… (truncated; copy it to get the whole text)'}
       </Code>
     </div>
   )

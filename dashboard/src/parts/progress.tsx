@@ -1,7 +1,7 @@
 import { Progress as Bar, Group, Text } from '@mantine/core'
 import type { Progress as Counts } from '../../../src/protocol/jobs/jobs.ts'
 
-/** How far a stage or job has come: good, bad, and how many there are. */
+/** The progress of a stage or job: good, partial and bad tasks of the total. */
 export function Progress({ of, wide = false }: { of: Counts; wide?: boolean }) {
   const share = (count: number) => (of.total === 0 ? 0 : (100 * count) / of.total)
   const label = `${of.good + of.bad} of ${of.total} ended, ${of.bad} bad`

@@ -1,4 +1,4 @@
-/** Lists that several parts of a page show: each is read once. They are read up to the most that a page may hold. */
+/** Queries that several parts of a page share, so that each is read once, with the largest page that the API allows. */
 import { api } from '../server.ts'
 
 const limit = 1000

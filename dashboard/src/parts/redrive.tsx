@@ -1,4 +1,4 @@
-/** Another round for dead letters: which, how fast, with what payload; tried first, and watched while it goes. */
+/** The dialog that redrives dead letters: at a rate, with another payload, after a dry run. Also shows the progress. */
 import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,27 +9,27 @@ import { api } from '../server.ts'
 import { usePerform } from './actions.tsx'
 import { Json } from './json.tsx'
 
-type Which = Pick<RedriveRequest, 'ids' | 'type' | 'queue' | 'reasonCode' | 'message'>
+type Selection = Pick<RedriveRequest, 'ids' | 'type' | 'queue' | 'reasonCode' | 'message'>
 
 interface RedriveProps {
-  which: Which
+  selection: Selection
   type: string
-  /** Whose payload another may begin with. */
+  /** The task whose payload can be used as a template. */
   taskId: string
   onClose(): void
   onRedrive?(id: string): void
 }
 
-export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProps) {
+export function Redrive({ selection, type, taskId, onClose, onRedrive }: RedriveProps) {
   const [rate, setRate] = useState<number | string>('')
   const [payload, setPayload] = useState('')
   const [dry, setDry] = useState<string>()
   const { perform, isBusy } = usePerform()
-  const count = useCount(which)
+  const count = useCount(selection)
   const schema = useSchema(type)
   const faults = faultsOf(payload, schema)
   const request = (): RedriveRequest => ({
-    ...which,
+    ...selection,
     ...(typeof rate === 'number' && { ratePerSecond: rate }),
     ...(payload.trim() !== '' && { payload: JSON.parse(payload) as unknown }),
   })
@@ -62,18 +62,13 @@ export function Redrive({ which, type, taskId, onClose, onRedrive }: RedriveProp
     >
       <Stack>
         <Text size="sm">
-          {which.ids === undefined
-            ? `All ${count?.toLocaleString() ?? ''} dead letters of this type, queue, reason and message get another round with fresh budgets.`
-            : 'It gets another round with fresh budgets.'}
+          {selection.ids === undefined
+            ? `All ${count?.toLocaleString() ?? ''} dead letters with this type, queue, reason and message start a new round with full retry budgets.`
+            : 'The task starts a new round with full retry budgets.'}
         </Text>
-        <NumberInput
-          label="At most so many a second (empty: all at once)"
-          value={rate}
-          onChange={setRate}
-          min={0.001}
-        />
+        <NumberInput label="Maximum rate per second (empty: all at once)" value={rate} onChange={setRate} min={0.001} />
         <Payload taskId={taskId} value={payload} onChange={edit} onSuggest={suggest} faults={faults} />
-        {schema !== undefined && <Json label="What its workers take" value={schema} />}
+        {schema !== undefined && <Json label="Payload schema" value={schema} />}
         {dry !== undefined && <Text size="sm">{dry}</Text>}
         <Group justify="flex-end">
           <Button variant="default" disabled={isBusy || faults.length > 0} onClick={tryDry}>
@@ -97,11 +92,11 @@ interface PayloadProps {
 }
 
 function Payload({ taskId, value, onChange, onSuggest, faults }: PayloadProps) {
-  const begin = async () => onSuggest(JSON.stringify((await api.task(taskId)).payload, null, 2))
+  const load = async () => onSuggest(JSON.stringify((await api.task(taskId)).payload, null, 2))
   return (
     <div>
       <Textarea
-        label="Another payload for each of them (JSON; empty: their own)"
+        label="New payload for every task (JSON; empty: keep the original)"
         value={value}
         onChange={event => onChange(event.currentTarget.value)}
         autosize
@@ -111,24 +106,24 @@ function Payload({ taskId, value, onChange, onSuggest, faults }: PayloadProps) {
         {...(faults.length > 0 && { error: faults.slice(0, 5).join(' · ') })}
       />
       {value === '' && (
-        <Button size="compact-xs" variant="subtle" mt={4} onClick={() => void begin()}>
-          Begin with that of the newest
+        <Button size="compact-xs" variant="subtle" mt={4} onClick={() => void load()}>
+          Use the latest payload
         </Button>
       )}
     </div>
   )
 }
 
-function useCount({ ids, ...which }: Which): number | undefined {
+function useCount({ ids, ...filter }: Selection): number | undefined {
   const { data } = useQuery({
-    queryKey: ['tasks', 'count', which],
-    queryFn: () => api.tasks({ state: 'dead_lettered', ...which, limit: 1, total: true }),
+    queryKey: ['tasks', 'count', filter],
+    queryFn: () => api.tasks({ state: 'dead_lettered', ...filter, limit: 1, total: true }),
     enabled: ids === undefined,
   })
   return data?.total
 }
 
-/** What its workers have said that they take, if any has. */
+/** The payload schema that workers have registered for the type, if any. */
 function useSchema(type: string): PayloadSchema | undefined {
   const { data } = useQuery({ queryKey: ['task-type', type], queryFn: () => api.taskTypes({ type }) })
   return data?.items[0]?.payloadSchema ?? undefined
@@ -140,7 +135,7 @@ function faultsOf(text: string, schema: PayloadSchema | undefined): string[] {
   try {
     payload = JSON.parse(text)
   } catch {
-    return ['This is not JSON.']
+    return ['Invalid JSON']
   }
   return schema === undefined ? [] : faultsIn(schema, payload)
 }

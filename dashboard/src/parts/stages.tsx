@@ -5,7 +5,7 @@ import type { StageView } from '../../../src/protocol/jobs/jobs.ts'
 import { Actions } from './actions.tsx'
 import { Progress } from './progress.tsx'
 import { State } from './state.tsx'
-import { Took } from './when.tsx'
+import { Duration } from './when.tsx'
 
 export function Stages({ stages }: { stages: readonly StageView[] }) {
   return (
@@ -26,7 +26,7 @@ export function Stages({ stages }: { stages: readonly StageView[] }) {
             <Table.Tr key={stage.id}>
               <Table.Td>
                 <Link href={`/stages/${stage.id}`}>{sanitize(stage.name)}</Link>
-                {stage.kind === 'undo' && ' (undoes)'}
+                {stage.kind === 'undo' && ' (compensation)'}
               </Table.Td>
               <Table.Td>
                 <State of="stage" state={stage.state} />
@@ -36,7 +36,7 @@ export function Stages({ stages }: { stages: readonly StageView[] }) {
               </Table.Td>
               <Table.Td>{sanitize(stage.queue)}</Table.Td>
               <Table.Td className="figures">
-                <Took from={stage.state === 'created' ? null : stage.createdAt} to={stage.endedAt} />
+                <Duration from={stage.state === 'created' ? null : stage.createdAt} to={stage.endedAt} />
               </Table.Td>
               <Table.Td>
                 <Actions of="stage" id={stage.id} state={stage.state} />

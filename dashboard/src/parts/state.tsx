@@ -1,4 +1,4 @@
-/** A state as a badge: its colour is read off the lifecycle, so that a new state has one at once. */
+/** A state as a badge. Its colour follows from the lifecycle table, so a new state has one at once. */
 import { Badge } from '@mantine/core'
 import { artifactLifecycle } from '../../../src/kernel/artifact.ts'
 import { jobLifecycle } from '../../../src/kernel/job.ts'

@@ -1,4 +1,4 @@
-/** Tasks by the hundred thousand: only those that are seen are drawn, and only the pages that they are on are read. */
+/** A list of up to hundreds of thousands of tasks: only visible rows are drawn, and only their pages are read. */
 import { Group, Text } from '@mantine/core'
 import { useThrottledValue } from '@mantine/hooks'
 import { useQueries } from '@tanstack/react-query'
@@ -16,9 +16,8 @@ const pageSize = 100
 
 export interface TaskSource {
   readonly key: readonly unknown[]
-  /** How many there are. */
   readonly total: number
-  /** The oldest first, so that what comes is at the end and moves nothing. */
+  /** Oldest first, so that new tasks appear at the end and move nothing. */
   read(page: { limit: number; offset: number; order: 'oldest' }): Promise<Page<TaskView>>
 }
 
@@ -32,7 +31,7 @@ export function TaskList({ source, height = 560 }: { source: TaskSource; height?
   })
   const seen = rows.getVirtualItems()
   const near = [...new Set(seen.map(({ index }) => Math.floor(index / pageSize)))].join()
-  // Who flies past a page does not want to read it.
+  // Pages that are scrolled past quickly are not read.
   const pages = useThrottledValue(near, 100).split(',').filter(Boolean).map(Number)
   const read = useQueries({
     queries: pages.map(page => ({
@@ -47,9 +46,9 @@ export function TaskList({ source, height = 560 }: { source: TaskSource; height?
     : undefined
   const taskAt = (index: number) => read[pages.indexOf(Math.floor(index / pageSize))]?.data?.items[index % pageSize]
   if (fault) return <Fault error={fault} />
-  if (source.total === 0) return <Text c="dimmed">There are none.</Text>
+  if (source.total === 0) return <Text c="dimmed">No tasks.</Text>
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section ref={scroller} className="scroller" style={{ height }} tabIndex={0} aria-label="Tasks">
       <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {seen.map(({ index, start }) => (
@@ -62,7 +61,7 @@ export function TaskList({ source, height = 560 }: { source: TaskSource; height?
   )
 }
 
-/** Drawn anew only when its task has changed: while one scrolls, nothing else is done. */
+/** Rendered again only when its task has changed, to keep scrolling smooth. */
 const TaskRow = memo(function TaskRow({ index, task }: { index: number; task: TaskView | undefined }) {
   return (
     <Group wrap="nowrap" h="100%" px="xs" gap="md">

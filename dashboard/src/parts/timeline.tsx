@@ -1,4 +1,4 @@
-/** The time of a job: a line for each stage and, below it, for its tasks, with attempts, waits and what was lost. */
+/** The timeline of a job: a line for each stage and, below it, its tasks with attempts, waits and lost leases. */
 import { Group, Paper, ScrollArea, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { createContext, useContext, useState } from 'react'
@@ -14,29 +14,29 @@ import { span, useNow } from './when.tsx'
 const row = 22
 const names = 190
 
-export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) {
+export function Timeline({ jobId, hasEnded }: { jobId: string; hasEnded: boolean }) {
   const { data } = useQuery({
     queryKey: ['timeline', jobId],
     queryFn: () => api.timeline(jobId, { limit: 300 }),
-    refetchInterval: isOver ? false : 2000,
+    refetchInterval: hasEnded ? false : 2000,
   })
   const now = useNow()
-  const [told, tell] = useState('Touch a bar to see what it is.')
+  const [description, describe] = useState('Select a bar to see details.')
   if (data === undefined) return null
-  const { from, to } = rangeOf(data, isOver ? undefined : now)
+  const { from, to } = rangeOf(data, hasEnded ? undefined : now)
   const place = (at: string | null) => (100 * ((at === null ? to : Date.parse(at)) - from)) / (to - from)
   return (
     <Paper withBorder p="sm">
       <Group justify="space-between" mb="xs">
         <Text size="sm" c="dimmed">
-          {span((to - from) / 1000)} from end to end
+          {span((to - from) / 1000)} in total
         </Text>
         <Legend />
       </Group>
       <Text size="xs" c="dimmed" mb={4} role="status">
-        {told}
+        {description}
       </Text>
-      <Tell.Provider value={tell}>
+      <Describe.Provider value={describe}>
         <ScrollArea.Autosize mah={520} type="auto">
           {data.stages.map(stage => (
             <div key={stage.id}>
@@ -50,7 +50,7 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
                     title={`${sanitize(stage.name)}: ${state}`}
                   />
                 ))}
-                {hasEnded(stage) ? null : (
+                {isEnded(stage) ? null : (
                   <Bar
                     left={place(stage.spans.at(-1)!.from)}
                     right={place(stage.spans.at(-1)!.to)}
@@ -64,30 +64,30 @@ export function Timeline({ jobId, isOver }: { jobId: string; isOver: boolean }) 
                 .map(task => (
                   <Line key={task.id} name={<Link href={`/tasks/${task.id}`}>{task.id.slice(-8)}</Link>}>
                     {task.attempts.map(attempt => (
-                      <Attempt key={attempt.epoch} attempt={attempt} place={place} isOver={isOver} />
+                      <Attempt key={attempt.epoch} attempt={attempt} place={place} hasEnded={hasEnded} />
                     ))}
                   </Line>
                 ))}
             </div>
           ))}
         </ScrollArea.Autosize>
-      </Tell.Provider>
+      </Describe.Provider>
       {data.more && (
         <Text size="xs" c="dimmed" mt="xs">
-          Only the first tasks of each stage are shown; a stage’s own page has all of them.
+          Only the first tasks of each stage are shown. The page of a stage lists all.
         </Text>
       )}
     </Paper>
   )
 }
 
-/** How a stage ended is no time that it takes. */
-function hasEnded({ spans }: TimelineView['stages'][number]): boolean {
+/** The final state of a stage takes no time, so it has no bar. */
+function isEnded({ spans }: TimelineView['stages'][number]): boolean {
   const last = spans.at(-1)
   return last === undefined || isFinal(stageLifecycle, last.state)
 }
 
-/** What goes on lasts until now. */
+/** Unfinished spans last until now. */
 function rangeOf({ stages, tasks }: TimelineView, now: number | undefined): { from: number; to: number } {
   const ends = [
     ...stages.flatMap(({ spans }) => spans.map(({ from }) => Date.parse(from))),
@@ -101,22 +101,22 @@ function rangeOf({ stages, tasks }: TimelineView, now: number | undefined): { fr
 
 const stageColour = (state: string) => (state === 'created' || state === 'pending' ? 'gray' : colourOf('stage', state))
 
-/** Claimed and not yet begun is pale; one that was lost or failed is told by its colour. */
+/** The time between claim and start is pale. The colour shows whether the attempt was lost or failed. */
 function Attempt({
   attempt,
   place,
-  isOver,
+  hasEnded,
 }: {
   attempt: AttemptSpan
   place(at: string | null): number
-  isOver: boolean
+  hasEnded: boolean
 }) {
   const { epoch, worker, claimedAt, startedAt, endedAt, outcome, cause } = attempt
   const isLost = cause?.includes('lost') === true
   const colour =
     outcome === null ? 'blue' : outcome === 'retrying' ? (isLost ? 'grape' : 'orange') : colourOf('task', outcome)
-  const end = endedAt === null && isOver ? claimedAt : endedAt
-  const title = `attempt ${epoch} by ${sanitize(worker ?? 'nobody')}: ${outcome ?? 'in hand'}${cause === null ? '' : ` (${sanitize(cause)})`}`
+  const end = endedAt === null && hasEnded ? claimedAt : endedAt
+  const title = `attempt ${epoch} by ${sanitize(worker ?? 'unknown')}: ${outcome ?? 'running'}${cause === null ? '' : ` (${sanitize(cause)})`}`
   return (
     <>
       {startedAt !== null && (
@@ -124,7 +124,7 @@ function Attempt({
           left={place(claimedAt)}
           right={place(startedAt)}
           colour={colour}
-          title={`${title}, before it began`}
+          title={`${title}, before the start`}
           pale
         />
       )}
@@ -165,13 +165,13 @@ function Line({
   )
 }
 
-/** What a bar says is shown when it is touched, for there is nothing that hovers on a phone. */
-const Tell = createContext<(said: string) => void>(() => {})
+/** The text of a bar is shown when it is clicked, because phones have no hover. */
+const Describe = createContext<(text: string) => void>(() => {})
 
 function Bar(props: { left: number; right: number; colour: string; title: string; pale?: boolean }) {
   const width = Math.max(0.25, props.right - props.left)
   const background = `var(--mantine-color-${props.colour}-${props.pale ? 3 : 6})`
-  const tell = useContext(Tell)
+  const describe = useContext(Describe)
   return (
     <button
       type="button"
@@ -179,7 +179,7 @@ function Bar(props: { left: number; right: number; colour: string; title: string
       className="timeline-bar"
       title={props.title}
       aria-label={props.title}
-      onClick={() => tell(props.title)}
+      onClick={() => describe(props.title)}
       style={{ left: `${Math.min(props.left, 99.75)}%`, width: `${width}%`, background }}
     />
   )
@@ -187,8 +187,8 @@ function Bar(props: { left: number; right: number; colour: string; title: string
 
 const kinds = [
   ['teal', 'done'],
-  ['blue', 'in hand'],
-  ['orange', 'failed, tried again'],
+  ['blue', 'running'],
+  ['orange', 'failed, retried'],
   ['grape', 'worker lost'],
   ['red', 'ended badly'],
 ] as const

@@ -1,4 +1,4 @@
-/** An empty system says what it is for, and how to see it work. */
+/** The page of an empty system: explains Pawl and offers a sample job. */
 import { Button, Code, Group, List, Paper, Stack, Text, Title } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { useMe } from '../me.tsx'
@@ -10,7 +10,7 @@ const sample = {
   name: 'sample',
   stages: [
     { name: 'extract', task: 'sample', payloads: [{ page: 1 }, { page: 2 }, { page: 3 }] },
-    { name: 'review', gate: { approvers: 1, ask: 'Is it fit to print?' } },
+    { name: 'review', gate: { approvers: 1, ask: 'Ready to publish?' } },
     { name: 'publish', task: 'sample', payload: { to: 'everyone' } },
   ],
 } as const
@@ -35,11 +35,11 @@ export function TryIt() {
       <Title order={1} size="h3">
         Nothing has been queued yet
       </Title>
-      <Text>Pawl runs jobs made of stages made of tasks. Here is how to see one go.</Text>
+      <Text>Pawl runs jobs made of stages made of tasks. Try it in three steps.</Text>
       <Paper withBorder p="md">
         <List type="ordered" spacing="md">
           <List.Item>
-            Submit a sample job: three tasks, a gate that asks you, and one more task.
+            Submit a sample job: three tasks, a gate that waits for your approval, and one more task.
             <Group mt="xs">
               <Button
                 disabled={isBusy || !permissions.includes('produce')}
@@ -55,7 +55,7 @@ export function TryIt() {
             </Group>
           </List.Item>
           <List.Item>
-            Write down what a task does, in <Code>tasks.ts</Code> <Copy text={worker} what="tasks.ts" />
+            Write a handler and save it as <Code>tasks.ts</Code> <Copy text={worker} what="tasks.ts" />
             <Code block mt="xs" tabIndex={0}>
               {worker}
             </Code>

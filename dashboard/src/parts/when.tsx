@@ -1,4 +1,4 @@
-/** Moments and spans for people; the exact moment is in the title. */
+/** Relative times and durations. The exact time is in the title. */
 import { useSyncExternalStore } from 'react'
 
 const steps: readonly [number, string][] = [
@@ -15,27 +15,27 @@ export function span(seconds: number): string {
   return `${count < 10 && size > 1 ? Math.floor(count * 10) / 10 : Math.floor(count)} ${unit}`
 }
 
-const lookers = new Set<() => void>()
+const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One clock for all that is shown: a list has a hundred moments in it. */
-function onTick(look: () => void): () => void {
-  lookers.add(look)
+/** One timer for the whole page, because a list may show a hundred times. */
+function onTick(listener: () => void): () => void {
+  listeners.add(listener)
   if (timer === undefined) now = Date.now()
   timer ??= setInterval(() => {
     now = Date.now()
-    for (const each of lookers) each()
+    for (const each of listeners) each()
   }, 1000)
   return () => {
-    lookers.delete(look)
-    if (lookers.size > 0) return
+    listeners.delete(listener)
+    if (listeners.size > 0) return
     clearInterval(timer)
     timer = undefined
   }
 }
 
-/** Tells the time every second, so that "3 s ago" goes on. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(onTick, () => now)
 }
@@ -53,7 +53,7 @@ export function Ago({ at }: { at: string | null }) {
 }
 
 /** How long something took, or has taken so far. */
-export function Took({ from, to }: { from: string | null; to: string | null }) {
+export function Duration({ from, to }: { from: string | null; to: string | null }) {
   const now = useNow()
   if (from === null) return <>–</>
   return <>{span(Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000)}</>

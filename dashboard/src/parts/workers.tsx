@@ -15,7 +15,7 @@ export function Workers() {
       </Title>
       {data.length === 0 && (
         <Text size="sm" c="dimmed">
-          No worker was heard of in the last minute. Start one with “npx pawl worker tasks.ts”.
+          No worker has reported in the last minute. Start one with “npx pawl worker tasks.ts”.
         </Text>
       )}
       {data.length > 0 && (
@@ -23,7 +23,7 @@ export function Workers() {
           <Table>
             <Table.Thead>
               <Table.Tr>
-                {['Worker', 'In hand', 'Queues', 'Heard of'].map(head => (
+                {['Worker', 'Tasks held', 'Queues', 'Last seen'].map(head => (
                   <Table.Th key={head}>{head}</Table.Th>
                 ))}
               </Table.Tr>

@@ -1,38 +1,38 @@
-/** What happens, as it happens: each change of a job or a stage, once. */
+/** The latest changes of jobs and stages, live. */
 import { Badge, Group, Paper, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { EventView } from '../../../src/protocol/tasks/tasks.ts'
-import { useHappenings } from '../live.tsx'
+import { useLiveEvents } from '../live.tsx'
+import { useStableRows } from './stable-rows.ts'
 import { type Entity, State } from './state.tsx'
-import { useStill } from './still.ts'
 import { Ago } from './when.tsx'
 
 const shown = 30
 
-export function Happenings() {
-  const still = useStill(useHappenings().slice(0, shown))
+export function LiveEvents() {
+  const rows = useStableRows(useLiveEvents().slice(0, shown))
   return (
     <Paper withBorder p="sm">
       <Group justify="space-between" mb="xs">
         <Title order={2} size="h5">
-          What happens
+          Live events
         </Title>
-        {still.waiting > 0 && (
-          <Badge component="button" variant="light" onClick={still.showNow} className="state">
-            more: show
+        {rows.pending > 0 && (
+          <Badge component="button" variant="light" onClick={rows.showNow} className="state">
+            Show new events
           </Badge>
         )}
       </Group>
-      {still.items.length === 0 ? (
+      {rows.items.length === 0 ? (
         <Text size="sm" c="dimmed">
-          Nothing since this page was opened.
+          No events since this page was opened.
         </Text>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
-        <section className="happenings" aria-label="What happens" tabIndex={0} {...still.watch}>
-          {still.items.map(event => (
-            <Happening key={event.id} event={event} />
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
+        <section className="live-events" aria-label="Live events" tabIndex={0} {...rows.pointerHandlers}>
+          {rows.items.map(event => (
+            <LiveEvent key={event.id} event={event} />
           ))}
         </section>
       )}
@@ -40,7 +40,7 @@ export function Happenings() {
   )
 }
 
-function Happening({ event: { id, entity, entityId, type, to, ts, actor } }: { event: EventView }) {
+function LiveEvent({ event: { id, entity, entityId, type, to, ts, actor } }: { event: EventView }) {
   return (
     <Group gap="sm" wrap="nowrap" mih={28} data-event={id}>
       <Link href={`/${entity}s/${entityId}`} className="short-id">

@@ -1,11 +1,11 @@
-/** While a thing has not ended, its counts change without an event of its own: it is read again every two seconds. */
+/** Counts change without an event of the job or stage itself, so it is read every two seconds until it has ended. */
 import { isFinal, type Lifecycle } from '../../src/kernel/lifecycle.ts'
 
-interface Asked {
+interface QueryWithState {
   readonly state: { readonly data?: { readonly state: string } | undefined }
 }
 
-export const untilOver = (lifecycle: Lifecycle) => (query: Asked) => {
+export const refreshUntilEnded = (lifecycle: Lifecycle) => (query: QueryWithState) => {
   const { data } = query.state
   return data !== undefined && isFinal(lifecycle, data.state as never) ? false : 2000
 }
