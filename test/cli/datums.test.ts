@@ -1,4 +1,4 @@
-/** What is shown of jobs with files: datums, who has them, and what they have put out. */
+/** Output about jobs with files: datums, their workers and their outputs. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { JobView } from '../../src/protocol/jobs/jobs.ts'

@@ -1,4 +1,4 @@
-/** What is shown: it fits the terminal, has colours only there, and nothing in it acts on the terminal. */
+/** Output on a terminal: it fits the width, has colours, and cannot contain escape sequences from outside. */
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'

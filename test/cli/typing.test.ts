@@ -1,4 +1,4 @@
-/** What is typed: mistakes are told in a way that helps, and scripts can tell what happened by the exit code. */
+/** Error messages for invalid command lines, and exit codes for scripts. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -59,7 +59,7 @@ function textOf(file: string): string {
   }
 }
 
-/** What has ended and waits to be collected is not alive. */
+/** A zombie process, which has ended but was not reaped, is not alive. */
 function isAlive(pid: number): boolean {
   if (pid === 0) return false
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
