@@ -119,6 +119,23 @@ test('nothing is left for later, switched off, or commented out', () => {
   )
 })
 
+test('comments name their subject: none starts with What, Who, Whoever, Of, So many, One that or Those', () => {
+  const riddle = /^\s*(?:\/\/|\/\*\*?|\*)\s*(?:What|Who|Whoever|Of|So many|One that|Those)\b/
+  const folders = ['src', 'test', 'scripts', 'bench', 'dashboard/src']
+  const files = folders
+    .flatMap(listFiles)
+    .filter(file => /\.(m?[tj]s|tsx)$/.test(file) && !/\bnode_modules\b/.test(file))
+  const faults = files.flatMap(file => {
+    // Lines inside a comment are only checked at its start: a sentence may continue with these words.
+    const lines = readFileSync(join(root, file), 'utf8').split('\n')
+    return lines.flatMap((line, index) => {
+      const isContinued = /^\s*(?:\/\/|\*)/.test(line) && /^\s*(?:\/\/|\*|\/\*\*.)/.test(lines[index - 1] ?? '')
+      return riddle.test(line) && !isContinued ? [`${file}:${index + 1}`] : []
+    })
+  })
+  assert.deepEqual(faults, [])
+})
+
 for (const [path, text] of Object.entries(generatedDocs())) {
   test(`${path} is what the code says`, () => {
     const kept = existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''
