@@ -3,7 +3,7 @@
 export interface Bar {
   label: string
   value: number
-  /** What stands beside the bar. */
+  /** The label beside the bar. */
   text: string
 }
 

@@ -1,4 +1,4 @@
-// What a queue must do to take part: a file in contenders/, named as its package, that exports `openContender`.
+// The interface of a queue in the benchmark: a file in contenders/, named like its package, that exports `openContender`.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from '../test/harness/cluster.ts'

@@ -98,7 +98,7 @@ async function runMeasures(names: string[], env: MeasureEnv): Promise<[Section[]
   return [sections, failures]
 }
 
-/** One that does not close must not keep the others from it. */
+/** Closes all of them, even if one fails to close. */
 async function closeAll(entrants: Entrant[]): Promise<void> {
   await Promise.allSettled(entrants.map(({ contender }) => contender.close()))
 }

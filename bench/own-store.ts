@@ -1,4 +1,4 @@
-// What the measures that concern Pawl alone share: an engine on an empty database, and ways to fill and drain it.
+// Shared by the measures of Pawl alone: an engine on an empty database, and functions to fill and drain it.
 
 import pg from 'pg'
 import { defineTask, type Pawl, pawl, startWorker } from '../dist/index.js'

@@ -1,4 +1,4 @@
-// What the run found, as lines for the terminal and as RESULTS.md with its chart.
+// The results of the run, as lines for the terminal and as RESULTS.md with its chart.
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, cpus, release, totalmem, type } from 'node:os'
@@ -15,7 +15,7 @@ export interface Run {
   postgres: { version: string; settings: Record<string, string> }
   figures: Figures[]
   absences: Absence[]
-  /** What the measures add, in order. */
+  /** The sections of the measures, in order. */
   sections: Section[]
 }
 

@@ -14,7 +14,7 @@ export interface Plan {
   deadline: number
 }
 
-/** What one contender did: tasks per second of each round, and milliseconds of each latency sample. */
+/** The results of a contender: tasks per second of each round, and milliseconds of each latency sample. */
 export interface Figures {
   name: string
   version: string
@@ -26,7 +26,7 @@ export interface Figures {
 
 const stepSeconds = 180
 
-/** Who fails in a round is out: its figures are dropped, and the reason is added to `absences`. */
+/** A contender that fails in a round is removed: its results are dropped, and the reason is added to `absences`. */
 export async function runRounds(
   cluster: Cluster,
   entrants: Entrant[],

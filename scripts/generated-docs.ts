@@ -1,4 +1,4 @@
-/** The pages that are generated from the code. `npm run docs` writes them, and a test fails when they are stale. */
+/** Pages that are generated from the code. `npm run docs` writes them, and a test fails while one is stale. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { edgesOf, type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'
@@ -7,9 +7,11 @@ import { problems } from '../src/kernel/problem.ts'
 import { openApi } from '../src/server/open-api.ts'
 import { dialectsPage } from './dialects-page.ts'
 import { findRoot, jobSchemaPage } from './job-schema-page.ts'
+import { layersTable } from './layers.ts'
 
 export function generatedDocs(): Record<string, string> {
   return {
+    'ARCHITECTURE.md': architecturePage(),
     'docs/concepts.md': conceptsPage(),
     'docs/dialects.md': dialectsPage(),
     'docs/job.schema.json': jobSchemaPage(),
@@ -62,7 +64,13 @@ ${[...new Set(edgesOf(table).map(({ from, to, move }) => `  ${from} --> ${to}: $
 \`\`\``
 }
 
-/** Written by hand, but for its pictures. */
+/** Only the table of layers is generated. */
+function architecturePage(): string {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+  return text.replace(/(<!-- layers -->\n).*?(<!-- end of layers -->)/s, `$1${layersTable()}\n$2`)
+}
+
+/** Only the pictures are generated. */
 function conceptsPage(): string {
   const text = readFileSync(join(root, 'docs/concepts.md'), 'utf8')
   return text.replace(/(<!-- picture of (\w+) -->\n).*?(<!-- end of picture -->)/gs, (_, begin, entity, end) => {

@@ -1,5 +1,5 @@
-// Makes a fresh clone ready: installs what the lock file names, then compiles. Plain JavaScript, for it runs before
-// anything is installed. Does only what is missing, so that a second start is quick.
+// Prepares a fresh clone: installs the packages in the lock file, then compiles. Plain JavaScript, because it runs before
+// anything is installed. Skips steps that are up to date, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const lock = createHash('sha256')
   .digest('hex')
 const mark = at('node_modules/.pawl-installed')
 if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
-  say('Installing what Pawl is made of (once; about half a minute) …')
+  say('Installing packages (only once; about half a minute) …')
   // Install scripts may be blocked and are not needed; NODE_ENV=production must not leave the compiler out.
   run('npm', ['ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(mark, lock)
@@ -28,7 +28,7 @@ if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
 const isBuild = process.argv.includes('--build')
 if (isBuild || newest(at('src')) > newest(at('dist'))) {
   say('Compiling …')
-  // What was compiled from a file that is gone must not be packed.
+  // Output of source files that no longer exist must not be packed.
   if (isBuild) rmSync(at('dist'), { recursive: true, force: true })
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
 }

@@ -5,7 +5,7 @@ import { median } from '../statistics.ts'
 
 const claims = 40
 
-/** What one claim of 100 tasks costs, whatever lies behind them, in one lane or in many. */
+/** The cost of claiming 100 tasks, for different numbers of queued tasks, in one lane and in many. */
 export const measure: Measure = {
   name: 'claim-depth',
   async run({ cluster, quick }) {

@@ -12,10 +12,10 @@ const program = process.env.PAWL_BROWSER ?? '/usr/bin/chromium'
 const tasks = 100_000
 const scrollSeconds = 5
 
-/** Of the browser, in which what is given to `evaluate` runs. */
+/** Exists in the browser, where functions passed to `evaluate` run. */
 declare const requestAnimationFrame: (step: (now: number) => void) => void
 
-/** How soon the dashboard can be used, and how it scrolls through a stage of 100,000 tasks, in a real browser. */
+/** How soon the dashboard is usable, and how smoothly it scrolls through a stage of 100,000 tasks, in a real browser. */
 export const measure: Measure = {
   name: 'dashboard',
   async run({ cluster, quick }) {

@@ -12,7 +12,7 @@ import { milliseconds, table, whole } from '../report.ts'
 const cli = join(import.meta.dirname, '../../dist/cli/main.js')
 const workers = 4
 
-/** What Pawl adds to a command over many files: finding them, and each datum's way through a worker. */
+/** The overhead of a command over many files: listing them, and passing each datum through a worker. */
 export const measure: Measure = {
   name: 'files',
   async run({ cluster, quick }) {

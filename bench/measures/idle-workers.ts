@@ -11,7 +11,7 @@ import { table, whole } from '../report.ts'
 
 const ticksPerSecond = 100
 
-/** What workers that wait for work cost the server: its processor time and its memory. Linux tells. */
+/** The cost of idle workers for the server: processor time and memory, as reported by Linux. */
 export const measure: Measure = {
   name: 'idle-workers',
   async run({ cluster, quick }) {

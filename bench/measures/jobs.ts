@@ -17,7 +17,7 @@ interface Sizes {
 const full: Sizes = { stage: [1000, 10_000, 100_000], chain: [100, 1000], jobs: [100, 1000, 10_000], paused: 1_000_000 }
 const small: Sizes = { stage: [100, 1000, 3000], chain: [10, 50], jobs: [20, 100, 200], paused: 5_000 }
 
-/** What jobs cost, and that it does not grow with their size: large ones, long ones, many, and the pause of a vast one. */
+/** The cost of jobs, which must not grow with their size: large jobs, long jobs, many jobs, and the pause of a very large one. */
 export const measure: Measure = {
   name: 'jobs',
   async run({ cluster, quick, deadline }) {
@@ -114,7 +114,7 @@ async function submitSmall({ engine }: OwnStore, count: number): Promise<void> {
   await Promise.all(Array.from({ length: submittersAtOnce }, submit))
 }
 
-/** What is slow the first time, on either side, is not what is measured. */
+/** The first jobs are slower, in the process and in the database, and are not measured. */
 async function warmUp(store: OwnStore): Promise<void> {
   await submitSmall(store, 50)
   await store.drain(150)
@@ -129,7 +129,7 @@ function costRows(costs: readonly number[], sizes: readonly number[], name: (siz
 
 const tasksPerCall = 10_000
 
-/** The pause of a job with very many queued tasks, and what claims from another queue feel of it. */
+/** The pause of a job with very many queued tasks, and its effect on claims from another queue. */
 async function pause(store: OwnStore, { paused }: Sizes): Promise<string[][]> {
   const { engine } = store
   const { id, stages } = await engine.submit({ name: 'vast', stages: [{ name: 'all', task: 'vast', open: true }] })

@@ -14,7 +14,7 @@ process.on('message', async (word: 'go' | 'rest') => {
   } else {
     await worker?.stop()
     worker = undefined
-    // What is told from now on is of the next time.
+    // From here on, tasks count for the next round.
     ran = 0
     process.send!({ rested: true })
   }

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTask, type Task } from 'pawl'
 
 interface Payload {
-  /** What the request said, with what it left out filled in. */
+  /** The config of the request, with defaults filled in. */
   readonly config: { readonly max_items_per_source: number }
-  /** For evaluation: what the stages before it came to. */
+  /** For the evaluation: the results of the earlier stages. */
   readonly summary?: unknown
 }
 

@@ -86,7 +86,7 @@ async function startServer() {
 function startProgram(args) {
   const env = { ...process.env, PAWL_LOG_LEVEL: 'error' }
   const child = spawn(process.execPath, [pawl, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  // What it says is not wanted, but must be taken.
+  // Discards the output: an unread pipe would fill up and block the process.
   child.stdout.resume()
   ends.push(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return

@@ -5,7 +5,7 @@ export interface Mail {
   send(to: string, text: string): Promise<void>
 }
 
-/** What the task needs is handed to it, so that a test can hand it something else. */
+/** The dependencies of the task are parameters, so that a test can replace them. */
 export function sendInvoice(mail: Mail) {
   return defineTask({
     type: 'send-invoice',

@@ -109,7 +109,7 @@ async function startPawl(env) {
   for await (const line of createInterface({ input: child.stdout, signal: told.signal })) {
     const { url } = JSON.parse(line)
     if (url === undefined) continue
-    // What it says later is not wanted, but must be taken.
+    // Discards further output: an unread pipe would fill up and block the process.
     child.stdout.resume()
     return url
   }

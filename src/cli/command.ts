@@ -1,20 +1,20 @@
-/** What a command is: data. Parsing, help and completion are read off it. */
-import type { Settled } from '../config/resolve.ts'
+/** A command is data: parsing, help and shell completion are derived from it. */
+import type { ResolvedSettings } from '../config/resolve-settings.ts'
 import { flagOf, type Setting, type SettingName, settings } from '../config/settings.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { DialectName } from '../protocol/dialects.ts'
-import type { Line } from './line.ts'
-import { reach } from './reach.ts'
-import type { Screen } from './screen.ts'
+import { connectApi } from './connect-api.ts'
+import type { Line } from './styled-line.ts'
+import type { TerminalOutput } from './terminal-output.ts'
 import { inVocabulary, vocabularyFlag } from './vocabulary.ts'
 
 export interface Flag {
   readonly kind: 'text' | 'number' | 'switch' | 'json' | 'list'
   readonly summary: string
-  /** What stands for its value in a line of help. */
+  /** The placeholder for its value in the help. */
   readonly value?: string
   readonly short?: string
-  /** The only values it may have. */
+  /** The allowed values. */
   readonly words?: readonly string[]
 }
 
@@ -30,113 +30,124 @@ type ValueOf<F extends Flag> = {
 
 type FlagValues<F extends Flags> = { readonly [Name in keyof F]?: ValueOf<F[Name]> | undefined }
 
-/** Arguments by name; one whose name ends with "?" may be left out. */
-type Takes = Readonly<Record<string, string>>
-type Args<T extends Takes> = { readonly [Name in keyof T as Name extends `${string}?` ? never : Name]: string } & {
+/** A description for each positional argument. A name that ends with "?" is optional. */
+type ParameterTable = Readonly<Record<string, string>>
+type Args<T extends ParameterTable> = {
+  readonly [Name in keyof T as Name extends `${string}?` ? never : Name]: string
+} & {
   readonly [Name in keyof T as Name extends `${infer Bare}?` ? Bare : never]?: string | undefined
 }
 
-/** What a command has to say: the data for machines, and the same for people. */
-export interface Answer {
+/** The result of a command: data for programs, and the same as text for people. */
+export interface CommandResult {
   readonly data: unknown
-  /** Undefined: it was said while the command ran. */
-  readonly show?: (screen: Pick<Screen, 'width'>) => readonly Line[]
+  /** Undefined if the command has already printed its output. */
+  readonly show?: (output: Pick<TerminalOutput, 'width'>) => readonly Line[]
   /** The exit code. Default 0. */
   readonly code?: number
 }
 
-export interface Ask<T extends Takes = Takes, F extends Flags = Flags> {
+export interface CommandContext<T extends ParameterTable = ParameterTable, F extends Flags = Flags> {
   readonly args: Args<T>
   readonly flags: FlagValues<F>
-  readonly settled: Settled
+  readonly resolved: ResolvedSettings
   readonly json: boolean
-  readonly screen: Screen
-  /** From here on, a command that is told to end is not killed: the signal aborts, and it ends by itself. */
-  untilTold(): AbortSignal
+  readonly output: TerminalOutput
+  /** Handles SIGINT and SIGTERM from now on: instead of killing the process, they abort the returned signal. */
+  stopSignal(): AbortSignal
 }
 
 export interface Command {
   readonly name: string
   readonly summary: string
-  /** More than a line, for its own help. */
-  readonly more?: string
-  readonly takes: Takes
+  /** Further paragraphs of its help. */
+  readonly details?: string
+  readonly parameters: ParameterTable
   readonly flags: Flags
-  /** The settings that it heeds; each is a flag too. */
+  /** The settings that it uses; each is a flag too. */
   readonly settings: readonly SettingName[]
-  run(ask: Ask): Promise<Answer>
+  run(context: CommandContext): Promise<CommandResult>
 }
 
-type Definition<T extends Takes, F extends Flags, More = object> = Omit<
+type Definition<T extends ParameterTable, F extends Flags, More = object> = Omit<
   Command,
-  'takes' | 'flags' | 'settings' | 'run'
+  'parameters' | 'flags' | 'settings' | 'run'
 > & {
-  readonly takes?: T
+  readonly parameters?: T
   readonly flags?: F
   readonly settings?: readonly SettingName[]
-  run(ask: Ask<T, F> & More): Promise<Answer>
+  run(context: CommandContext<T, F> & More): Promise<CommandResult>
 }
 
 // biome-ignore lint/complexity/noBannedTypes: no flags and no arguments
 type None = {}
 
-export function command<const T extends Takes = None, const F extends Flags = None>(
+export function command<const T extends ParameterTable = None, const F extends Flags = None>(
   definition: Definition<T, F>,
 ): Command {
-  return { takes: {}, flags: {}, settings: [], ...definition, run: ask => definition.run(ask as unknown as Ask<T, F>) }
+  return {
+    parameters: {},
+    flags: {},
+    settings: [],
+    ...definition,
+    run: context => definition.run(context as unknown as CommandContext<T, F>),
+  }
 }
 
-const reaching: readonly SettingName[] = ['server', 'key', 'database', 'data', 'schema']
+const connectionSettings: readonly SettingName[] = ['server', 'key', 'database', 'data', 'schema']
 
-/** A command that asks a server, or a store that it opens itself. */
-export function apiCommand<const T extends Takes = None, const F extends Flags = None>(
+/** A command that calls a server, or a store that it opens itself. */
+export function apiCommand<const T extends ParameterTable = None, const F extends Flags = None>(
   definition: Definition<T, F, { readonly api: PawlApi }>,
 ): Command {
   return command<T, F>({
     ...definition,
-    settings: [...reaching, ...(definition.settings ?? [])],
-    async run(ask) {
-      await using reached = await reach(ask.settled)
-      // Awaited here: the store must be open until the answer has come.
-      return await definition.run({ ...ask, api: reached.api })
+    settings: [...connectionSettings, ...(definition.settings ?? [])],
+    async run(context) {
+      await using connection = await connectApi(context.resolved)
+      // Awaited here, because the connection closes when this function returns.
+      return await definition.run({ ...context, api: connection.api })
     },
   })
 }
 
-/** One that shows states or events: in the words of another system, if it is told to. It must decide nothing by them. */
-export function showingCommand<const T extends Takes = None, const F extends Flags = None>(
+/**
+ * A command that shows states or events, and has a `--vocabulary` flag to show them in the words of another system. It must
+ * not base decisions on them.
+ */
+export function showingCommand<const T extends ParameterTable = None, const F extends Flags = None>(
   definition: Definition<T, F, { readonly api: PawlApi }>,
 ): Command {
   const { flags = {} as F } = definition
   return apiCommand<T, F & typeof vocabularyFlag>({
     ...definition,
     flags: { ...flags, ...vocabularyFlag },
-    run({ flags: typed, ...ask }) {
+    run({ flags: typed, ...context }) {
       const { vocabulary, ...own } = typed as FlagValues<typeof vocabularyFlag>
-      const api = inVocabulary(ask.api, vocabulary as DialectName | undefined)
-      return definition.run({ ...ask, api, flags: own as FlagValues<F> })
+      const api = inVocabulary(context.api, vocabulary as DialectName | undefined)
+      return definition.run({ ...context, api, flags: own as FlagValues<F> })
     },
   })
 }
 
-/** Every flag that a command knows, those of its settings included, by the name that is typed. */
-export function flagsOf({ flags, settings: heeded }: Pick<Command, 'flags' | 'settings'>): Flags {
-  const ofSettings = heeded.map(name => {
-    const { kind, value, summary, env, default: usual }: Setting = settings[name]
-    const more = [env, usual === undefined || usual === false ? undefined : `default ${usual}`]
+/** All flags of a command by name, including those of its settings. */
+export function flagsOf({ flags, settings: used }: Pick<Command, 'flags' | 'settings'>): Flags {
+  const settingFlags = used.map(name => {
+    const { kind, value, summary, env, default: defaultValue }: Setting = settings[name]
+    const extra = [env, defaultValue === undefined || defaultValue === false ? undefined : `default ${defaultValue}`]
       .filter(Boolean)
       .join('; ')
     const flag = {
       kind: kind as Flag['kind'],
-      summary: more === '' ? summary : `${summary} (${more})`,
+      summary: extra === '' ? summary : `${summary} (${extra})`,
       ...(value && { value }),
     }
     return [flagOf(name), flag] as const
   })
-  return { ...flags, ...Object.fromEntries(ofSettings), ...everywhere }
+  return { ...flags, ...Object.fromEntries(settingFlags), ...globalFlags }
 }
 
-const everywhere: Flags = {
+const globalFlags: Flags = {
   json: { kind: 'switch', summary: 'print one JSON document' },
   config: {
     kind: 'text',

@@ -1,4 +1,4 @@
-/** Tasks with files, as people know them: by the names of their inputs, and by the node and the pod that has them. */
+/** Tasks with the names of their input files, and with the node and pod of their worker. */
 
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
@@ -7,14 +7,14 @@ import { placeOf } from '../runners/names.ts'
 import { isObject } from '../schema/check.ts'
 
 export interface TaskWithWorker extends TaskView {
-  /** Its inputs, by name and path; null: it has none. */
+  /** The names and paths of its inputs; null if it has none. */
   readonly datum: string | null
-  /** Who has it, or had it last. */
+  /** The current or last worker. */
   readonly worker: string | null
-  /** Of a worker in Kubernetes. */
+  /** Set if the worker runs in Kubernetes. */
   readonly node: string | null
   readonly pod: string | null
-  /** How often somebody has had it, this time included. */
+  /** The number of attempts, including the current one. */
   readonly attempts: number
 }
 
@@ -30,7 +30,7 @@ export async function withWorkers(api: PawlApi, tasks: readonly TaskView[]): Pro
   )
 }
 
-/** What a task is given of files; others may have an `inputs` of their own in their payloads. */
+/** The input files of a task. Payloads of other tasks may have a different `inputs`, which is ignored. */
 export function inputsIn(payload: unknown): readonly DatumInput[] {
   const inputs = isObject(payload) ? payload.inputs : undefined
   return Array.isArray(inputs) && inputs.every(isInput) ? inputs : []

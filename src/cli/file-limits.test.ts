@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settle } from '../config/resolve.ts'
+import { resolveSettings } from '../config/resolve-settings.ts'
 import { worker } from './commands/worker.ts'
 import { fileLimitsOf, limitFlags } from './file-limits.ts'
 import { readArguments } from './parse.ts'
 
-const settled = (env: Record<string, string>) => settle({ flags: {}, env, file: undefined })
+const resolved = (env: Record<string, string>) => resolveSettings({ flags: {}, env, file: undefined })
 
 test('where folders are limited, so are buckets, unless a setting lists some', () => {
-  const limits = (env: Record<string, string>, usual?: string[]) => fileLimitsOf(settled(env), usual)
+  const limits = (env: Record<string, string>, usual?: string[]) => fileLimitsOf(resolved(env), usual)
   assert.deepEqual(limits({}), { roots: undefined, buckets: undefined })
   assert.deepEqual(limits({}, []), { roots: [], buckets: [] })
   assert.deepEqual(limits({ PAWL_FILE_ROOTS: '/data' }), { roots: ['/data'], buckets: [] })
@@ -24,6 +24,6 @@ test('the workers that a server starts have the same limits as the server', () =
     { roots: undefined, buckets: ['*'] },
   ]) {
     const { settings } = readArguments(worker, ['--commands', ...limitFlags(limits)])
-    assert.deepEqual(fileLimitsOf(settle({ flags: settings, env: {}, file: undefined })), limits)
+    assert.deepEqual(fileLimitsOf(resolveSettings({ flags: settings, env: {}, file: undefined })), limits)
   }
 })

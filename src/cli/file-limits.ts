@@ -1,20 +1,20 @@
 import { resolve } from 'node:path'
-import type { Settled } from '../config/resolve.ts'
+import type { ResolvedSettings } from '../config/resolve-settings.ts'
 
-/** The files that jobs may use; undefined: any. */
+/** The files that jobs may use; undefined means any. */
 export interface FileLimits {
   readonly roots: readonly string[] | undefined
   readonly buckets: readonly string[] | undefined
 }
 
-/** `usual`: the folders if no setting lists any. If folders are limited and no bucket is listed, no bucket is allowed. */
-export function fileLimitsOf({ values }: Settled, usual?: readonly string[]): FileLimits {
+/** `defaultRoots` apply if no setting lists folders. If folders are limited and no bucket is listed, no bucket is allowed. */
+export function fileLimitsOf({ values }: ResolvedSettings, defaultRoots?: readonly string[]): FileLimits {
   const { fileRoots, s3Buckets } = values
-  const roots = listed(fileRoots)?.map(root => resolve(root)) ?? usual
-  return { roots, buckets: listed(s3Buckets) ?? (roots === undefined ? undefined : []) }
+  const roots = withoutNone(fileRoots)?.map(root => resolve(root)) ?? defaultRoots
+  return { roots, buckets: withoutNone(s3Buckets) ?? (roots === undefined ? undefined : []) }
 }
 
-const listed = (words: readonly string[] | undefined) => words?.filter(word => word !== 'none')
+const withoutNone = (words: readonly string[] | undefined) => words?.filter(word => word !== 'none')
 
 /** The limits as flags of `pawl worker`. */
 export function limitFlags({ roots, buckets }: FileLimits): string[] {

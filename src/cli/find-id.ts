@@ -1,31 +1,31 @@
-/** An id may be typed as its beginning or its end, where that fits only one of the latest; lists show the end. */
+/** Finds ids by their beginning or end, which must be unique among the latest entities. Lists show the end. */
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import type { StageView } from '../protocol/jobs/jobs.ts'
-import { refused } from './parse.ts'
+import { invalidCommand } from './parse.ts'
 
-const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const fullId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const latest = { limit: 200 }
 
 export async function findJobId(api: PawlApi, typed: string): Promise<string> {
-  if (whole.test(typed)) return typed
+  if (fullId.test(typed)) return typed
   const { items } = await api.jobs(latest)
-  return only('JOB_NOT_FOUND', typed, items)
+  return findOne('JOB_NOT_FOUND', typed, items)
 }
 
 export async function findTaskId(api: PawlApi, typed: string): Promise<string> {
-  if (whole.test(typed)) return typed
+  if (fullId.test(typed)) return typed
   const { items } = await api.tasks({ limit: 1000 })
-  return only('TASK_NOT_FOUND', typed, items)
+  return findOne('TASK_NOT_FOUND', typed, items)
 }
 
-/** A stage may also be typed as JOB/NAME. */
+/** Also accepts JOB/NAME. */
 export async function findStageId(api: PawlApi, typed: string): Promise<string> {
-  if (whole.test(typed)) return typed
+  if (fullId.test(typed)) return typed
   const slash = typed.indexOf('/')
   if (slash < 0) {
     const { items } = await api.jobs(latest)
-    return only(
+    return findOne(
       'STAGE_NOT_FOUND',
       typed,
       items.flatMap(({ stages }): readonly StageView[] => stages),
@@ -37,18 +37,18 @@ export async function findStageId(api: PawlApi, typed: string): Promise<string> 
   return stage.id
 }
 
-function only(code: ProblemCode, typed: string, items: readonly { readonly id: string }[]): string {
+function findOne(code: ProblemCode, typed: string, items: readonly { readonly id: string }[]): string {
   const part = typed.replace(/^…|…$/g, '').toLowerCase()
-  const fits = items.filter(({ id }) => part.length > 0 && (id.startsWith(part) || id.endsWith(part)))
-  if (fits.length > 1) {
-    throw refused(
-      `"${typed}" fits ${fits.length} ids: ${fits
+  const matches = items.filter(({ id }) => part.length > 0 && (id.startsWith(part) || id.endsWith(part)))
+  if (matches.length > 1) {
+    throw invalidCommand(
+      `"${typed}" matches ${matches.length} ids: ${matches
         .slice(0, 3)
         .map(({ id }) => id)
-        .join(', ')}${fits.length > 3 ? ', …' : ''}.`,
+        .join(', ')}${matches.length > 3 ? ', …' : ''}.`,
     )
   }
-  const [found] = fits
+  const [found] = matches
   if (found === undefined) throw new Problem(code, { id: typed })
   return found.id
 }

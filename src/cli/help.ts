@@ -3,35 +3,35 @@
 import { closestWord } from '../kernel/suggest.ts'
 import { type Command, flagsOf } from './command.ts'
 
-const ends = `Exit codes: 0 good · 1 the job ended badly, or the request was refused · 2 the command makes no sense ·
-3 the server or the store cannot be reached.`
+const exitCodeHelp = `Exit codes: 0 success · 1 the job failed or the request was refused · 2 invalid command ·
+3 the server or store is unreachable, or the key was rejected`
 
 export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(command => usage(command).length))
-  const wide = Math.min(width, 34)
-  const rows = commands.map(command => `  ${usage(command).padEnd(wide)}  ${command.summary}`)
-  return `pawl: a durable job engine\n\n${rows.join('\n')}\n\nRun 'pawl COMMAND --help' for details. ${ends}\n`
+  const shownWidth = Math.min(width, 34)
+  const rows = commands.map(command => `  ${usage(command).padEnd(shownWidth)}  ${command.summary}`)
+  return `pawl: a durable job engine\n\n${rows.join('\n')}\n\nRun 'pawl COMMAND --help' for details.\n\n${exitCodeHelp}\n`
 }
 
 export function helpOf(command: Command): string {
-  const takes = Object.entries(command.takes).map(([name, summary]) => [placeholder(name), summary] as const)
+  const parameters = Object.entries(command.parameters).map(([name, summary]) => [placeholder(name), summary] as const)
   const flags = Object.entries(flagsOf(command)).map(([name, { short, value, kind, summary, words }]) => {
     const shown = `${short ? `-${short}, ` : ''}--${name}${kind === 'switch' ? '' : ` ${value ?? 'VALUE'}`}`
     return [shown, words === undefined ? summary : `${summary}: ${words.join(', ')}`] as const
   })
-  const width = Math.min(28, Math.max(...[...takes, ...flags].map(([left]) => left.length)))
+  const width = Math.min(28, Math.max(...[...parameters, ...flags].map(([left]) => left.length)))
   const rows = (list: readonly (readonly [string, string])[]) =>
     list.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`).join('\n')
   return `${[
     `pawl ${usage(command)} [flags]\n\n${command.summary}`,
-    ...(command.more === undefined ? [] : [command.more]),
-    ...(takes.length === 0 ? [] : [rows(takes)]),
+    ...(command.details === undefined ? [] : [command.details]),
+    ...(parameters.length === 0 ? [] : [rows(parameters)]),
     rows(flags),
-    ends,
+    exitCodeHelp,
   ].join('\n\n')}\n`
 }
 
-/** The commands that begin with what was typed, or a word that is near. */
+/** The message for an unknown command: the commands that begin with its first word, or the closestWord one. */
 export function unknownCommand(commands: readonly Command[], words: readonly string[]): string {
   const typed = words.join(' ')
   const family = commands.filter(({ name }) => name.startsWith(`${words[0]} `))
@@ -39,17 +39,18 @@ export function unknownCommand(commands: readonly Command[], words: readonly str
     const [first = '', second] = words
     const known = family.map(({ name }) => name.slice(first.length + 1))
     const near = second === undefined ? undefined : closestWord(second, known)
-    const meant = near === undefined ? '' : ` Did you mean "pawl ${first} ${near}"?`
-    const what =
-      second === undefined ? `pawl ${first} wants a command.` : `There is no command "pawl ${first} ${second}".`
-    return `${what}${meant} There are: ${known.join(', ')}.`
+    const suggestion = near === undefined ? '' : ` Did you mean "pawl ${first} ${near}"?`
+    const problem =
+      second === undefined ? `pawl ${first} requires a subcommand.` : `There is no command "pawl ${first} ${second}".`
+    return `${problem}${suggestion} Commands: ${known.map(name => `pawl ${first} ${name}`).join(', ')}.`
   }
   const near = closestWord(words[0] ?? '', [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
-  return `There is no command "pawl ${typed}".${near === undefined ? '' : ` Did you mean "pawl ${near}"?`} pawl --help lists them.`
+  const suggestion = near === undefined ? '' : ` Did you mean "pawl ${near}"?`
+  return `There is no command "pawl ${typed}".${suggestion} Run pawl --help for a list of commands.`
 }
 
-function usage({ name, takes }: Command): string {
-  return [name, ...Object.keys(takes).map(placeholder)].join(' ')
+function usage({ name, parameters }: Command): string {
+  return [name, ...Object.keys(parameters).map(placeholder)].join(' ')
 }
 
 function placeholder(name: string): string {

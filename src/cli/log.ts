@@ -1,4 +1,4 @@
-/** The log of a process: a line for each word, as JSON for machines or in columns for people. */
+/** The log of a process: one line per event, as JSON for programs or in columns for people. */
 import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { loggable, writeJson } from '../kernel/json.ts'
@@ -6,11 +6,11 @@ import { maskKeys } from '../kernel/mask-keys.ts'
 import type { LogLevel } from '../protocol/tasks/logs.ts'
 
 export interface LogOptions {
-  /** Default: pretty on a terminal, else json. */
+  /** Default: pretty on a terminal, otherwise json. */
   readonly format?: 'json' | 'pretty'
-  /** The least that is told. Default info. */
+  /** The lowest level to log. Default info. */
   readonly level?: LogLevel
-  /** Default: the standard error, so that what a command prints stays clean. */
+  /** Default: standard error, which keeps logs out of the output of commands. */
   readonly out?: { write(text: string): unknown; readonly isTTY?: boolean }
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly now?: () => Date
@@ -18,37 +18,37 @@ export interface LogOptions {
 
 const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 const colours: Record<LogLevel, number> = { debug: 90, info: 36, warn: 33, error: 31 }
-const words: [pattern: RegExp, level: LogLevel][] = [
+const levels: [pattern: RegExp, level: LogLevel][] = [
   [/^integrity\.|\.unruly$/, 'error'],
   [/\.(failed|refused|stale|dropped|line_dropped)$/, 'warn'],
   [/^(chore\.done|http\.request)$/, 'debug'],
 ]
 
-/** Makes a log. It never throws: what cannot be written is said to be so. Keys and passwords are hidden. */
+/** Creates a log. Logging never throws: it logs facts that cannot be serialized as `unwritable`. Masks keys and passwords. */
 export function makeLog({ level = 'info', out = process.stderr, ...options }: LogOptions = {}): Log {
   const { format = out.isTTY ? 'pretty' : 'json', env = process.env, now = () => new Date() } = options
   const isColoured = format === 'pretty' && out.isTTY === true && !env.NO_COLOR
   const line = format === 'json' ? jsonLine : isColoured ? colouredLine : plainLine
   return (word, facts) => {
-    const said = levelOf(word, facts)
-    if (ranks[said] < ranks[level]) return
-    out.write(`${maskKeys(line(now().toISOString(), said, word, facts))}\n`)
+    const lineLevel = levelOf(word, facts)
+    if (ranks[lineLevel] < ranks[level]) return
+    out.write(`${maskKeys(line(now().toISOString(), lineLevel, word, facts))}\n`)
   }
 }
 
-/** The log that the settings ask for. */
+/** A log as configured by the settings. */
 export function logOf({ log, logLevel }: Pick<PawlConfig, 'log' | 'logLevel'>): Log {
   return makeLog({ ...(log !== undefined && { format: log }), ...(logLevel !== undefined && { level: logLevel }) })
 }
 
 function levelOf(word: string, { level }: Record<string, unknown>): LogLevel {
   if (typeof level === 'string' && Object.hasOwn(ranks, level)) return level as LogLevel
-  return words.find(([pattern]) => pattern.test(word))?.[1] ?? 'info'
+  return levels.find(([pattern]) => pattern.test(word))?.[1] ?? 'info'
 }
 
 type Line = (time: string, level: LogLevel, word: string, facts: Record<string, unknown>) => string
 
-/** Time, level and word are ours, whatever the facts hold. */
+/** Facts cannot override time, level and word. */
 const jsonLine: Line = (time, level, word, facts) => {
   const made = writeJson({ ...facts, time, level, word }, loggable)
   return 'text' in made ? made.text : write({ time, level, word, unwritable: made.error })
@@ -57,18 +57,18 @@ const jsonLine: Line = (time, level, word, facts) => {
 const columns =
   (paint: (text: string, colour: number) => string): Line =>
   (time, level, word, { level: _, ...facts }) => {
-    const said = Object.entries(facts).flatMap(([name, value]) =>
+    const pairs = Object.entries(facts).flatMap(([name, value]) =>
       value === undefined
         ? []
         : [`${paint(`${name}=`, 90)}${typeof value === 'string' ? quoted(value) : write(value)}`],
     )
-    const head = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${word}`
-    return [head, ...said].join(' ')
+    const start = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${word}`
+    return [start, ...pairs].join(' ')
   }
 const plainLine = columns(text => text)
 const colouredLine = columns((text, colour) => `\x1b[${colour}m${text}\x1b[0m`)
 
-/** A text that spans lines, or holds what moves a terminal, stays on its line. */
+/** Quotes text with line breaks or control characters, so that it stays on its line. */
 function quoted(text: string): string {
   return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text).replace(/[\x7f-\x9f]/g, '\uFFFD')
 }

@@ -1,33 +1,32 @@
-/** Finds the command that was typed, and reads its flags and arguments by its table. */
+/** Finds the command on the command line, and parses its flags and arguments. */
 import { parseArgs } from 'node:util'
-import { meant } from '../config/resolve.ts'
+import { parseSettingText } from '../config/resolve-settings.ts'
 import { flagOf } from '../config/settings.ts'
 import { Problem } from '../kernel/problem.ts'
 import { closestWord } from '../kernel/suggest.ts'
 import { type Command, type Flag, flagsOf } from './command.ts'
 
-export interface Typed {
+export interface ParsedArguments {
   readonly args: Readonly<Record<string, string>>
-  /** The command's own flags. */
   readonly flags: Readonly<Record<string, unknown>>
-  /** Those that are settings, by the name of the setting. */
+  /** Values of flags that are settings, by setting name. */
   readonly settings: Readonly<Record<string, unknown>>
   readonly json: boolean
   readonly config: string | undefined
 }
 
-/** The command at the beginning of what was typed, with the rest; undefined: there is none. */
+/** The command and the arguments after it. Undefined if no command matches. */
 export function findCommand(commands: readonly Command[], argv: readonly string[]) {
   const words = argv.filter(word => !word.startsWith('-'))
-  const fits = commands.filter(({ name }) => name.split(' ').every((word, index) => words[index] === word))
-  const command = fits.sort((one, other) => other.name.length - one.name.length)[0]
+  const matches = commands.filter(({ name }) => name.split(' ').every((word, index) => words[index] === word))
+  const command = matches.sort((one, other) => other.name.length - one.name.length)[0]
   if (command === undefined) return undefined
   let left = command.name.split(' ').length
   const rest = argv.filter(word => word.startsWith('-') || left-- <= 0)
   return { command, rest }
 }
 
-export function readArguments(command: Command, rest: readonly string[]): Typed {
+export function readArguments(command: Command, rest: readonly string[]): ParsedArguments {
   const { flags, positionals } = readFlags(command, flagsOf(command), rest)
   const pick = (names: readonly (readonly [string, string])[]) =>
     Object.fromEntries(names.flatMap(([name, flag]) => (flags[flag] === undefined ? [] : [[name, flags[flag]]])))
@@ -51,7 +50,7 @@ function readFlags(command: Command, known: Readonly<Record<string, Flag>>, rest
       },
     ]),
   )
-  // The parser is lenient, so that every fault is told here, in the same words.
+  // Not strict, so that all error messages come from here and have one style.
   const { tokens, positionals } = parseArgs({
     args: [...rest],
     options,
@@ -71,44 +70,47 @@ function readFlags(command: Command, known: Readonly<Record<string, Flag>>, rest
 }
 
 function unknownFlag({ name }: Command, flag: string, known: readonly string[]): Problem {
-  const meant = closestWord(flag.replace(/^-+/, ''), known)
-  return refused(`pawl ${name} knows no ${flag}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`)
+  const near = closestWord(flag.replace(/^-+/, ''), known)
+  return invalidCommand(`pawl ${name} has no flag ${flag}.${near === undefined ? '' : ` Did you mean --${near}?`}`)
 }
 
 function readValue(flag: string, { kind, words }: Flag, text: string | undefined): unknown {
   if (kind === 'switch') {
-    if (text !== undefined) throw refused(`${flag} takes no value.`)
+    if (text !== undefined) throw invalidCommand(`${flag} does not take a value.`)
     return true
   }
-  if (text === undefined) throw refused(`${flag} wants a value.`)
+  if (text === undefined) throw invalidCommand(`${flag} requires a value.`)
   if (words !== undefined && !words.includes(text)) {
     const near = closestWord(text, words)
-    throw refused(`${flag} must be one of ${words.join(', ')}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
+    throw invalidCommand(
+      `${flag} must be one of ${words.join(', ')}.${near === undefined ? '' : ` Did you mean ${near}?`}`,
+    )
   }
   if (kind === 'json') return readJson(flag, text)
-  const value = kind === 'list' ? text : meant({ kind }, text)
+  const value = kind === 'list' ? text : parseSettingText({ kind }, text)
   if (kind === 'number' && typeof value !== 'number')
-    throw refused(`${flag} must be a number, not ${JSON.stringify(text)}.`)
+    throw invalidCommand(`${flag} must be a number, not ${JSON.stringify(text)}.`)
   return value
 }
 
-export function readJson(what: string, text: string): unknown {
+export function readJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw refused(`${what} must be JSON: ${(error as Error).message}`)
+    throw invalidCommand(`${name} must be JSON: ${(error as Error).message}`)
   }
 }
 
-function readPositionals({ name, takes }: Command, given: readonly string[]): Record<string, string> {
-  const names = Object.keys(takes)
+function readPositionals({ name, parameters }: Command, given: readonly string[]): Record<string, string> {
+  const names = Object.keys(parameters)
   const missing = names.find((wanted, index) => !wanted.endsWith('?') && given[index] === undefined)
-  if (missing !== undefined) throw refused(`pawl ${name} wants ${missing.toUpperCase()}: ${takes[missing]}.`)
+  if (missing !== undefined)
+    throw invalidCommand(`pawl ${name} requires ${missing.toUpperCase()}: ${parameters[missing]}.`)
   if (given.length > names.length)
-    throw refused(`pawl ${name} does not know what to do with ${JSON.stringify(given[names.length])}.`)
+    throw invalidCommand(`Unexpected argument ${JSON.stringify(given[names.length])}. See pawl ${name} --help.`)
   return Object.fromEntries(given.map((value, index) => [names[index]!.replace(/\?$/, ''), value]))
 }
 
-export function refused(why: string): Problem {
+export function invalidCommand(why: string): Problem {
   return new Problem('COMMAND_INVALID', { why })
 }

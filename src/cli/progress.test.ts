@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobView, Progress, StageView } from '../protocol/jobs/jobs.ts'
-import { render } from './line.ts'
 import { makeEstimate, progressLines } from './progress.ts'
+import { render } from './styled-line.ts'
 
 const progressOf = (total: number, good: number, bad = 0): Progress => {
   const percent = total === 0 ? 0 : Math.floor((100 * (good + bad)) / total)

@@ -1,22 +1,23 @@
-/** The key of a worker, from a place that its commands cannot read: a file that is then deleted, or standard input. */
+/** Reads the API key of a worker from a source that its commands cannot read: a file that is then deleted, or standard input. */
 import { readFile, unlink } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { Problem } from '../kernel/problem.ts'
-import { refused } from './parse.ts'
+import { invalidCommand } from './parse.ts'
 
 export interface KeyFlags {
   readonly 'key-file'?: string | undefined
   readonly 'delete-key-file'?: true | undefined
 }
 
-/** How long the first line of standard input is waited for. */
+/** How long to wait for the first line of standard input. */
 const inputSeconds = 60
 const longestKey = 1000
 
-/** The key in the file of `--key-file`; undefined if there is no such flag. */
+/** The key from `--key-file`; undefined without that flag. */
 export async function readKey(flags: KeyFlags, input: Readable = process.stdin): Promise<string | undefined> {
   const { 'key-file': file, 'delete-key-file': isDeleted } = flags
-  if (isDeleted && (file === undefined || file === '-')) throw refused('--delete-key-file needs --key-file FILE.')
+  if (isDeleted && (file === undefined || file === '-'))
+    throw invalidCommand('--delete-key-file requires --key-file FILE.')
   if (file === undefined) return undefined
   const fail = (why: string, cause?: unknown): never => {
     throw new Problem('FILE_INVALID', { file: file === '-' ? 'standard input' : file, why }, cause)
@@ -24,13 +25,13 @@ export async function readKey(flags: KeyFlags, input: Readable = process.stdin):
   const reading = file === '-' ? firstLine(input) : readFile(file, 'utf8')
   const key = (await reading.catch(error => fail(error.message, error))).trim()
   if (isDeleted) await unlink(file).catch(error => fail(`it cannot be deleted: ${error.message}`, error))
-  if (key === '' || key.length > longestKey || /\s/.test(key)) return fail('it holds no key')
+  if (key === '' || key.length > longestKey || /\s/.test(key)) return fail('it does not contain a key')
   return key
 }
 
 /** Leaves the rest of the input unread: with `--with-input` the worker watches for its end. */
 async function firstLine(input: Readable): Promise<string> {
-  const late = AbortSignal.timeout(inputSeconds * 1000)
+  const timeout = AbortSignal.timeout(inputSeconds * 1000)
   const line = new Promise<string>((resolve, reject) => {
     let text = ''
     const take = () => {
@@ -42,7 +43,9 @@ async function firstLine(input: Readable): Promise<string> {
       resolve(text.split('\n')[0]!)
     }
     input.on('readable', take).on('end', done).once('error', reject)
-    late.addEventListener('abort', () => reject(new Error(`no key came within ${inputSeconds} s`)), { once: true })
+    timeout.addEventListener('abort', () => reject(new Error(`no key was received within ${inputSeconds} s`)), {
+      once: true,
+    })
   })
   return line
 }

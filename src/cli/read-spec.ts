@@ -1,4 +1,4 @@
-/** Reads a job from a file or from the standard input: a spec of ours, or a pipeline, which becomes one. */
+/** Reads a job spec from a file or standard input, and converts pipeline specs. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { loadModule } from '../config/load-module.ts'
@@ -11,9 +11,9 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import { isPipeline, jobOfPipeline, withLocalRunner } from '../spec/pipeline.ts'
 import { readYaml } from '../spec/read-yaml.ts'
 
-export const specHelp = `The spec is YAML, JSON, or a module (.ts, .js, .mjs) that exports one; "-" reads it from the standard input. A
-pipeline spec of Falconeri or Pachyderm is taken as it is. file://./ in it means the folder of its own file, or where
-the command is typed if it comes from the standard input.`
+export const specHelp = `The spec is YAML, JSON, or a module (.ts, .js, .mjs) that exports one; "-" reads it from standard input. Pipeline specs
+of Falconeri and Pachyderm are converted. In the spec, file://./ is the folder of its file, or the current folder if it
+is read from standard input.`
 
 export const localFlag = {
   local: {
@@ -24,33 +24,33 @@ export const localFlag = {
 
 export interface ReadJob {
   readonly spec: JobSpec
-  /** It was written as a pipeline. */
+  /** Whether it was converted from a pipeline spec. */
   readonly fromPipeline: boolean
 }
 
-/** Its URIs are absolute; what else is wrong with it, whoever takes it says. */
+/** Makes URIs absolute, but validates nothing: the engine does that when it gets the spec. */
 export async function readJob(path: string, { local = false }: { readonly local?: boolean } = {}): Promise<ReadJob> {
-  const written = await writtenIn(path)
-  const fromPipeline = isPipeline(written)
-  const spec = fromPipeline ? jobOfPipeline(written) : (written as unknown as JobSpec)
+  const parsed = await parseFile(path)
+  const fromPipeline = isPipeline(parsed)
+  const spec = fromPipeline ? jobOfPipeline(parsed) : (parsed as unknown as JobSpec)
   const absolute = withAbsoluteUris(spec, folderUri(path === '-' ? '.' : dirname(path)))
   return { spec: local ? withLocalRunner(absolute) : absolute, fromPipeline }
 }
 
-/** The URI of a folder of this machine, ending in `/`. */
+/** The URI of a folder on this machine, ending in `/`. */
 export function folderUri(path: string): string {
   return fileUri(`${path}/`)
 }
 
-/** The URI of a file of this machine, or of a folder if it ends in `/`. */
+/** The URI of a file on this machine, or of a folder if the path ends in `/`. */
 export function fileUri(path: string): string {
-  const whole = resolve(path).slice(1)
-  const end = path.endsWith('/') && whole !== '' ? '/' : ''
-  return uriOf({ scheme: 'file', bucket: '', path: `${whole}${end}` })
+  const absolute = resolve(path).slice(1)
+  const end = path.endsWith('/') && absolute !== '' ? '/' : ''
+  return uriOf({ scheme: 'file', bucket: '', path: `${absolute}${end}` })
 }
 
-async function writtenIn(path: string): Promise<Record<string, unknown>> {
-  if (/\.[cm]?[jt]s$/.test(path)) return specIn(path, await loadModule(resolve(path)))
+async function parseFile(path: string): Promise<Record<string, unknown>> {
+  if (/\.[cm]?[jt]s$/.test(path)) return exportedSpec(path, await loadModule(resolve(path)))
   const read = readYaml(textOf(path))
   if ('faults' in read) throw specInvalid(read.faults)
   if (!isObject(read.value)) throw specInvalid([{ at: 'spec', why: 'must be an object' }])
@@ -65,7 +65,7 @@ function textOf(path: string): string {
   }
 }
 
-function specIn(file: string, module: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function exportedSpec(file: string, module: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const isSpec = (value: unknown) => isObject(value) && typeof value.name === 'string' && !('run' in value)
   const specs = Object.entries(module).filter(([, value]) => isSpec(value))
   const found = specs.find(([name]) => name === 'default') ?? specs[0]
@@ -74,7 +74,7 @@ function specIn(file: string, module: Readonly<Record<string, unknown>>): Record
     const names = specs.map(([name]) => name).join(', ')
     throw new Problem('FILE_INVALID', {
       file,
-      why: `it exports more than one job spec (${names}) and none as the default`,
+      why: `it exports several job specs (${names}), none of them as the default export`,
     })
   }
   return found[1] as Record<string, unknown>

@@ -1,32 +1,33 @@
-/** Runs what was typed, and answers with an exit code. It is given its surroundings, so that a test can be them. */
 import { readConfigFile } from '../config/config-file.ts'
-import { settle } from '../config/resolve.ts'
+import { resolveSettings } from '../config/resolve-settings.ts'
 import { maskKeys } from '../kernel/mask-keys.ts'
 import { Problem } from '../kernel/problem.ts'
 import { sanitizeJson } from '../kernel/sanitize.ts'
 import type { Command } from './command.ts'
-import { complaint, exitCodeOf, exitCodes } from './complain.ts'
+import { errorMessage, exitCodeOf, exitCodes } from './error-message.ts'
 import { helpOf, overview, unknownCommand } from './help.ts'
-import { findCommand, readArguments, refused } from './parse.ts'
-import { type Outputs, openScreen, type Screen } from './screen.ts'
+import { findCommand, invalidCommand, readArguments } from './parse.ts'
+import { type OutputStreams, openTerminalOutput, type TerminalOutput } from './terminal-output.ts'
 
-export interface Surroundings extends Outputs {
+/** The process around the CLI, passed in so that tests can run commands in their own process. */
+export interface CliEnvironment extends OutputStreams {
   readonly folder: string
-  untilTold(): AbortSignal
+  stopSignal(): AbortSignal
 }
 
+/** Runs a command line and returns the exit code. */
 export async function run(
   commands: readonly Command[],
   argv: readonly string[],
-  surroundings: Surroundings,
+  environment: CliEnvironment,
 ): Promise<number> {
-  const screen = openScreen(surroundings)
+  const output = openTerminalOutput(environment)
   const json = argv.includes('--json')
   try {
-    return await runCommand(commands, argv, surroundings, screen)
+    return await runCommand(commands, argv, environment, output)
   } catch (error) {
-    if (json) screen.note(asDocument(error))
-    else for (const line of complaint(error)) screen.note(line)
+    if (json) output.printNotice(errorJson(error))
+    else for (const line of errorMessage(error)) output.printNotice(line)
     return exitCodeOf(error)
   }
 }
@@ -34,13 +35,13 @@ export async function run(
 async function runCommand(
   commands: readonly Command[],
   argv: readonly string[],
-  { stdout, env, folder, untilTold }: Surroundings,
-  screen: Screen,
+  { stdout, env, folder, stopSignal }: CliEnvironment,
+  output: TerminalOutput,
 ): Promise<number> {
   const found = findCommand(commands, argv)
   if (found === undefined) {
     const words = argv.filter(word => !word.startsWith('-'))
-    if (words.length > 0) throw refused(unknownCommand(commands, words))
+    if (words.length > 0) throw invalidCommand(unknownCommand(commands, words))
     stdout.write(overview(commands))
     return argv.includes('--help') || argv.includes('-h') ? exitCodes.good : exitCodes.usage
   }
@@ -51,15 +52,15 @@ async function runCommand(
   }
   const { args, flags, settings, json, config } = readArguments(command, rest)
   const file = await readConfigFile(folder, config ?? (env.PAWL_CONFIG || undefined))
-  const settled = settle({ flags: settings, env, file })
-  const { data, show, code = exitCodes.good } = await command.run({ args, flags, settled, json, screen, untilTold })
+  const resolved = resolveSettings({ flags: settings, env, file })
+  const { data, show, code = exitCodes.good } = await command.run({ args, flags, resolved, json, output, stopSignal })
   if (json) {
-    if (data !== undefined) screen.json(data)
-  } else for (const line of show?.(screen) ?? []) screen.say(line)
+    if (data !== undefined) output.printJson(data)
+  } else for (const line of show?.(output) ?? []) output.print(line)
   return code
 }
 
-function asDocument(error: unknown): string {
+function errorJson(error: unknown): string {
   const { code, details } = error instanceof Problem ? error : { code: 'BUG', details: {} }
   return maskKeys(sanitizeJson({ code, message: (error as Error).message, details }))
 }

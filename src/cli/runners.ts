@@ -4,13 +4,13 @@ import { hostname } from 'node:os'
 import type { Chore } from '../babysitter/chore.ts'
 import { runInKubernetes } from '../babysitter/run-in-kubernetes.ts'
 import { runLocally } from '../babysitter/run-locally.ts'
-import type { Settled } from '../config/resolve.ts'
+import type { ResolvedSettings } from '../config/resolve-settings.ts'
 import type { Engine } from '../engine/engine.ts'
 import { beganAt } from '../machine/began-at.ts'
 import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
 import { type FileLimits, limitFlags } from './file-limits.ts'
-import { kubernetesOf } from './kubernetes-settings.ts'
+import { kubernetesOf } from './kubernetes-options.ts'
 import { logOf } from './log.ts'
 import { hideOwnSecrets, withoutSecrets } from './own-secrets.ts'
 
@@ -18,36 +18,46 @@ export interface Runners extends AsyncDisposable {
   readonly chores: readonly Chore[]
 }
 
-interface Flags {
+interface RunnerFlags {
   /** The files that jobs may use. */
   readonly limits: FileLimits
   readonly commands?: true | undefined
   readonly workers?: number | undefined
 }
 
-const usualWorkers = 16
+const defaultWorkers = 16
 
-export async function openRunners(engine: Engine, settled: Settled, url: string, flags: Flags): Promise<Runners> {
-  // Commands run as the user of this process, and would find the address of the store with its password.
-  if (flags.commands === true && !hideOwnSecrets(settled)) {
-    logOf(settled.values)('secrets.visible', {
+export async function openRunners(
+  engine: Engine,
+  resolved: ResolvedSettings,
+  url: string,
+  flags: RunnerFlags,
+): Promise<Runners> {
+  // Commands run as the same user as this process, so they could read the database URL with its password.
+  if (flags.commands === true && !hideOwnSecrets(resolved)) {
+    logOf(resolved.values)('secrets.visible', {
       level: 'warn',
       why: 'commands can read them in this process’s environment',
     })
   }
-  const pool = flags.commands === true ? await openPool(engine, settled, url, flags) : undefined
-  const cluster = settled.values.kubernetes === true ? await openKubernetesRunner(kubernetesOf(settled)) : undefined
+  const pool = flags.commands === true ? await openPool(engine, resolved, url, flags) : undefined
+  const cluster = resolved.values.kubernetes === true ? await openKubernetesRunner(kubernetesOf(resolved)) : undefined
   return {
     chores: [...(pool ? [runLocally(pool)] : []), ...(cluster ? [runInKubernetes(cluster)] : [])],
     [Symbol.asyncDispose]: async () => pool?.close(),
   }
 }
 
-/** Where the server wants keys, its own workers have one. It ends with the server, or when the next one starts here. */
-async function openPool(engine: Engine, settled: Settled, url: string, flags: Flags): Promise<LocalPool> {
-  await revokeLeftKeys(engine)
-  const wantsKeys = settled.values.keysOnly === true || (await engine.internals.anyKeys())
-  const key = wantsKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
+/** If the server requires keys, its workers get one, revoked when the server stops or when the next one starts on this host. */
+async function openPool(
+  engine: Engine,
+  resolved: ResolvedSettings,
+  url: string,
+  flags: RunnerFlags,
+): Promise<LocalPool> {
+  await revokeStaleKeys(engine)
+  const requiresKeys = resolved.values.keysOnly === true || (await engine.internals.anyKeys())
+  const key = requiresKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const pool = localPool({
     command: [
@@ -58,10 +68,10 @@ async function openPool(engine: Engine, settled: Settled, url: string, flags: Fl
       ...(key === undefined ? [] : ['--key-file', '-']),
     ],
     env: withoutSecrets(process.env),
-    // Not in the environment nor in the arguments: commands of the workers could read it there.
+    // Not as an argument or environment variable: the commands that workers run could read those.
     ...(key !== undefined && { input: `${key.secret}\n` }),
-    most: flags.workers ?? usualWorkers,
-    log: logOf(settled.values),
+    most: flags.workers ?? defaultWorkers,
+    log: logOf(resolved.values),
   })
   return {
     ...pool,
@@ -72,7 +82,7 @@ async function openPool(engine: Engine, settled: Settled, url: string, flags: Fl
   }
 }
 
-/** The key of a server's own workers: it is named after the process, so that one that was left behind is known by it. */
+/** The key of the workers is named after the server's process, so that a later server can recognize a stale one. */
 const prefix = 'workers of '
 
 export function workersKeyName(host = hostname(), pid = process.pid): string {
@@ -80,13 +90,13 @@ export function workersKeyName(host = hostname(), pid = process.pid): string {
 }
 
 /**
- * Revokes the keys of servers of this host that are gone: one that was killed could not do so itself. What is left of
- * its workers can report no more, and ends within seconds of it anyway.
+ * Revokes the keys of servers on this host that have died: a server that was killed could not do that itself. Its
+ * remaining workers can no longer report, but they stop within seconds anyway.
  *
- * A host's name is taken to be one machine's: two that share a name and a store would revoke each other's keys. Keys of
- * hosts that never start a server again stay until somebody revokes them.
+ * Assumes that host names are unique: two hosts with the same name and store would revoke each other's keys. The keys of
+ * a host that never starts a server again stay until somebody revokes them.
  */
-export async function revokeLeftKeys(engine: Pick<Engine, 'keys' | 'revokeKey'>): Promise<void> {
+export async function revokeStaleKeys(engine: Pick<Engine, 'keys' | 'revokeKey'>): Promise<void> {
   const ofThisHost = `${prefix}${hostname()}:`
   for (const { id, name, roles, revokedAt } of await engine.keys()) {
     if (revokedAt !== null || roles.join() !== 'worker' || !name.startsWith(ofThisHost)) continue
@@ -95,5 +105,5 @@ export async function revokeLeftKeys(engine: Pick<Engine, 'keys' | 'revokeKey'>)
   }
 }
 
-/** A process of our own number was an earlier one: this one has no key yet. */
+/** This process has no key yet, so a key with its pid belongs to an earlier process. */
 const isGone = (pid: number) => pid === process.pid || beganAt(pid) === ''

@@ -1,9 +1,9 @@
-/** How a state looks: its colour and its mark follow from the lifecycle, not from its name. */
+/** The colour and the mark of a state, derived from its properties in the lifecycle. */
 import { artifactLifecycle } from '../kernel/artifact.ts'
 import { jobLifecycle } from '../kernel/job.ts'
 import { stageLifecycle } from '../kernel/stage.ts'
 import { taskLifecycle } from '../kernel/task.ts'
-import { type Style, type Styled, styled } from './line.ts'
+import { type Style, type Styled, styled } from './styled-line.ts'
 
 const lifecycles = {
   job: jobLifecycle,
@@ -30,19 +30,19 @@ export const hasEnded = (entity: Entity, state: string): boolean => traitsOf(ent
 export const endedBadly = (entity: Entity, state: string): boolean => traitsOf(entity, state).outcome === 'bad'
 
 function styleOf({ kind, outcome, executed, hold }: Traits): Style {
-  if (outcome !== undefined) return executed === undefined && outcome === 'good' ? 'dim' : ends[outcome]
+  if (outcome !== undefined) return executed === undefined && outcome === 'good' ? 'dim' : outcomeStyles[outcome]
   if (hold) return 'yellow'
   return kind === 'held' || executed ? 'cyan' : 'dim'
 }
 
-const ends = { good: 'green', mixed: 'yellow', bad: 'red' } as const
+const outcomeStyles = { good: 'green', mixed: 'yellow', bad: 'red' } as const
 
-/** null: another system, in whose words it is said, has none for it. */
-export function stateOf(entity: Entity, state: string | null): Styled {
+/** `state` is null with --vocabulary, if the other system has no such state. */
+export function styledState(entity: Entity, state: string | null): Styled {
   return state === null ? styled('dim', '–') : styled(styleOf(traitsOf(entity, state)), state)
 }
 
-export function markOf(entity: Entity, state: string): Styled {
+export function stateMark(entity: Entity, state: string): Styled {
   const traits = traitsOf(entity, state)
   const style = styleOf(traits)
   if (traits.outcome !== undefined) {
@@ -52,7 +52,7 @@ export function markOf(entity: Entity, state: string): Styled {
   return styled(style, traits.executed || traits.kind === 'held' ? '▸' : '·')
 }
 
-/** Causes are kept as one word for machines; for people the words stand apart. */
-export function causeOf(cause: string | null): string | null {
+/** Replaces the underscores of a cause by spaces. */
+export function readableCause(cause: string | null): string | null {
   return cause !== null && /^[a-z]+(_[a-z]+)+$/.test(cause) ? cause.replaceAll('_', ' ') : cause
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sanitize } from '../kernel/sanitize.ts'
-import { lineWidth, render } from './line.ts'
-import { relative, span } from './moments.ts'
+import { formatDuration, relativeTime } from './durations.ts'
+import { lineWidth, render } from './styled-line.ts'
 import { type Column, table } from './table.ts'
-import { cut, cutStart, widthOf } from './text.ts'
+import { cut, cutStart, widthOf } from './text-width.ts'
 
 interface Row {
   readonly id: string
@@ -13,9 +13,9 @@ interface Row {
 }
 
 const columns: readonly Column<Row>[] = [
-  { head: 'ID', of: ({ id }) => id, cut: 'start', least: 5 },
-  { head: 'COUNT', of: ({ count }) => String(count), align: 'right' },
-  { head: 'TEXT', of: ({ text }) => text, spare: true },
+  { header: 'ID', value: ({ id }) => id, cut: 'start', minWidth: 5 },
+  { header: 'COUNT', value: ({ count }) => String(count), align: 'right' },
+  { header: 'TEXT', value: ({ text }) => text, optional: true },
 ]
 const rows: readonly Row[] = [
   { id: '0123456789', count: 7, text: 'short' },
@@ -52,10 +52,10 @@ test('whatever acts on a terminal is shown as an escape', () => {
 
 test('times are told as people tell them', () => {
   const now = Date.parse('2026-01-02T00:00:00Z')
-  const at = (seconds: number) => relative(new Date(now - seconds * 1000).toISOString(), now)
+  const at = (seconds: number) => relativeTime(new Date(now - seconds * 1000).toISOString(), now)
   assert.deepEqual(
     [at(0.4), at(14), at(120), at(7200), at(200_000), at(-30)],
     ['now', '14 s ago', '2 min ago', '2 h ago', '2 d ago', 'in 30 s'],
   )
-  assert.deepEqual([span(0), span(0.34), span(59.9)], ['0 s', '0.3 s', '59 s'])
+  assert.deepEqual([formatDuration(0), formatDuration(0.34), formatDuration(59.9)], ['0 s', '0.3 s', '59 s'])
 })

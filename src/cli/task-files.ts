@@ -1,4 +1,4 @@
-/** What a task has to do with files: its command, its inputs, and what it has put out. */
+/** The command, inputs and outputs of a task. */
 
 import type { DatumInput } from '../kernel/datum.ts'
 import type { PawlApi } from '../protocol/api.ts'
@@ -6,20 +6,20 @@ import type { ArtifactView } from '../protocol/files/artifacts.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 import { isObject } from '../schema/check.ts'
 import { inputsIn } from './datums.ts'
-import { type Line, styled } from './line.ts'
-import { stateOf } from './states.ts'
+import { styledState } from './states.ts'
+import { type Line, styled } from './styled-line.ts'
 import { type Column, table } from './table.ts'
 
 export interface TaskFiles {
   readonly inputs: readonly DatumInput[]
-  /** The first of them. */
+  /** The first ones, at most `shown`. */
   readonly artifacts: readonly ArtifactView[]
   readonly moreArtifacts: boolean
 }
 
 const shown = 100
 
-/** Of a task without files undefined, and nothing is asked. */
+/** Undefined, without a request, for a task without files. */
 export async function filesOf(api: PawlApi, { id, payload }: TaskView): Promise<TaskFiles | undefined> {
   const inputs = inputsIn(payload)
   if (inputs.length === 0 && commandOf(payload) === undefined) return undefined
@@ -27,7 +27,7 @@ export async function filesOf(api: PawlApi, { id, payload }: TaskView): Promise<
   return { inputs, artifacts: items, moreArtifacts: next !== null }
 }
 
-/** What a command task runs, as it would be typed. */
+/** The command of a command task, quoted for a shell. */
 export function commandOf(payload: unknown): { command: string; outputs: string | null } | undefined {
   const run = isObject(payload) ? payload.run : undefined
   if (!isObject(run) || !Array.isArray(run.command)) return undefined
@@ -41,55 +41,55 @@ function quoted(word: string): string {
 }
 
 const inputColumns: readonly Column<DatumInput>[] = [
-  { head: 'INPUT', of: ({ name, path }) => `${name}/${path}`, least: 12 },
-  { head: 'SIZE', of: ({ size }) => bytes(size ?? null), align: 'right' },
-  { head: 'URI', of: ({ uri }) => uri, cut: 'start', spare: true },
+  { header: 'INPUT', value: ({ name, path }) => `${name}/${path}`, minWidth: 12 },
+  { header: 'SIZE', value: ({ size }) => formatBytes(size ?? null), align: 'right' },
+  { header: 'URI', value: ({ uri }) => uri, cut: 'start', optional: true },
 ]
 
 const artifactColumns: readonly Column<ArtifactView>[] = [
-  { head: 'FILE', of: ({ name }) => name, least: 12 },
-  { head: 'STATE', of: ({ state }) => stateOf('artifact', state), least: 9 },
-  { head: 'SIZE', of: ({ size }) => bytes(size), align: 'right' },
-  { head: 'URI', of: ({ uri }) => uri, cut: 'start', spare: true },
-  { head: 'TASK', of: ({ taskId }) => taskId, cut: 'start', least: 9, spare: true },
-  { head: 'ERROR', of: ({ error }) => error ?? '', spare: true },
+  { header: 'FILE', value: ({ name }) => name, minWidth: 12 },
+  { header: 'STATE', value: ({ state }) => styledState('artifact', state), minWidth: 9 },
+  { header: 'SIZE', value: ({ size }) => formatBytes(size), align: 'right' },
+  { header: 'URI', value: ({ uri }) => uri, cut: 'start', optional: true },
+  { header: 'TASK', value: ({ taskId }) => taskId, cut: 'start', minWidth: 9, optional: true },
+  { header: 'ERROR', value: ({ error }) => error ?? '', optional: true },
 ]
 
 const attempt: Column<ArtifactView> = {
-  head: 'ATTEMPT',
-  of: ({ epoch }) => String(epoch),
+  header: 'ATTEMPT',
+  value: ({ epoch }) => String(epoch),
   align: 'right',
-  spare: true,
+  optional: true,
 }
 
-/** A column for errors only where there are any. */
+/** Has a column for errors only if there are any. */
 export function artifactTable(
   items: readonly ArtifactView[],
   width: number,
   columns: readonly Column<ArtifactView>[] = artifactColumns,
 ): Line[] {
   const hasErrors = items.some(({ error }) => error !== null)
-  const shown = columns.filter(({ head }) => head !== 'ERROR' || hasErrors)
+  const shown = columns.filter(({ header }) => header !== 'ERROR' || hasErrors)
   return table(items, shown, width)
 }
 
-/** A task need not be told which task it is. */
-const outputColumns = [...artifactColumns.filter(({ head }) => head !== 'TASK'), attempt]
+const outputColumns = [...artifactColumns.filter(({ header }) => header !== 'TASK'), attempt]
 
 export function fileLines(files: TaskFiles | undefined, width: number): Line[] {
   if (files === undefined) return []
   const { inputs, artifacts, moreArtifacts } = files
+  const jobId = artifacts[0]?.jobId ?? null
   return [
     ...(inputs.length === 0 ? [] : ['', ...table(inputs, inputColumns, width)]),
     ...(artifacts.length === 0 ? [] : ['', ...artifactTable(artifacts, width, outputColumns)]),
-    ...(moreArtifacts ? [styled('dim', '… and more: pawl job outputs')] : []),
+    ...(moreArtifacts ? [styled('dim', `… and more${jobId === null ? '' : `: pawl job outputs ${jobId}`}`)] : []),
   ]
 }
 
 const units = ['kB', 'MB', 'GB', 'TB', 'PB'] as const
 
-/** A size as people read it: `712 B`, `1.5 kB`, `340 MB`. */
-function bytes(size: number | null): string {
+/** `712 B`, `1.5 kB`, `340 MB`. */
+function formatBytes(size: number | null): string {
   if (size === null) return ''
   if (size < 1000) return `${size} B`
   const power = Math.min(units.length, Math.floor(Math.log10(size) / 3))

@@ -1,4 +1,4 @@
-/** `--vocabulary`: what is asked for is answered in another system's words, before any command sees it. */
+/** `--vocabulary`: translates the answers of the API into the words of another system. */
 import { wordsOf } from '../dialects/all-words.ts'
 import { inWords } from '../dialects/vocabulary.ts'
 import type { PawlApi } from '../protocol/api.ts'
@@ -13,8 +13,8 @@ export const vocabularyFlag = {
   },
 } as const
 
-/** Requests answer with what they moved. */
-const movedBy: Partial<Readonly<Record<keyof PawlApi, Spoken>>> = {
+/** The kind of entity that each control request returns. */
+const returnedBy: Partial<Readonly<Record<keyof PawlApi, Spoken>>> = {
   startJob: 'job',
   pauseJob: 'job',
   resumeJob: 'job',
@@ -35,13 +35,13 @@ const movedBy: Partial<Readonly<Record<keyof PawlApi, Spoken>>> = {
 
 type Call = (...args: unknown[]) => Promise<unknown>
 
-/** The same interface; undefined: in our own words. Only for commands that decide nothing by a state. */
+/** The same interface; unchanged if `name` is undefined. Only for commands that do not base decisions on states. */
 export function inVocabulary(api: PawlApi, name: DialectName | undefined): PawlApi {
   if (name === undefined) return api
   const words = wordsOf[name]
-  const spoken = Object.entries({ ...spokenBy, ...movedBy }).map(([operation, entity]) => {
+  const spoken = Object.entries({ ...spokenBy, ...returnedBy }).map(([operation, entity]) => {
     const call = api[operation as keyof PawlApi] as Call
-    // Moments are told by this machine's clock, as everywhere in what people read.
+    // Relative to the clock of this machine, like all times in the output.
     return [operation, async (...args: unknown[]) => inWords(entity, await call(...args), words, Date.now())] as const
   })
   return { ...api, ...Object.fromEntries(spoken) }

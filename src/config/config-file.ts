@@ -7,7 +7,7 @@ import { loadModule } from './load-module.ts'
 import { type Setting, type SettingName, settings } from './settings.ts'
 
 export interface ConfigFile {
-  /** For messages. */
+  /** The name shown in messages. */
   readonly name: string
   readonly values: Readonly<Partial<Record<SettingName, unknown>>>
 }
@@ -18,9 +18,9 @@ const names = ['ts', 'mts', 'js', 'mjs', 'json'].map(ending => `pawl.config.${en
 export async function readConfigFile(folder: string, named?: string): Promise<ConfigFile | undefined> {
   const path = named === undefined ? find(folder) : resolve(folder, named)
   if (path === undefined) return undefined
-  if (!existsSync(path)) throw new Problem('FILE_INVALID', { file: path, why: 'there is no such file' })
+  if (!existsSync(path)) throw new Problem('FILE_INVALID', { file: path, why: 'file not found' })
   const name = named ?? basename(path)
-  const values = path.endsWith('.json') ? readJson(path) : await exported(path)
+  const values = path.endsWith('.json') ? readJson(path) : await importConfig(path)
   if (!isObject(values)) throw new Problem('FILE_INVALID', { file: name, why: 'it must contain an object of settings' })
   for (const [option, value] of Object.entries(values)) checkSetting(name, option, value)
   return { name, values: withAbsolutePaths(dirname(path), values) }
@@ -41,7 +41,10 @@ function withAbsolutePaths(folder: string, values: ConfigFile['values']): Config
 function find(folder: string): string | undefined {
   const found = names.filter(name => existsSync(join(folder, name)))
   if (found.length > 1) {
-    throw new Problem('FILE_INVALID', { file: found[0], why: `${found.slice(1).join(', ')} is there too: keep one` })
+    throw new Problem('FILE_INVALID', {
+      file: found[0],
+      why: `${found.slice(1).join(', ')} exists too; keep only one of them`,
+    })
   }
   return found[0] === undefined ? undefined : join(folder, found[0])
 }
@@ -54,11 +57,14 @@ function readJson(path: string): unknown {
   }
 }
 
-async function exported(path: string): Promise<unknown> {
+async function importConfig(path: string): Promise<unknown> {
   const module = await loadModule(path)
   const values = module.default ?? module.config
   if (values === undefined) {
-    throw new Problem('FILE_INVALID', { file: path, why: 'it exports no config: `export default defineConfig({ … })`' })
+    throw new Problem('FILE_INVALID', {
+      file: path,
+      why: 'it must export the settings, for example `export default defineConfig({ … })`',
+    })
   }
   return values
 }
@@ -67,8 +73,8 @@ async function exported(path: string): Promise<unknown> {
 export function checkSetting(from: string, option: string, value: unknown): void {
   const setting: Setting | undefined = Object.hasOwn(settings, option) ? settings[option as SettingName] : undefined
   if (setting === undefined) {
-    const meant = closestWord(option, Object.keys(settings))
-    throw new Problem('OPTION_UNKNOWN', { at: from, option, ...(meant && { didYouMean: meant }) })
+    const near = closestWord(option, Object.keys(settings))
+    throw new Problem('OPTION_UNKNOWN', { at: from, option, ...(near && { didYouMean: near }) })
   }
   const fault = value === undefined ? undefined : faultOf(setting.check, value)
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: from, option, must: fault })

@@ -1,7 +1,7 @@
 /** The settings of a server that runs stages in Kubernetes. */
 import { oneOf, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
-import { images, names } from './checks.ts'
+import { images, names } from './setting-checks.ts'
 
 export const kubernetesSettings = {
   kubernetes: {

@@ -1,17 +1,17 @@
-/** Loads modules of users: TypeScript and JavaScript alike. What they import from 'pawl' is the Pawl that runs. */
+/** Loads TypeScript and JavaScript modules of users. Their imports from 'pawl' get the running copy of Pawl. */
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
 import { Problem } from '../kernel/problem.ts'
 
-const here = (path: string) => fileURLToPath(new URL(`../${path}${extname(import.meta.url)}`, import.meta.url))
+const ownModule = (path: string) => fileURLToPath(new URL(`../${path}${extname(import.meta.url)}`, import.meta.url))
 
-/** Two copies of Pawl in one process would not know each other's errors and tasks. */
+/** Two copies of Pawl in one process would not recognize each other's errors and tasks. */
 const alias = {
-  'pawl/worker': here('worker/index'),
-  'pawl/client': here('client/index'),
-  'pawl/server': here('server/index'),
-  pawl: here('index'),
+  'pawl/worker': ownModule('worker/index'),
+  'pawl/client': ownModule('client/index'),
+  'pawl/server': ownModule('server/index'),
+  pawl: ownModule('index'),
 }
 
 export async function loadModule(path: string): Promise<Readonly<Record<string, unknown>>> {

@@ -1,4 +1,4 @@
-/** Settings that bound the requests of strangers, and the connections they come on. */
+/** Settings that limit requests and connections, so that clients cannot overload the server. */
 import {
   blockBound,
   bodyBytes,

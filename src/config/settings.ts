@@ -1,4 +1,4 @@
-/** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
+/** The table of settings, from which flags, environment variables, the config file and `pawl config` are derived. */
 
 import { poolerModes } from '../kernel/pooler-mode.ts'
 import { dialectNames } from '../protocol/dialects.ts'
@@ -6,22 +6,22 @@ import { logLevels } from '../protocol/tasks/logs.ts'
 import { type Field, number, oneOf, text } from '../schema/check.ts'
 import { boundSeconds, schemaName, serverUrl, settingFields } from '../schema/fields.ts'
 import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
-import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'
 import { kubernetesSettings } from './kubernetes-settings.ts'
 import { serverBoundSettings } from './server-bound-settings.ts'
+import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './setting-checks.ts'
 
 export interface Setting {
   readonly check: Field
-  /** How it is read where it is given as text. */
+  /** How text from a flag or variable is parsed. */
   readonly kind: 'text' | 'number' | 'switch' | 'list' | 'object'
-  /** What stands for its value in a line of help. */
+  /** The placeholder for its value in the help. */
   readonly value?: string
-  /** The variable of the environment that says it. */
+  /** The environment variable. */
   readonly env?: string
   readonly default?: unknown
   readonly summary: string
-  /** Never printed whole. */
+  /** Masked when printed. */
   readonly secret?: true
 }
 
@@ -255,7 +255,7 @@ export const settings = {
 
 export type SettingName = keyof typeof settings
 
-/** How a PostgreSQL server is reached and how long it may take, for every command that opens a store. */
+/** Settings of PostgreSQL connections, for every command that opens a store. */
 export const storeSettings = [
   'pooler',
   'listenDatabase',
@@ -265,7 +265,7 @@ export const storeSettings = [
   'connectionSeconds',
 ] as const satisfies readonly SettingName[]
 
-/** Names that a flag does not spell as the file does: one queue or dialect is given at a time. */
+/** Flags that are not named after their setting. A flag for a list takes one item at a time, so its name is singular. */
 const flagNames: Partial<Record<SettingName, string>> = { queues: 'queue', dialects: 'dialect', dialectAtRoot: 'root' }
 
 export function flagOf(setting: SettingName): string {

@@ -1,17 +1,17 @@
-/** A check: one promise that a worker program must or should keep, and how the suite finds out whether it does. */
+/** A check: a rule that a worker program must or should follow, and how the suite tests it. */
 import type { Rig } from './rig.ts'
 
 export interface Check {
   readonly id: string
-  /** What the worker does: reads on from "The worker …". */
+  /** Continues "The worker …". */
   readonly title: string
   /** Required: without it work is lost, done twice or never stopped. Advised: without it work is slower or harder to watch. */
   readonly level: 'required' | 'advised'
-  /** Answers with what was seen; throws a `Fault` that says what is wrong. */
+  /** Returns what was observed. Throws a `Fault` if the worker breaks the rule. */
   run(rig: Rig): Promise<string>
 }
 
-/** The worker did not do what it must: the message says what was seen instead. */
+/** The worker broke the rule. The message says what was observed instead. */
 export class Fault extends Error {
   override readonly name = 'Fault'
 }

@@ -1,24 +1,24 @@
-/** Stands between a worker and the server: writes down all that is said, and cuts, holds or swallows where a check asks. */
+/** A proxy between a worker and the server. It records syncs and, for a check, breaks connections or delays and drops answers. */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { HeldTask, SettledTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
 
-/** One sync, as the proxy saw it. Times are those of this process. */
+/** A sync. Times are from this process's performance.now(). */
 export interface Exchange {
   readonly sentAt: number
   readonly sync: SyncRequest
-  /** What the server answered, whether the worker heard it or not. */
+  /** The server's answer, whether or not the worker received it. */
   answer?: SyncAnswer
-  /** When the worker heard an answer of 200. */
+  /** When an answer with status 200 was sent to the worker. */
   heardAt?: number
 }
 
 export interface Interference {
-  /** Before a sync is passed on. 'unavailable': it is not, and the worker is answered 503. */
+  /** Called before a sync is forwarded. 'unavailable': answer 503 instead. */
   before?(exchange: Exchange): Promise<'pass' | 'unavailable'>
-  /** Once the server has answered. 'swallow': the connection breaks, and the worker never hears it. */
+  /** Called after the server has answered. 'swallow': close the connection instead of forwarding the answer. */
   after?(exchange: Exchange): Promise<'pass' | 'swallow'>
 }
 
@@ -28,22 +28,22 @@ export interface RecordingProxy {
   /** Reports under one lease, each with the exchange that carried it. */
   reports(lease: HeldTask): { exchange: Exchange; settled: SettledTask }[]
   interfere(how: Interference): void
-  /** Breaks every connection, and takes none until it is mended. */
+  /** Breaks all connections, and refuses new ones until `mend`. */
   cut(): void
   mend(): void
   close(): Promise<void>
 }
 
-export const isOf = (lease: HeldTask) => (item: HeldTask) => item.id === lease.id && item.epoch === lease.epoch
+export const isForLease = (lease: HeldTask) => (item: HeldTask) => item.id === lease.id && item.epoch === lease.epoch
 
 export async function startProxy(server: string): Promise<RecordingProxy> {
   const syncs: Exchange[] = []
   let interference: Interference = {}
   let isCut = false
   const agent = new Agent({ keepAlive: true })
-  const listener = createServer((asked, answered) => {
-    const passage = { asked, answered, server, agent, syncs, interference: () => interference }
-    passOn(passage).catch(() => answered.destroy())
+  const listener = createServer((workerRequest, workerResponse) => {
+    const proxied = { workerRequest, workerResponse, server, agent, syncs, interference: () => interference }
+    forward(proxied).catch(() => workerResponse.destroy())
   })
   listener.on('connection', socket => isCut && socket.destroy())
   await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
@@ -52,7 +52,7 @@ export async function startProxy(server: string): Promise<RecordingProxy> {
     syncs,
     reports: lease =>
       syncs.flatMap(exchange =>
-        (exchange.sync.settled ?? []).filter(isOf(lease)).map(settled => ({ exchange, settled })),
+        (exchange.sync.settled ?? []).filter(isForLease(lease)).map(settled => ({ exchange, settled })),
       ),
     interfere(how) {
       interference = how
@@ -72,55 +72,60 @@ export async function startProxy(server: string): Promise<RecordingProxy> {
   }
 }
 
-interface Passage {
-  readonly asked: IncomingMessage
-  readonly answered: ServerResponse
+interface ProxiedRequest {
+  readonly workerRequest: IncomingMessage
+  readonly workerResponse: ServerResponse
   readonly server: string
   readonly agent: Agent
   readonly syncs: Exchange[]
   readonly interference: () => Interference
 }
 
-async function passOn(passage: Passage): Promise<void> {
-  const { asked, answered, syncs, interference } = passage
-  const body = await text(asked)
-  const exchange = syncIn(asked, body)
+async function forward(proxied: ProxiedRequest): Promise<void> {
+  const { workerRequest, workerResponse, syncs, interference } = proxied
+  const body = await text(workerRequest)
+  const exchange = parseSync(workerRequest, body)
   if (exchange !== undefined) {
     syncs.push(exchange)
-    if ((await interference().before?.(exchange)) === 'unavailable') return unavailable(answered)
+    if ((await interference().before?.(exchange)) === 'unavailable') return unavailable(workerResponse)
   }
-  const { status, type, said } = await askServer(passage, body)
+  const { status, type, body: answer } = await callServer(proxied, body)
   if (exchange !== undefined && status === 200) {
-    exchange.answer = JSON.parse(said)
+    exchange.answer = JSON.parse(answer)
     if ((await interference().after?.(exchange)) === 'swallow') {
-      answered.destroy()
+      workerResponse.destroy()
       return
     }
-    if (!answered.destroyed) exchange.heardAt = performance.now()
+    if (!workerResponse.destroyed) exchange.heardAt = performance.now()
   }
-  answered.writeHead(status, { 'content-type': type })
-  answered.end(status === 204 ? undefined : said)
+  workerResponse.writeHead(status, { 'content-type': type })
+  workerResponse.end(status === 204 ? undefined : answer)
 }
 
-async function askServer({ asked, answered, server, agent }: Passage, body: string) {
-  // A worker that hangs up must be gone for the server too: what it would have claimed is left to another.
+async function callServer({ workerRequest, workerResponse, server, agent }: ProxiedRequest, body: string) {
+  // When the worker disconnects, the server must notice, or it would claim tasks for a worker that cannot receive them.
   const gone = new AbortController()
-  answered.once('close', () => gone.abort())
-  const { method = 'GET', url = '/' } = asked
-  const asking = request(new URL(url, server), { method, agent, headers: headersOf(asked), signal: gone.signal })
-  // It is thrown below where it counts; one that comes after the answer is of no interest.
-  asking.on('error', () => {})
-  asking.end(body === '' ? undefined : body)
-  const [response] = (await once(asking, 'response')) as [IncomingMessage]
+  workerResponse.once('close', () => gone.abort())
+  const { method = 'GET', url = '/' } = workerRequest
+  const serverRequest = request(new URL(url, server), {
+    method,
+    agent,
+    headers: headersOf(workerRequest),
+    signal: gone.signal,
+  })
+  // `once` below throws errors before the answer. Later ones do not matter.
+  serverRequest.on('error', () => {})
+  serverRequest.end(body === '' ? undefined : body)
+  const [response] = (await once(serverRequest, 'response')) as [IncomingMessage]
   return {
     status: response.statusCode!,
     type: response.headers['content-type'] ?? 'text/plain',
-    said: await text(response),
+    body: await text(response),
   }
 }
 
-/** Undefined: it is no sync, or none that can be read; the server will say so. */
-function syncIn({ url = '', method }: IncomingMessage, body: string): Exchange | undefined {
+/** Undefined if the request is not a valid sync. The server will reject it then. */
+function parseSync({ url = '', method }: IncomingMessage, body: string): Exchange | undefined {
   if (method !== 'POST' || !/^\/v1\/workers\/[^/]+\/sync\/?$/.test(url)) return undefined
   try {
     const sync = JSON.parse(body)
@@ -135,9 +140,9 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(kept.flatMap(name => (headers[name] === undefined ? [] : [[name, String(headers[name])]])))
 }
 
-function unavailable(answered: ServerResponse): void {
-  answered.writeHead(503, { 'content-type': 'application/problem+json' })
-  answered.end(
+function unavailable(workerResponse: ServerResponse): void {
+  workerResponse.writeHead(503, { 'content-type': 'application/problem+json' })
+  workerResponse.end(
     JSON.stringify({ type: 'about:blank', title: 'Away for a moment.', status: 503, code: 'STORE_UNAVAILABLE' }),
   )
 }

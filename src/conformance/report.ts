@@ -1,23 +1,23 @@
-/** What the suite found, for machines and for people. */
+/** The results of the suite, as data and as text. */
 import type { Check } from './check.ts'
 
 export interface CheckReport extends Pick<Check, 'id' | 'title' | 'level'> {
   readonly passed: boolean
-  /** What was seen, or what was wrong. */
+  /** The observation or the fault. */
   readonly seen: string
-  /** The last lines that the worker wrote; empty where it passed. */
+  /** The last lines of the worker's output; empty if the check passed. */
   readonly output: string
   readonly seconds: number
 }
 
 export interface Report {
   readonly worker: string
-  /** Every check that is required has passed. */
+  /** Whether all required checks passed. */
   readonly passed: boolean
   readonly checks: readonly CheckReport[]
 }
 
-/** The report as text. A fault of a check that is only advised is marked otherwise, and does not make the worker fail. */
+/** The report as text. A failed advised check has a different mark, and does not make the worker fail. */
 export function printReport({ worker, passed, checks }: Report): string {
   const required = checks.filter(({ level }) => level === 'required')
   const advised = checks.filter(({ level }) => level === 'advised')

@@ -1,4 +1,4 @@
-/** What one check works with: a queue of its own, a worker process of its own, and a proxy between it and the server. */
+/** The environment of one check: its own queue, its own worker process, and a proxy between it and the server. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,27 +9,27 @@ import type { HeldTask } from '../protocol/tasks/sync.ts'
 import type { EventView, TaskOptions, TaskView } from '../protocol/tasks/tasks.ts'
 import { expect, Fault } from './check.ts'
 import { type RecordingProxy, startProxy } from './proxy.ts'
-import { type Subject, startSubject } from './subject.ts'
+import { startWorkerProcess, type WorkerProcess } from './worker-process.ts'
 
-/** What a task of the type `conformance` holds. */
+/** The payload of a task of the type `conformance`. */
 export interface TestPayload {
   readonly do: 'succeed' | 'fail' | 'giveUp' | 'retryIn' | 'sleep'
   readonly seconds?: number
   readonly output?: unknown
   readonly message?: string
-  /** Only the first so many attempts do it; later ones succeed. */
+  /** The number of attempts that do it; later ones succeed. */
   readonly times?: number
 }
 
 const testType = 'conformance'
 export const drainSeconds = 5
 
-/** A lease that a check can wait for. */
+/** Short enough for a check to wait until it expires. */
 export const shortLeaseSeconds = 6
 export const shortLease: TaskOptions = { leaseSeconds: shortLeaseSeconds, heartbeatSeconds: 3 }
 const quickRetry: TaskOptions = { retry: { attempts: 3, delaySeconds: 0.1, jitter: false } }
 
-export interface Site {
+export interface SuiteContext {
   readonly engine: Engine
   readonly serverUrl: string
   readonly key: string
@@ -38,7 +38,7 @@ export interface Site {
   readonly signal: AbortSignal | undefined
 }
 
-type Looked<T> = T | undefined | false | Promise<T | undefined | false>
+type PollResult<T> = T | undefined | false | Promise<T | undefined | false>
 
 export interface Rig {
   readonly engine: Engine
@@ -46,42 +46,42 @@ export interface Rig {
   readonly proxy: RecordingProxy
   readonly journal: Journal
   /** Starts the worker; a check does this once. */
-  start(): Subject
+  start(): WorkerProcess
   enqueue(payload: TestPayload, options?: TaskOptions): Promise<string>
   enqueueOther(type: string, options?: TaskOptions): Promise<string>
-  /** The first thing that `look` finds. A fault, if it is not found in time or the worker ends meanwhile. */
-  until<T>(fact: string, seconds: number, look: () => Looked<T>): Promise<T>
-  /** Waits, and looks after the worker meanwhile. */
+  /** Polls until `poll` finds something. Throws a fault after `seconds`, or if the worker exits meanwhile. */
+  until<T>(fact: string, seconds: number, poll: () => PollResult<T>): Promise<T>
+  /** Waits. Throws a fault if the worker exits meanwhile. */
   pause(seconds: number): Promise<void>
-  /** The handler has begun the task: answers with the epoch. */
+  /** Waits until the handler has begun the task, and returns the epoch. */
   begun(id: string, seconds?: number): Promise<number>
   ended(id: string, seconds?: number): Promise<TaskView>
-  /** The event by which a lease of this task ended. */
+  /** The event that ended a lease of the task. */
   endOf(id: string, epoch: number): Promise<EventView | undefined>
-  /** The last lines that the worker wrote. */
-  lastWords(): string
+  /** The last lines of the worker's output. */
+  recentOutput(): string
   close(): Promise<void>
 }
 
-export async function openRig(site: Site, queue: string): Promise<Rig> {
-  const { engine, signal } = site
-  const proxy = await startProxy(site.serverUrl)
-  const journal = readJournal(join(site.folder, `${queue}.journal`))
-  let subject: Subject | undefined
+export async function openRig(suite: SuiteContext, queue: string): Promise<Rig> {
+  const { engine, signal } = suite
+  const proxy = await startProxy(suite.serverUrl)
+  const journal = readJournal(join(suite.folder, `${queue}.journal`))
+  let worker: WorkerProcess | undefined
   let mayEnd = false
 
-  const lookAfter = () => {
+  const assertRunning = () => {
     if (signal?.aborted) throw new Fault('the suite was stopped')
-    const exit = subject?.exit()
+    const exit = worker?.exit()
     if (exit === undefined || mayEnd) return
     throw new Fault(`the worker ended by itself (${exit.signal ?? `exit code ${exit.code}`})`)
   }
-  const until: Rig['until'] = async (fact, seconds, look) => {
+  const until: Rig['until'] = async (fact, seconds, poll) => {
     const deadline = performance.now() + seconds * 1000
     for (;;) {
-      const found = await look()
+      const found = await poll()
       if (found !== undefined && found !== false) return found
-      lookAfter()
+      assertRunning()
       if (performance.now() > deadline) throw new Fault(`not within ${seconds} s: ${fact}`)
       await sleep(40)
     }
@@ -95,14 +95,14 @@ export async function openRig(site: Site, queue: string): Promise<Rig> {
     proxy,
     journal,
     start() {
-      const started = startSubject(site.command, {
+      const started = startWorkerProcess(suite.command, {
         PAWL_SERVER: proxy.url,
-        PAWL_KEY: site.key,
+        PAWL_KEY: suite.key,
         PAWL_QUEUES: queue,
         PAWL_DRAIN_SECONDS: String(drainSeconds),
         PAWL_JOURNAL: journal.file,
       })
-      subject = started
+      worker = started
       return {
         ...started,
         terminate() {
@@ -129,10 +129,10 @@ export async function openRig(site: Site, queue: string): Promise<Rig> {
       const { items } = await engine.taskEvents(id)
       return items.find(event => event.epoch === epoch && isHeld(event.from) && !isHeld(event.to))
     },
-    lastWords: () => subject?.lastWords() ?? '',
+    recentOutput: () => worker?.recentOutput() ?? '',
     async close() {
       try {
-        await subject?.end()
+        await worker?.end()
       } finally {
         await proxy.close()
       }
@@ -142,15 +142,14 @@ export async function openRig(site: Site, queue: string): Promise<Rig> {
 
 const isHeld = (state: string | null) => state === 'assigned' || state === 'running'
 
-/** Its handler ran once and no more. */
 export function expectOneRun({ journal }: Rig, id: string): void {
   const runs = journal.begun(id).length
   expect(runs === 1, `its handler ran ${runs} times instead of once`)
 }
 
 /**
- * The journal of the test handlers. Traffic alone cannot show that code has stopped, or that it has not begun yet, so the
- * handler writes a line to a file when it begins, and another when it has stopped, however it ends.
+ * A line of the journal that the test handlers write. The traffic cannot show whether a handler has begun or has stopped,
+ * so it writes a line to a file when it begins, and another when it stops, however it ends.
  */
 export interface Entry extends HeldTask {
   readonly word: 'begin' | 'end'
@@ -159,13 +158,13 @@ export interface Entry extends HeldTask {
 export interface Journal {
   readonly file: string
   entries(): Entry[]
-  /** The epochs under which a task was begun, in order. */
+  /** The epochs in which a handler began the task, in order. */
   begun(id: string): number[]
   ended(id: string): number[]
 }
 
 function readJournal(file: string): Journal {
-  const entries = () => (existsSync(file) ? readFileSync(file, 'utf8') : '').split('\n').flatMap(entryIn)
+  const entries = () => (existsSync(file) ? readFileSync(file, 'utf8') : '').split('\n').flatMap(parseEntry)
   const epochs = (word: Entry['word'], wanted: string) =>
     entries().flatMap(entry => (entry.word === word && entry.id === wanted ? [entry.epoch] : []))
   return {
@@ -176,7 +175,7 @@ function readJournal(file: string): Journal {
   }
 }
 
-function entryIn(line: string): Entry[] {
+function parseEntry(line: string): Entry[] {
   const [, word, id, epoch] = /^(begin|end) (\S+) (\d+)$/.exec(line.trim()) ?? []
   return word === undefined ? [] : [{ word: word as Entry['word'], id: id!, epoch: Number(epoch) }]
 }

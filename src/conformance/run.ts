@@ -1,4 +1,4 @@
-/** Runs the checks against one worker program, on an engine and a server of the suite's own. */
+/** Runs the checks against a worker program, with an engine and a server of the suite's own. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,20 +14,20 @@ import { startServer } from '../server/server.ts'
 import { type Check, Fault } from './check.ts'
 import { allChecks } from './checks/all.ts'
 import type { CheckReport, Report } from './report.ts'
-import { openRig, type Site } from './rig.ts'
+import { openRig, type SuiteContext } from './rig.ts'
 
 export interface ConformanceOptions {
-  /** The command that starts the worker: a program with its arguments, quoted as in a shell. */
+  /** The shell command that starts the worker: a program and its arguments. */
   readonly worker: string
-  /** A PostgreSQL server; the suite has a schema of its own there, `pawl_conformance`. Default: the embedded store, in memory. */
+  /** A PostgreSQL database, in which the suite uses the schema `pawl_conformance`. Default: the embedded store, in memory. */
   readonly database?: string
-  /** Only the checks of these ids. Default: all. */
+  /** The ids of the checks to run. Default: all. */
   readonly only?: readonly string[]
-  /** Checks that run at the same time, each with a worker process of its own. Default 4. */
-  readonly atOnce?: number
-  /** Told of each check as it ends. */
-  readonly tell?: (check: CheckReport) => void
-  /** Ends the suite, and every process that it has started. */
+  /** Number of checks that run at the same time, each with its own worker process. Default 4. */
+  readonly concurrency?: number
+  /** Called when a check ends. */
+  readonly onCheck?: (check: CheckReport) => void
+  /** Stops the suite and all processes that it has started. */
   readonly signal?: AbortSignal
 }
 
@@ -35,26 +35,26 @@ const fields = {
   worker: text(4000),
   database: text(2000),
   only: field({}, value => (Array.isArray(value) ? undefined : 'be a list of checks')),
-  atOnce: number({ from: 1, to: 20, whole: true }),
-  tell: callback,
+  concurrency: number({ from: 1, to: 20, whole: true }),
+  onCheck: callback,
   signal: abortSignal,
 }
 
-/** Drives a worker program through the protocol. It resolves also where the worker fails: the report says so. */
+/** Resolves even if the worker fails: see the report. */
 export async function runConformance(options: ConformanceOptions): Promise<Report> {
   checkOptions({ ...options, worker: options.worker ?? null }, fields, 'conformance')
-  const { worker, database, only, atOnce = 4, tell = () => {}, signal } = options
-  const checks = only === undefined ? allChecks : only.map(checkNamed)
+  const { worker, database, only, concurrency = 4, onCheck = () => {}, signal } = options
+  const checks = only === undefined ? allChecks : only.map(findCheck)
   const folder = await mkdtemp(join(tmpdir(), 'pawl-conformance-'))
   try {
     await using engine = await openEngine(database === undefined ? {} : { database, schema: 'pawl_conformance' })
-    // It has seen every claim from the first on, so it need not wait before it trusts what it sees.
+    // The babysitter sees every claim from the first on, so its rescue need not wait before it takes tasks back.
     await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false }), expireTasks, endGraces])
     const key = await engine.createKey({ name: 'conformance', role: 'worker' })
     const server = await startServer(engine, { port: 0, keysOnly: true })
     try {
-      const site: Site = { engine, serverUrl: server.url, key: key.secret, command: worker, folder, signal }
-      const reports = await runAll(site, checks, atOnce, tell)
+      const suite: SuiteContext = { engine, serverUrl: server.url, key: key.secret, command: worker, folder, signal }
+      const reports = await runAll(suite, checks, concurrency, onCheck)
       const passed = reports.every(report => report.passed || report.level === 'advised')
       return { worker, passed, checks: reports }
     } finally {
@@ -66,53 +66,53 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
   }
 }
 
-function checkNamed(id: string): Check {
-  const check = allChecks.find(one => one.id === id)
+function findCheck(id: string): Check {
+  const check = allChecks.find(check => check.id === id)
   if (check !== undefined) return check
-  const ids = allChecks.map(one => one.id)
-  const meant = closestWord(id, ids)
+  const ids = allChecks.map(check => check.id)
+  const near = closestWord(id, ids)
   throw new Problem('OPTION_INVALID', {
     at: 'conformance',
     option: 'only',
     must: `name checks: ${ids.join(', ')}`,
-    ...(meant && { didYouMean: meant }),
+    ...(near && { didYouMean: near }),
   })
 }
 
-/** The reports, in the order of the checks, some of which run at the same time. */
+/** Runs several checks at the same time. Returns the reports in the order of the checks. */
 async function runAll(
-  site: Site,
+  suite: SuiteContext,
   checks: readonly Check[],
-  atOnce: number,
-  tell: (check: CheckReport) => void,
+  concurrency: number,
+  onCheck: (check: CheckReport) => void,
 ): Promise<CheckReport[]> {
   const reports: CheckReport[] = []
   const left = [...checks.entries()]
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const [place, check] = next
-      const report = await runCheck(site, check)
+      const report = await runCheck(suite, check)
       reports[place] = report
-      tell(report)
+      onCheck(report)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(atOnce, checks.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(concurrency, checks.length) }, work))
   return reports
 }
 
-async function runCheck(site: Site, check: Check): Promise<CheckReport> {
+async function runCheck(suite: SuiteContext, check: Check): Promise<CheckReport> {
   const { id, title, level } = check
   const began = performance.now()
-  const rig = await openRig(site, `conformance-${id}-${randomBytes(4).toString('hex')}`)
-  let said: Pick<CheckReport, 'passed' | 'seen' | 'output'>
+  const rig = await openRig(suite, `conformance-${id}-${randomBytes(4).toString('hex')}`)
+  let result: Pick<CheckReport, 'passed' | 'seen' | 'output'>
   try {
-    said = { passed: true, seen: await check.run(rig), output: '' }
+    result = { passed: true, seen: await check.run(rig), output: '' }
   } catch (error) {
-    // What is no fault of the worker's is one of the suite's, or of this machine: it must not be lost.
+    // Any other error is a bug of the suite or a problem of this machine, and is reported as such.
     const seen = error instanceof Fault ? error.message : `the suite itself failed: ${(error as Error).stack}`
-    said = { passed: false, seen, output: rig.lastWords() }
+    result = { passed: false, seen, output: rig.recentOutput() }
   } finally {
     await rig.close()
   }
-  return { id, title, level, ...said, seconds: (performance.now() - began) / 1000 }
+  return { id, title, level, ...result, seconds: (performance.now() - began) / 1000 }
 }

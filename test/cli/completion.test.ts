@@ -1,4 +1,4 @@
-/** What a shell completes, asked of the shells themselves. One that is not installed is named as skipped. */
+/** Tests completion in the shells themselves. Shells that are not installed are reported as skipped. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { cli } from '../harness/cli.ts'
 type Shell = 'bash' | 'zsh' | 'fish'
 type Complete = (line: string) => Promise<readonly string[]>
 
-/** What may stand in place of the last word. */
+/** Returns the completions of the last word. */
 const lines: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['pawl jo', ['job']],
   ['pawl job desc', ['describe']],
@@ -37,7 +37,7 @@ const inBash = (folder: string): Complete => {
   }
 }
 
-/** A zsh with a terminal of its own, in which the line and a tab are typed; another key tells what has become of it. */
+/** Runs zsh in a pseudo-terminal, types the line and a tab, and then a key that writes the completed line to a file. */
 const inZsh = (folder: string): Complete => {
   const script = `zmodload zsh/zpty
 zpty shell zsh -f -i
@@ -91,5 +91,5 @@ test('every shell has a script, which knows every command', { timeout: 300_000 }
     for (const { name } of commands) assert.ok(out.includes(name), `${shell}: ${name}`)
   }
   const other = await pawl.run(['completion', 'csh'])
-  assert.deepEqual([other.code, /knows bash, zsh and fish/.test(other.err)], [2, true])
+  assert.deepEqual([other.code, /must be bash, zsh or fish/.test(other.err)], [2, true])
 })

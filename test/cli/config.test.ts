@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { dialectsOf, settle, storeOf } from '../../src/config/resolve.ts'
+import { dialectsOf, resolveSettings, storeOf } from '../../src/config/resolve-settings.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 
@@ -63,9 +63,9 @@ test('how long the store may take can be set by flag, environment and file, for 
   const env = { PAWL_LOCK_SECONDS: '0.5', PAWL_CONNECTION_SECONDS: '20' }
   const file = { name: 'pawl.config.json', values: { idleSeconds: 30 } }
   const bounds = { statementSeconds: 5, lockSeconds: 0.5, idleSeconds: 30, connectionSeconds: 20 }
-  assert.deepEqual(storeOf(settle({ flags, env, file })).bounds, bounds)
+  assert.deepEqual(storeOf(resolveSettings({ flags, env, file })).bounds, bounds)
   const onServer = { ...env, DATABASE_URL: 'postgres://localhost/a' }
-  assert.deepEqual(storeOf(settle({ flags, env: onServer, file })).bounds, bounds)
+  assert.deepEqual(storeOf(resolveSettings({ flags, env: onServer, file })).bounds, bounds)
 })
 
 test('a misspelt setting is refused with what may have been meant, a bad value with who said it', bounded, async t => {
@@ -73,12 +73,12 @@ test('a misspelt setting is refused with what may have been meant, a bad value w
   const unknown = await misspelt.run(['config'])
   assert.deepEqual(
     [unknown.code, unknown.err],
-    [2, 'pawl: pawl.config.json: there is no option "prot". Did you mean "port"?\n'],
+    [2, 'pawl: pawl.config.json: unknown option "prot". Did you mean "port"?\n'],
   )
   const bad = await place(t, 'pawl.config.mjs', "export default { port: 'high' }")
   assert.deepEqual((await bad.run(['config'])).err, 'pawl: pawl.config.mjs: port must be a number.\n')
   const env = await bad.run(['config', '--config', 'none.json'], { env: { PORT: '70000' } })
-  assert.match(env.err, /none\.json: there is no such file/)
+  assert.match(env.err, /none\.json: file not found/)
   const pawl = await cli(t)
   assert.equal((await pawl.run(['config'], { env: { PORT: '70000' } })).err, 'pawl: PORT must be from 0 to 65535.\n')
   assert.equal(
@@ -103,7 +103,7 @@ test('two config files are one too many', bounded, async t => {
   const pawl = await place(t, 'pawl.config.json', '{}')
   await writeFile(join(pawl.folder, 'pawl.config.js'), 'export default {}')
   const { code, err } = await pawl.run(['config'])
-  assert.deepEqual([code, /pawl\.config\.js: pawl\.config\.json is there too: keep one/.test(err)], [2, true])
+  assert.deepEqual([code, /pawl\.config\.js: pawl\.config\.json exists too; keep only one/.test(err)], [2, true])
 })
 
 test('what the config file says of task types is in the store when the server is up', bounded, async t => {
@@ -121,7 +121,7 @@ test('what the config file says of task types is in the store when the server is
 
 test('a server serves the dialects that it is told to, all if it is told so, and else none', () => {
   const served = (flags: Record<string, unknown>, env: NodeJS.ProcessEnv = {}) =>
-    dialectsOf(settle({ flags, env, file: undefined })).dialects
+    dialectsOf(resolveSettings({ flags, env, file: undefined })).dialects
   assert.deepEqual(served({}), [])
   assert.deepEqual(served({ dialects: ['jsm', 'marie'] }), ['jsm', 'marie'])
   assert.deepEqual(served({}, { PAWL_DIALECTS: 'jsm,marie' }), ['jsm', 'marie'])
@@ -132,7 +132,7 @@ test('a server serves the dialects that it is told to, all if it is told so, and
 
 test('how long a silent worker keeps its datum can be set, and a value that no lease may have is refused', () => {
   const told = (seconds: string) =>
-    dialectsOf(settle({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined }))
+    dialectsOf(resolveSettings({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined }))
       .falconeriLeaseSeconds
   assert.deepEqual([told(''), told('600')], [86_400, 600])
   assert.throws(() => told('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
@@ -140,7 +140,7 @@ test('how long a silent worker keeps its datum can be set, and a value that no l
 
 test('the largest bodies can be set, and more than a text can hold is refused', () => {
   const given = (env: Record<string, string>) => {
-    const { maxBodyBytes, maxYamlBytes } = settle({ flags: {}, env, file: undefined }).values
+    const { maxBodyBytes, maxYamlBytes } = resolveSettings({ flags: {}, env, file: undefined }).values
     return [maxBodyBytes, maxYamlBytes]
   }
   assert.deepEqual(given({}), [33_554_432, 2_097_152])

@@ -1,4 +1,4 @@
-/** What is shown of jobs with files: datums, who has them, and what they have put out. */
+/** Output about jobs with files: datums, their workers and their outputs. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { JobView } from '../../src/protocol/jobs/jobs.ts'
@@ -45,8 +45,8 @@ test('job describe shows datums with their files, node, pod, attempts and last e
   const { code, out } = await pawl.run(['job', 'describe', id], wide)
   assert.equal(code, 0)
   assert.match(out, /copy +running +1 \+ 0 \/ 3 +1 /)
-  assert.match(out, new RegExp(`IN HAND.* NODE +POD[^\\n]*\\n.*doc/c.txt +\\w+ +node-1 +${pod} +1\n`))
-  assert.match(out, new RegExp(`IN TROUBLE.*\\n.*doc/b.txt +dead_lettered +node-1 +${pod} +2 +no paper left`))
+  assert.match(out, new RegExp(`IN PROGRESS.* NODE +POD[^\\n]*\\n.*doc/c.txt +\\w+ +node-1 +${pod} +1\n`))
+  assert.match(out, new RegExp(`FAILED OR RETRYING.*\\n.*doc/b.txt +dead_lettered +node-1 +${pod} +2 +no paper left`))
   const { inHand, inTrouble } = (await pawl.run(['job', 'describe', id, '--json'])).json() as Record<string, object[]>
   const facts = { node: 'node-1', pod, worker: `node-1/${pod}` }
   assert.deepEqual([inHand!.length, inTrouble!.length], [1, 1])
@@ -100,7 +100,7 @@ test('job outputs lists files with state, size, place and task; --uris those tha
     ],
   )
   const none = await pawl.run(['job', 'outputs', id, '--state', 'error'])
-  assert.deepEqual([none.code, none.out], [0, 'There are no such files.\n'])
+  assert.deepEqual([none.code, none.out], [0, 'There are no matching files.\n'])
 })
 
 test('job outputs shows all files, however many there are', bounded, async t => {
@@ -127,7 +127,7 @@ test('lineage says which inputs made a file and what was made of it, by URI or b
   const used = await pawl.run(['lineage', `${inbox.path}/a.txt`])
   assert.equal(used.out, `${inbox.uri}a.txt\n  used by task ${task!.id} of job ${id}\n    for ${outbox.uri}a.out\n`)
   const none = await pawl.run(['lineage', 'other.txt'])
-  assert.match(none.out, /other\.txt\nNo task that is kept has made it or used it\.\n/)
+  assert.match(none.out, /other\.txt\nNo known task created or used this file\.\n/)
 })
 
 test('task describe shows the command of a task, its inputs and its files', bounded, async t => {

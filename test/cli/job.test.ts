@@ -68,7 +68,7 @@ test(
     const { code, out } = await pawl.run(['job', 'describe', id], { env: { COLUMNS: '100' } })
     assert.equal(code, 0)
     assert.match(out, /only +failed +1\/1 +1/)
-    assert.match(out, /IN TROUBLE[\s\S]*fail +failed +\S+ +1 +the disk is full/)
+    assert.match(out, /FAILED OR RETRYING[\s\S]*fail +failed +\S+ +1 +the disk is full/)
   },
 )
 
@@ -179,6 +179,9 @@ test('whoever stops waiting does not stop the job, and is told how to wait again
   program.signal('SIGINT')
   await program.ended
   assert.equal(program.process.exitCode, 130)
-  assert.match(program.lines.join('\n'), new RegExp(`The job goes on; pawl job wait ${id}`))
+  assert.match(
+    program.lines.join('\n'),
+    new RegExp(`The job is still running\\. To wait for it again: pawl job wait ${id}`),
+  )
   await eventually('the job is as it was', async () => (await engine.job(id)).state === 'pending')
 })

@@ -38,7 +38,10 @@ test('pawl k8s render wants a job or --server, and a job with a stage for Kubern
   const pawl = await cli(t)
   for (const words of [[], ['job.yaml', '--server']]) {
     const { code, err } = await pawl.run(['k8s', 'render', ...words])
-    assert.deepEqual([code, err], [2, 'pawl: pawl k8s render wants either SPEC, the file of a job, or --server.\n'])
+    assert.deepEqual(
+      [code, err],
+      [2, 'pawl: pawl k8s render requires either SPEC, the file with a job spec, or --server.\n'],
+    )
   }
   await writeFile(join(pawl.folder, 'job.yaml'), 'name: x\nstages: [{ name: a, task: t }]\n')
   const { code, err } = await pawl.run(['k8s', 'render', 'job.yaml'])

@@ -1,11 +1,11 @@
-/** What is shown: it fits the terminal, has colours only there, and nothing in it acts on the terminal. */
+/** Output on a terminal: it fits the width, has colours, and cannot contain escape sequences from outside. */
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { commands } from '../../src/cli/commands.ts'
 import { run } from '../../src/cli/run.ts'
-import { widthOf } from '../../src/cli/text.ts'
+import { widthOf } from '../../src/cli/text-width.ts'
 import { defineTask, GiveUp, startWorker } from '../../src/worker/index.ts'
 import { cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -19,8 +19,8 @@ const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
 async function onTerminal(args: readonly string[], columns: number, env: Record<string, string> = {}) {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true, columns, rows: 40 })
   const [stdout, stderr] = [terminal(), terminal()]
-  const untilTold = () => new AbortController().signal
-  const code = await run(commands, args, { stdout, stderr, env, folder: process.cwd(), untilTold })
+  const stopSignal = () => new AbortController().signal
+  const code = await run(commands, args, { stdout, stderr, env, folder: process.cwd(), stopSignal })
   stdout.end()
   return { code, out: await text(stdout) }
 }

@@ -90,7 +90,7 @@ test('a pipeline of Falconeri’s is taken as it is: in Kubernetes, and with --l
   await write({ 'pipeline.json': JSON.stringify(pipeline), 'books/moby.txt': 'Call me Ishmael.' })
   const cluster = await pawl.run(['job', 'run', 'pipeline.json'])
   assert.equal(cluster.code, 0, cluster.err)
-  assert.match(cluster.err, /runs in Kubernetes.*--local/)
+  assert.match(cluster.err, /run in Kubernetes.*--local/)
   const [job] = (await engine.jobs()).items
   const [stage] = job!.stages
   assert.deepEqual([job!.name, stage!.queue, stage!.files?.runner], ['book-words', `k8s-${stage!.id}`, 'kubernetes'])
@@ -153,5 +153,5 @@ test('k8s render shows the Job of a pipeline', bounded, async t => {
 
 test('the help of job run says that nothing is uploaded', bounded, async t => {
   const { out } = await (await cli(t)).run(['job', 'run', '--help'])
-  assert.match(out, /Nothing is uploaded: inputs stay where they are/)
+  assert.match(out, /Input files are not uploaded: workers read them from where they are/)
 })

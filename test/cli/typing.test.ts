@@ -1,4 +1,4 @@
-/** What is typed: mistakes are told in a way that helps, and scripts can tell what happened by the exit code. */
+/** Error messages for invalid command lines, and exit codes for scripts. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -11,20 +11,20 @@ const bounded = { timeout: 300_000 }
 
 const mistakes: readonly (readonly [typed: string, told: RegExp])[] = [
   ['jbo list', /There is no command "pawl jbo list"\. Did you mean "pawl job"\?/],
-  ['job', /pawl job wants a command\. There are: run, list, describe/],
+  ['job', /pawl job requires a subcommand\. Commands: pawl job run, pawl job list, pawl job describe/],
   ['job lst', /There is no command "pawl job lst"\. Did you mean "pawl job list"\?/],
-  ['job list --stat x', /pawl job list knows no --stat\. Did you mean --state\?/],
+  ['job list --stat x', /pawl job list has no flag --stat\. Did you mean --state\?/],
   ['job list --state faild', /--state must be one of .*Did you mean failed\?/],
   ['job list --limit many', /--limit must be a number, not "many"/],
-  ['job list --limit', /--limit wants a value/],
-  ['job list --json=yes', /--json takes no value/],
-  ['job list extra', /does not know what to do with "extra"/],
-  ['job describe', /pawl job describe wants ID/],
+  ['job list --limit', /--limit requires a value/],
+  ['job list --json=yes', /--json does not take a value/],
+  ['job list extra', /Unexpected argument "extra"\. See pawl job list --help/],
+  ['job describe', /pawl job describe requires ID/],
   ['job run none.yaml', /none\.yaml: .*no such file/],
   ['task add mail {', /PAYLOAD must be JSON/],
   ['job list --data nowhere', /nowhere: there is no store/],
-  ['job list --data here --server http://127.0.0.1:1', /a server or a store/],
-  ['up --data here --database postgres://x', /--database and --data name two stores/],
+  ['job list --data here --server http://127.0.0.1:1', /--server cannot be combined/],
+  ['up --data here --database postgres://x', /--database cannot be combined with --data/],
 ]
 
 test('every mistake in what is typed ends with 2 and says what was meant', bounded, async t => {
@@ -58,7 +58,7 @@ test('help is there for all of it and for every command', bounded, async t => {
   const wait = await pawl.run(['job', 'wait', '--help'])
   assert.equal(wait.code, 0)
   assert.match(wait.out, /^pawl job wait ID \[flags\]/)
-  assert.match(wait.out, /--strict {2,}treat a job that ends as partial/)
+  assert.match(wait.out, /--strict {2,}exit with 1 if the job ends as partial/)
   assert.equal((await pawl.run([])).code, 2)
 })
 

@@ -47,9 +47,9 @@ test(
     const first = await up(pawl, ['--demo'])
     await first.program.said('that it goes on serving', isUp, 180)
     const said = first.program.lines.join('\n')
-    assert.match(said, /review {2}waits for approval \(0 of 1\): Is it fit to print\?/)
+    assert.match(said, /review {2}waiting for approval \(0 of 1\): Is it fit to print\?/)
     assert.match(said, /translate {2}skipped: condition false/)
-    assert.match(said, /A retry: "clocks" failed once \(The pen ran dry/)
+    assert.match(said, /Retry: "clocks" failed once \(The pen ran dry/)
     assert.match(said, /The demo job succeeded/)
     assert.doesNotMatch(said, escapes)
     const [, link = ''] = /Demo job: (\S+)/.exec(said) ?? []

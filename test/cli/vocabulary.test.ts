@@ -65,6 +65,6 @@ test('commands that decide by a state speak only ours, and a system that nobody 
   const unknown = await pawl.run(['job', 'list', '--vocabulary', 'jobnic'])
   assert.equal(unknown.code, 2)
   assert.match(unknown.err, /--vocabulary must be one of marie, jobnik, .*Did you mean jobnik\?/)
-  assert.match((await pawl.run(['job', 'wait', 'x', '--vocabulary', 'jobnik'])).err, /knows no --vocabulary/)
+  assert.match((await pawl.run(['job', 'wait', 'x', '--vocabulary', 'jobnik'])).err, /has no flag --vocabulary/)
   assert.match((await pawl.run(['stage', 'approve', '--help'])).out, /--vocabulary NAME/)
 })

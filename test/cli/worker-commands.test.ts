@@ -19,11 +19,11 @@ test('a worker without --commands takes no command tasks, and says so if it is a
     "export const own = { type: 'command', options: {}, schema: undefined, async run() {} }",
   )
   for (const [args, says] of [
-    [['worker', 'own.mjs', '--queue', 'command'], /queue "command" run programs.*only with --commands/],
-    [['worker', 'own.mjs'], /"command" is the type of command tasks, which only --commands takes on/],
-    [['worker'], /wants MODULE, the file with the handlers; or --commands/],
-    [['worker', 'own.mjs', '--secrets', 'x'], /--secrets is for command tasks: say --commands, too/],
-    [['worker', '--folder', 'x'], /--folder is for command tasks/],
+    [['worker', 'own.mjs', '--queue', 'command'], /queue "command" run programs.*use --commands/],
+    [['worker', 'own.mjs'], /the task type "command" is reserved for command tasks/],
+    [['worker'], /requires MODULE, the file with the handlers, or --commands/],
+    [['worker', 'own.mjs', '--secrets', 'x'], /--secrets requires --commands/],
+    [['worker', '--folder', 'x'], /--folder requires --commands/],
   ] as const) {
     const { code, err } = await pawl.run(args)
     assert.notEqual(code, 0)
@@ -51,7 +51,7 @@ test('a worker with --commands needs no module: it fetches files, has secrets, a
   const store = ['--database', url!, '--schema', schema]
   const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
   const worker = pawl.start(['worker', ...options, ...store])
-  await worker.said('what it is', line => line.startsWith('Worker node-1/pod-2 claims from special, command'))
+  await worker.said('what it is', line => /^Worker node-1\/pod-2 runs .* from special, command,/.test(line))
   assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
 
   const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`

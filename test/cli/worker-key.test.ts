@@ -77,10 +77,10 @@ test('a file that holds no key, or cannot be deleted, stops the worker before it
   const pawl = await cli(t)
   const start = (...words: string[]) => pawl.run(['worker', '--commands', '--folder', 'work', ...words])
   for (const [words, why] of [
-    [['--key-file', fileWith(pawl, '\n')], /it holds no key/],
+    [['--key-file', fileWith(pawl, '\n')], /it does not contain a key/],
     [['--key-file', join(pawl.folder, 'nowhere')], /ENOENT/],
-    [['--delete-key-file'], /--delete-key-file needs --key-file/],
-    [['--key-file', '-', '--delete-key-file'], /--delete-key-file needs --key-file/],
+    [['--delete-key-file'], /--delete-key-file requires --key-file/],
+    [['--key-file', '-', '--delete-key-file'], /--delete-key-file requires --key-file/],
   ] as const) {
     const { code, err } = await start(...words)
     assert.notEqual(code, 0)

@@ -19,7 +19,7 @@ test(
 
     const lost = ['worker', 'lost', 'killed', '--reason', 'OOM', '--server', f.server.url]
     const { code, out, err } = await pawl.run(lost)
-    assert.deepEqual([code, out, err], [0, 'node-1/killed is lost: 1 task comes back.\n', ''])
+    assert.deepEqual([code, out, err], [0, 'Worker node-1/killed is lost. 1 task was requeued.\n', ''])
     const again = (await f.pod('next').take(id)).datum
     assert.deepEqual([again.id, again.attempted_run_count], [datum.id, 2])
     assert.equal((await f.pod('killed').done(datum.id)).status, 403)
@@ -35,6 +35,6 @@ test('a worker that holds nothing is told as that, and with --json the tasks are
   const f = await falconeriRig(t)
   const pawl = await cli(t)
   const lost = async (...words: string[]) => pawl.run(['worker', 'lost', 'nobody', '--server', f.server.url, ...words])
-  assert.equal((await lost()).out, 'nobody is lost: it held no task.\n')
+  assert.equal((await lost()).out, 'Worker nobody is lost. It held no tasks.\n')
   assert.deepEqual((await lost('--json')).json(), { worker: 'nobody', tasks: [] })
 })

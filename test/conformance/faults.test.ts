@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runConformance } from '../../src/conformance/index.ts'
+import { runConformance } from '../../src/conformance/run.ts'
 import { serverUrl } from '../harness/databases.ts'
 import { faults } from './programs/faults.ts'
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { runConformance } from '../../src/conformance/index.ts'
+import { runConformance } from '../../src/conformance/run.ts'
 import { serverUrl } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 
@@ -28,7 +28,7 @@ test('a suite that is stopped ends its workers and says that it was stopped', as
   const { worker, childPid } = hangingProgram(t)
   const stop = new AbortController()
   const only = ['beats', 'output', 'drain']
-  const running = runConformance({ worker, database: await serverUrl(18), only, atOnce: 1, signal: stop.signal })
+  const running = runConformance({ worker, database: await serverUrl(18), only, concurrency: 1, signal: stop.signal })
   await eventually('the program runs', () => isAlive(childPid()))
   stop.abort()
   const { passed, checks } = await running
@@ -59,7 +59,7 @@ function textOf(file: string): string {
   }
 }
 
-/** What has ended and waits to be collected is not alive. */
+/** A zombie process, which has ended but was not reaped, is not alive. */
 function isAlive(pid: number): boolean {
   if (pid === 0) return false
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })

@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { printReport, runConformance } from '../../src/conformance/index.ts'
+import { printReport } from '../../src/conformance/report.ts'
+import { runConformance } from '../../src/conformance/run.ts'
 import { serverUrl } from '../harness/databases.ts'
 
 const program = fileURLToPath(new URL('programs/worker.js', import.meta.url))

@@ -28,7 +28,7 @@ interface Database {
   readonly cluster: Cluster
   urlAs(role: string): string
   administer(sql: string): Promise<unknown[]>
-  /** What the server has refused since it has started. */
+  /** Statements that the server has refused since it started. */
   refusals(): string[]
 }
 

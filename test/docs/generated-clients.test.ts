@@ -28,7 +28,7 @@ function operationIds(): string[] {
   return Object.values(paths).flatMap(methods => Object.values(methods).map(({ operationId }) => operationId))
 }
 
-/** What both clients do, and what they print. */
+/** The steps and the output of both clients. */
 const expected = {
   health: true,
   job: 'pending',

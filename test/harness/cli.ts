@@ -83,7 +83,7 @@ async function runHere(args: readonly string[], env: Record<string, string>, fol
   const said = Promise.all([text(stdout), text(stderr)])
   const never = new AbortController().signal
   try {
-    const code = await run(commands, args, { stdout, stderr, env, folder, untilTold: () => never })
+    const code = await run(commands, args, { stdout, stderr, env, folder, stopSignal: () => never })
     stdout.end()
     stderr.end()
     const [out, err] = await said

@@ -107,7 +107,7 @@ export async function fill(t: TestContext, bucket: Bucket, objects: Readonly<Rec
   }
 }
 
-/** What lies in the bucket under a prefix, by the rest of its key. */
+/** The objects in the bucket under a prefix, by the rest of their keys. */
 export async function textsIn(bucket: Bucket, prefix: string): Promise<Record<string, string>> {
   const texts: [string, string][] = []
   for (const [key, { slices }] of bucket) {

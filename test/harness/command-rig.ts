@@ -16,7 +16,7 @@ export interface Doing {
   readonly id: string
   readonly settled: Promise<SettledTask>
   interrupt(reason: InterruptReason, graceSeconds?: number): void
-  /** What it has logged so far. */
+  /** The log lines so far. */
   lines(): string[]
   logged(fact: string, text: string): Promise<string>
 }
@@ -28,9 +28,9 @@ export interface CommandRig {
   readonly uploaded: UploadedFile[]
   start(payload: unknown, more?: { timeoutSeconds?: number }): Doing
   run(payload: unknown): Promise<SettledTask & { readonly lines: readonly string[] }>
-  /** The same for a script of the shell. */
+  /** Like `run`, for a shell script. */
   script(text: string, more?: object): Promise<SettledTask & { readonly lines: readonly string[] }>
-  /** What is left of attempts. */
+  /** Files that attempts have left behind. */
   leftovers(): string[]
 }
 

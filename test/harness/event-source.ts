@@ -10,7 +10,7 @@ export interface SentEvent {
 export interface EventSource {
   readonly events: readonly SentEvent[]
   readonly comments: readonly string[]
-  /** What a browser would name when it comes back. */
+  /** The id that a browser would send as `Last-Event-ID` when it reconnects. */
   lastId(): string | undefined
   /** Resolves when the connection is over, whoever ended it. */
   readonly ended: Promise<void>

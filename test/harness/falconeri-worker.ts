@@ -88,7 +88,7 @@ function run([program, ...args]: readonly string[], pfs: string): Promise<{ outp
   })
 }
 
-/** What was refused is thrown: the pod ends. */
+/** Throws if the request is refused, which ends the pod. */
 async function ask<T>(root: string, method: string, path: string, json?: unknown): Promise<T> {
   const headers = json === undefined ? {} : { 'content-type': 'application/json' }
   const body = json === undefined ? {} : { body: JSON.stringify(json) }

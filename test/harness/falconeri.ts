@@ -75,11 +75,11 @@ export interface FalconeriRig extends Served {
   pod(name: string, node?: string): Pod
 }
 
-/** What `falconeri-worker` sends, request by request. */
+/** The requests of `falconeri-worker`. */
 export interface Pod {
   readonly name: string
   reserve(jobId: string): Promise<Reserved | null>
-  /** Of a job that has one to give. */
+  /** Like `reserve`, but fails if the job has no datum left. */
   take(jobId: string): Promise<Reserved>
   register(datumId: string, uris: readonly string[]): Promise<Said>
   files(datumId: string, uris: readonly string[]): Promise<readonly OutputFile[]>

@@ -17,7 +17,7 @@ export interface Folder {
   /** Ends in `/`. */
   readonly uri: string
   write(files: Record<string, string>): Promise<void>
-  /** What lies in it, by path, with its text. */
+  /** The text of each file in it, by path. */
   read(): Promise<Record<string, string>>
 }
 
@@ -42,7 +42,7 @@ export async function folder(t: TestContext): Promise<Folder> {
   }
 }
 
-/** What the babysitter does with files, once. */
+/** Runs the babysitter's file chores once. */
 export async function doFileChores({ engine }: Pick<Fresh, 'engine'>): Promise<void> {
   for (const chore of [findInputs, putInPlace, sweepUploads]) await chore.run(engine.context)
 }
@@ -53,7 +53,7 @@ export async function claimCommands(f: Fresh, claim = 100, worker = 'w') {
   return claimed as readonly (ClaimedTask & { payload: CommandPayload })[]
 }
 
-/** What a worker says of one file of a task. */
+/** A worker's report about one file of a task. */
 export function said(task: ClaimedTask, name: string, state: SaidArtifact['state']): SaidArtifact {
   const { outputs } = task.payload as CommandPayload
   const stagedUri = `${stagingOf(outputs!, task.id, task.epoch)}${name}`

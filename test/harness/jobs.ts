@@ -11,7 +11,7 @@ export interface Said {
   readonly spawn?: readonly SpawnedTask[]
 }
 
-/** What a test says of a task: a word, or all of it. */
+/** A report of a task: its outcome as one word, or the whole report. */
 export type Word = ReportedOutcome | 'partial' | 'permanent' | Said
 
 export function saidBy(word: Word): Said {

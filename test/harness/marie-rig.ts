@@ -24,7 +24,7 @@ export async function marieRig(t: TestContext, options: ServedOptions = {}) {
       )
       return result.id
     },
-    /** What an executor of these queues is given. */
+    /** Claims for an executor of these queues. */
     async dispatch(...queues: string[]): Promise<readonly ClaimedTask[]> {
       return (await run.client.sync({ worker: 'executor', queues, claim: 100 })).claimed
     },

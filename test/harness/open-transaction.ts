@@ -31,7 +31,7 @@ export async function openTransaction(sql: Sql): Promise<OpenTransaction> {
 
 const longestSeconds = 10
 
-/** What waits for rows that another transaction holds is a fault, and not a test that hangs. */
+/** Fails, instead of hanging, if an action waits for rows that another transaction has locked. */
 export async function waitingForNobody<T>(act: () => Promise<T>): Promise<T> {
   const over = new AbortController()
   const late = async () => {

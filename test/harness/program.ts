@@ -9,9 +9,9 @@ import { shareSchemas } from './schemas.ts'
 
 export interface Program<Line> {
   readonly process: ChildProcess
-  /** What it has said so far. */
+  /** The output so far. */
   readonly lines: readonly Line[]
-  /** What it has said beside, on its standard error. */
+  /** The text of standard error so far. */
   complaints(): string
   signal(signal: NodeJS.Signals): void
   /** The first line that fits, said already or still to come. */

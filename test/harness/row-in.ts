@@ -12,7 +12,7 @@ export interface Row {
   readonly epoch: number
 }
 
-/** What each entity's row must have besides; `pawl.lane` has one lane, made by `placeRows`. */
+/** Further required columns of each entity's row. `pawl.lane` has one lane, created by `placeRows`. */
 const ownColumns: Record<string, [names: string, values: string]> = {
   task: ['lane_id, run_at, type, payload', `(select min(id) from pawl.lane), pawl.clock(), 'test', '{}'`],
   stage: ['job_id, name', `gen_random_uuid(), 'test'`],

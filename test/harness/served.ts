@@ -19,7 +19,7 @@ export interface ServedOptions {
   readonly engine?: FreshOptions
   readonly server?: ServerOptions
   readonly client?: ClientOptions
-  /** What must be there before the server starts. */
+  /** Runs before the server starts. */
   readonly before?: (engine: Engine) => Promise<unknown>
 }
 

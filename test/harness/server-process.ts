@@ -47,7 +47,7 @@ async function childrenOf(parent: number): Promise<number[]> {
   return rows.filter(([, ppid]) => ppid === parent).map(([pid]) => pid!)
 }
 
-/** What /proc says of a process; its name, in brackets, may itself hold blanks and brackets. */
+/** The fields of /proc/PID/stat. The name of the process is in brackets, and may itself contain spaces and brackets. */
 function statOf(pid: number): { state: string; parent: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { type Cluster, startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
 
-/** What the primary needs, so that a standby can follow it. */
+/** Settings of the primary that allow a standby to follow it. */
 export const primarySettings = { wal_level: 'replica', max_wal_senders: '4', wal_keep_size: '256MB' }
 
 export interface Standby extends Cluster {

@@ -11,7 +11,7 @@ import type { Fresh } from './fresh.ts'
 
 export const everyState: readonly TaskState[] = statesOf(taskLifecycle)
 
-/** What a worker says to end a task in a state. */
+/** The report with which a worker ends a task in each state. */
 const endings: Partial<Record<TaskState, Omit<SettledTask, 'id' | 'epoch'>>> = {
   retrying: { outcome: 'released' },
   succeeded: { outcome: 'succeeded', output: 'done' },

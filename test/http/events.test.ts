@@ -22,7 +22,7 @@ test('a stream of events that is cut again and again misses none and repeats non
     queued = Math.min(queued + 100, 900)
     await eventually('some events have come', () => source.events.length > 0)
     await source.cut()
-    // What came, but was not taken in, comes again.
+    // Events that were received but not processed before the cut are sent again.
     const taken = source.events.slice(0, 1 + Math.floor(throwing.throw() * source.events.length))
     seen.push(...taken.map(({ data }) => data.id))
     last = taken.at(-1)!.id

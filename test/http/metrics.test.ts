@@ -16,7 +16,7 @@ test('Prometheus finds what happened to tasks, and how requests were answered', 
     assert.match(response.headers.get('content-type')!, /^text\/plain/)
     return response.text()
   }
-  // What is counted follows the feed, which waits for the transactions of others.
+  // Counters follow the feed, which waits for open transactions of other tests.
   const text = await eventually('the task is counted', async () => {
     const said = await figures()
     return /pawl_queued_total\{type="a"\} 1/.test(said) && said

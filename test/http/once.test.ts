@@ -14,7 +14,7 @@ const gate: JobSpec = { name: 'gated', stages: [{ name: 'gate', gate: true }] }
 const failed: JobSpec = { name: 'failed', stages: [{ name: 'a', task: 'a', retry: { attempts: 1 } }] }
 const open: JobSpec = { name: 'open', open: true, stages: [{ name: 'a', task: 'a', open: true }] }
 
-/** What each request that changes something is about: the id for its path, and its body. */
+/** The target of each request that changes something: the id for its path, and its body. */
 const ready: Partial<Record<OperationName, (run: Served) => Promise<{ id?: string; json?: unknown }>>> = {
   submit: async () => ({ json: { name: 'j', stages: [{ name: 'a', task: 'a' }] } }),
   patchJob: async run => ({ id: (await run.engine.submit(open)).id, json: { priority: 5, metadata: { a: 1 } } }),
@@ -54,7 +54,7 @@ const ready: Partial<Record<OperationName, (run: Served) => Promise<{ id?: strin
   },
 }
 
-/** What a worker reports, of a task that it holds under the first epoch. */
+/** A worker's report of a task that it holds in the first epoch. */
 const reports: Partial<Record<OperationName, (id: string) => object>> = {
   sync: id => ({ settled: [{ id, epoch: 1, outcome: 'succeeded' }] }),
   start: () => ({ epoch: 1 }),
@@ -73,7 +73,7 @@ const offersKey = ({ path, method }: OperationEntry) =>
   document[path]![method.toLowerCase()]!.parameters.some(({ name }) => name === 'Idempotency-Key')
 const repeatable = namedOperations.filter(([, route]) => offersKey(route))
 
-/** What is left of a lease is less when it is told again. */
+/** Removes the remaining time of leases, which is shorter in a repeated answer. */
 function lasting(answer: unknown): unknown {
   if (!Array.isArray(answer)) return answer
   return answer.map(({ leaseSeconds: _, leaseUntil: _until, ...rest }) => rest)

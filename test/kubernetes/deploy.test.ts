@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml'
 import { findRoot } from '../../scripts/job-schema-page.ts'
 import { up } from '../../src/cli/commands/up.ts'
 import { readArguments } from '../../src/cli/parse.ts'
-import { settle } from '../../src/config/resolve.ts'
+import { resolveSettings } from '../../src/config/resolve-settings.ts'
 import { usual } from '../../src/runners/settings.ts'
 import { defaultPort } from '../../src/server/options.ts'
 import { faultsInShape } from './client-shapes.ts'
@@ -82,7 +82,7 @@ test('the server in deploy/ is told to start the workers of stages in Kubernetes
   const [name, ...words] = args as string[]
   assert.equal(name, up.name)
   const given = env.map((variable: Manifest) => [variable.name, variable.value])
-  const { values } = settle({
+  const { values } = resolveSettings({
     flags: readArguments(up, words).settings,
     env: Object.fromEntries(given),
     file: undefined,

@@ -1,4 +1,4 @@
-/** What may happen, as plain data. Tasks and leases are meant by number, so that any list of commands makes sense. */
+/** Possible actions, as plain data. They refer to tasks and leases by number, so that any list of commands is valid. */
 import fc from 'fast-check'
 import { type Report, reasonCodes } from '../../src/kernel/decide.ts'
 import type { TaskOptions, TaskTypeOptions } from '../../src/protocol/tasks/tasks.ts'

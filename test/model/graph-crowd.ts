@@ -1,4 +1,4 @@
-/** Who works on random jobs at once: workers that succeed, fail, give back and die, operators, and a babysitter. */
+/** Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a babysitter. */
 import assert from 'node:assert/strict'
 import { ageLanes } from '../../src/babysitter/age-lanes.ts'
 import type { Chore } from '../../src/babysitter/chore.ts'
@@ -70,7 +70,7 @@ function split<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]
   return [first, items.filter(item => !first.includes(item))]
 }
 
-/** What a worker says of a task; nothing, if it dies over it. */
+/** A worker's report of a task; empty if the worker dies during it. */
 function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): SettledTask[] {
   const { badLuck = 0.1 } = (payload ?? {}) as Partial<Load>
   const said = { id, epoch, output: payload ?? null }
@@ -127,7 +127,7 @@ const refusals: readonly string[] = [
   'SPEC_INVALID',
 ] satisfies ProblemCode[]
 
-/** So many requests, each on a random job. A request may be refused; nothing else may go wrong. */
+/** Sends a number of requests, each for a random job. They may be refused, but must not fail in any other way. */
 export async function operate(crowd: Crowd, engine: Engine, requests: number): Promise<void> {
   for (let request = 0; request < requests; request++) {
     const number = whole(crowd.dice, 0, crowd.jobs.length - 1)

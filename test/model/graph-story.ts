@@ -90,7 +90,7 @@ async function livelyTime(crowd: Crowd, engines: readonly Engine[], die: number)
   return attempts.reduce((sum, each) => sum + each, 0)
 }
 
-/** So many rounds without any progress. */
+/** The number of rounds without progress after which a story fails. */
 const patience = 10
 
 /** Nobody holds a job up any more: it is started, resumed, approved and sealed, and workers die no more. */

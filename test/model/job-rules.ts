@@ -1,6 +1,6 @@
 /**
- * What must hold of jobs whenever nothing moves. Roll-up is pure: whoever computes it anew, from the tasks themselves,
- * finds what is written down.
+ * Rules that must hold for jobs whenever nothing is in progress. Roll-up is pure, so computing it again from the tasks
+ * must give the stored counts and states.
  */
 
 import { LockedJob } from '../../src/engine/jobs/locked-job.ts'
@@ -13,9 +13,9 @@ import { nextAct } from '../harness/next-act.ts'
 const withOutcome = (outcome: 'good' | 'bad') =>
   inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === outcome))
 
-/** Every fault in a line. */
+/** One line for each broken rule. */
 export async function jobFaults(sql: Sql): Promise<string[]> {
-  // What an errand is left to do for is known to be open: the babysitter goes on with it.
+  // Jobs with an errand are excluded: the babysitter has not finished with them.
   const jobs = await sql<{ id: string }>`
     select id from pawl.job where id <> all (select job_id from pawl.errand) order by id`
   const faults: string[] = []

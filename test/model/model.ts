@@ -1,6 +1,6 @@
 /**
- * What tasks should be, by the kernel alone: nothing here knows a database. Every change goes through `record`, which
- * lets nothing pass that the lifecycle table does not have.
+ * The expected state of tasks, computed with the kernel alone and without a database. Every change goes through `record`,
+ * which allows only moves in the lifecycle table.
  */
 import assert from 'node:assert/strict'
 import type { TaskFacts, Verdict } from '../../src/kernel/decide.ts'
@@ -68,7 +68,7 @@ export interface Model {
   readonly keys: Map<string, string>
   /** Every lease that was ever won. */
   readonly leases: Lease[]
-  /** What the last claiming sync of a worker's session won. */
+  /** The tasks that the last claiming sync of a worker's session got. */
   readonly sessions: Map<string, { syncId: string; won: readonly Lease[] }>
   beats: number
 }
@@ -138,7 +138,7 @@ export function enqueue(model: Model, id: string, item: NewModelTask): { id: str
 
 const slot = (queue: string, key: string) => `${queue}/${key}`
 
-/** Who stands for a key: one that has not ended, or not longer ago than its dedupeSeconds. */
+/** The task that holds a dedupe key: it has not ended, or its dedupeSeconds have not passed since. */
 export function holderOf(model: Model, queue: string, key: string): ModelTask | undefined {
   const task = model.tasks.get(model.keys.get(slot(queue, key)) ?? '')
   const isOver = task?.endedAt != null && task.endedAt + 1000 * task.settings.dedupeSeconds <= model.clock

@@ -5,13 +5,13 @@ import type { Dice } from '../harness/dice.ts'
 
 export const queues = ['red', 'green', 'blue', 'undo'] as const
 
-/** What a task carries: which job it is of, and how likely it is to end badly. */
+/** The payload of a task: the number of its job, and its probability of failure. */
 export interface Load {
   readonly job: number
   readonly badLuck: number
 }
 
-/** So many tasks of one stage that they are released, called off and revived in more than one batch. */
+/** Enough tasks in a stage that they are released, cancelled and retried in more than one batch. */
 const large = 1500
 
 export function randomJob(dice: Dice, job: number, size: 'small' | 'large' = 'small'): JobSpec {

@@ -1,6 +1,6 @@
 /**
- * What a task must be by its events alone, told apart from the code that wrote them: only the lifecycle table is
- * shared.
+ * Computes the state of a task from its events. Independent of the code that wrote them: the two share only the lifecycle
+ * table.
  */
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/engine/engine.ts'

@@ -122,7 +122,7 @@ async function control(
   assert.equal(answer, code, `${move} ${id}`)
 }
 
-/** What an operator's request comes to: 'done', or the problem's code. */
+/** The result of an operator's request: 'done', or the code of the problem. */
 function foretell(world: World, id: string, decide: (task: ModelTask) => Verdict): string {
   const { model } = world
   const code = verdictOn(world, id, decide)

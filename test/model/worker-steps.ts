@@ -151,7 +151,7 @@ function settleOne(model: Model, item: Lease & Pick_<Reported>, worker: string):
   }
   const isPlain = item.report.outcome === 'succeeded' && item.report.partial !== true
   const isShort = isPlain && task.state === 'assigned'
-  // What simply succeeds is ended in the name of whoever claimed it.
+  // The fast path for successes records the worker that claimed the task as the actor.
   const actor = isPlain ? task.events.findLast(({ type }) => type === 'task.claimed')!.actor : `worker:${worker}`
   const beganAt = isShort ? model.clock - item.ranMs : model.clock
   return obey(model, task, settle(factsOf(task), item.report, Math.random()), actor, beganAt)

@@ -1,4 +1,3 @@
-/** The npm package, as its users install it. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,6 +8,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { findRoot } from '../../scripts/job-schema-page.ts'
+import { publicApi, publicApiFile } from '../../scripts/public-api.ts'
 
 const root = findRoot(import.meta.dirname)
 const folder = mkdtempSync(join(tmpdir(), 'pawl-package-'))
@@ -34,18 +34,30 @@ test('every entry point has types that fit how it is imported', async () => {
   const data = new Uint8Array(readFileSync(join(folder, packed.filename)))
   const analysis = await checkPackage(createPackageFromTarballData(data))
   assert.ok(analysis.types !== false)
-  // Pawl is made of ES modules only, and needs a Node that can require them.
-  const isMeant = (problem: { kind: string; resolutionKind?: string }) =>
+  // Pawl has only ES modules, and requires a version of Node that can `require` them.
+  const isExpected = (problem: { kind: string; resolutionKind?: string }) =>
     problem.kind === 'CJSResolvesToESM' || problem.resolutionKind === 'node10'
   assert.deepEqual(
-    analysis.problems.filter(problem => !isMeant(problem)),
+    analysis.problems.filter(problem => !isExpected(problem)),
     [],
   )
+})
+
+test('the types that users see change only together with their snapshot', () => {
+  const snapshot = readFileSync(join(root, publicApiFile), 'utf8')
+  const hint = `The public types differ from ${publicApiFile}. If that is intended, run npm run docs and commit the file.`
+  assert.equal(publicApi(), snapshot, hint)
 })
 
 test('source maps hold their sources or name files of the package', () => {
   const maps = [...paths].filter(path => path.endsWith('.js.map'))
   assert.ok(maps.length > 100)
+  for (const path of paths) {
+    const [, map] = path.endsWith('.js')
+      ? (/^\/\/# sourceMappingURL=(\S+)$/m.exec(readFileSync(join(root, path), 'utf8')) ?? [])
+      : []
+    assert.ok(map === undefined || paths.has(join(dirname(path), map)), `${path} names ${map}`)
+  }
   for (const path of maps) {
     const { sources, sourcesContent = [] } = JSON.parse(readFileSync(join(root, path), 'utf8'))
     for (const [at, source] of sources.entries()) {

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { databaseIsUsed } from '../harness/databases.ts'
 import { endOfFile, type Report, type TestResult } from './messages.ts'
 
-/** What Node says by itself at the end of a process. */
+/** Summary lines that Node prints at the end of a process. */
 const ofNode = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/
 
 const send = (report: Report) => process.send?.(report)

@@ -1,4 +1,4 @@
-/** What a person reads of a test run: a line per file, then the failures, the longest files and the totals. */
+/** The output of a test run: a line per file, then the failures, the longest files and the totals. */
 import type { RunResult } from './pool.ts'
 
 const count = (runs: readonly RunResult[], outcome: string) =>

@@ -20,7 +20,7 @@ const quickFolders = [
   'test/tidy',
 ]
 
-/** What `npm run test:all` adds, on PostgreSQL 18. It also repeats the quick tier on the other databases. */
+/** Folders that only `npm run test:all` runs, on PostgreSQL 18. It also repeats the quick tier on the other databases. */
 const fullFolders = [
   'test/conformance',
   'test/dashboard',

@@ -1,6 +1,6 @@
 /**
- * What an operation reads must depend on what it answers, not on how much the store holds. Here the store holds 200,000
- * tasks and 20,000 jobs, and the rows that each operation reads are compared with what it returns or changes.
+ * The number of rows that an operation reads must depend on its answer, and not on the size of the store. Here the store
+ * has 200,000 tasks and 20,000 jobs, and the rows that each operation reads are compared with those it returns or changes.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

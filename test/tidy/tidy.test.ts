@@ -1,4 +1,4 @@
-/** The house rules, as tests: who may import whom, how long a file may be, which pages are stale. */
+/** The rules of the code base: allowed imports, the length of files, generated files that are up to date. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
@@ -6,52 +6,17 @@ import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { generatedDocs } from '../../scripts/generated-docs.ts'
 import { findRoot } from '../../scripts/job-schema-page.ts'
+import { layers, rootImports } from '../../scripts/layers.ts'
 
 const root = findRoot(import.meta.dirname)
 
-/** The architecture, as data. A folder may import from itself and from what is listed, nothing else. */
+/** A folder may import from itself and from these folders. `.` is src/index.ts. */
 const mayImport: Record<string, readonly string[]> = {
-  kernel: [],
-  schema: ['kernel'],
-  spec: ['kernel', 'schema'],
-  protocol: ['kernel', 'schema', 'spec'],
-  client: ['kernel', 'schema', 'spec', 'protocol'],
-  worker: ['kernel', 'schema', 'protocol'],
-  machine: [],
-  store: ['kernel', 'machine'],
-  files: ['kernel', 'schema'],
-  commands: ['kernel', 'schema', 'protocol', 'worker', 'files', 'machine'],
-  engine: ['kernel', 'schema', 'spec', 'protocol', 'store', 'files'],
-  babysitter: ['kernel', 'schema', 'store', 'engine', 'runners'],
-  runners: ['kernel', 'schema', 'protocol'],
-  dialects: ['kernel', 'schema', 'spec', 'protocol', 'engine'],
-  server: ['kernel', 'schema', 'spec', 'protocol', 'engine', 'dialects'],
-  config: ['kernel', 'schema', 'spec', 'protocol', 'server'],
-  conformance: ['kernel', 'schema', 'protocol', 'engine', 'babysitter', 'server'],
-  cli: [
-    'kernel',
-    'schema',
-    'spec',
-    'config',
-    'protocol',
-    'client',
-    'store',
-    'engine',
-    'babysitter',
-    'worker',
-    'machine',
-    'runners',
-    'server',
-    'dialects',
-    'conformance',
-    'files',
-    'commands',
-  ],
-  '.': ['kernel', 'schema', 'spec', 'config', 'protocol', 'client', 'engine', 'babysitter', 'worker'],
-  testing: ['kernel', 'schema', 'protocol', 'store', 'engine', 'babysitter', 'worker'],
+  ...Object.fromEntries(layers.map(({ folder, imports }) => [folder, imports])),
+  '.': rootImports,
 }
 
-/** Packages from outside, and the folders that may use them. */
+/** Dependencies, and the folders that may use them. */
 const mayUse: Record<string, readonly string[]> = {
   pg: ['store'],
   '@electric-sql/pglite': ['store'],
@@ -65,7 +30,7 @@ const mayUse: Record<string, readonly string[]> = {
   '@kubernetes/client-node': ['runners'],
   '@marcbachmann/cel-js': ['spec'],
   re2js: ['files', 'spec'],
-  // Traces begin where work is queued and go on where it is done; what both need is in protocol/tracing.ts.
+  // A trace begins where a task is queued and continues where it runs. Both use protocol/tracing.ts.
   '@opentelemetry/api': ['protocol', 'engine', 'worker'],
   'prom-client': ['server'],
   '@aws-sdk/client-s3': ['files'],
@@ -96,10 +61,17 @@ test('imports point down, and packages stay in their rooms', () => {
   assert.deepEqual(faults, [])
 })
 
+test('the table of layers has every folder of src, and is in ARCHITECTURE.md', () => {
+  const folders = new Set(sources.map(folderOf))
+  folders.delete('.')
+  assert.deepEqual(layers.map(({ folder }) => folder).sort(), [...folders].sort())
+  assert.match(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'), /<!-- layers -->\n.*<!-- end of layers -->/s)
+})
+
 test('a worker and a client need no package of the server’s or the store’s', () => {
   for (const entry of ['src/worker/index.ts', 'src/client/index.ts']) {
     const { files, packages } = reachedFrom(entry)
-    // It does nothing unless the program that loads it traces.
+    // It does nothing unless the program sets up tracing.
     const others = packages.filter(name => name !== '@opentelemetry/api')
     assert.deepEqual(others, [], `${entry} loads packages`)
     const rooms = new Set(files.map(folderOf))
@@ -107,7 +79,7 @@ test('a worker and a client need no package of the server’s or the store’s',
       assert.ok(!rooms.has(room), `${entry} loads src/${room}: ${files.filter(file => folderOf(file) === room)}`)
     }
   }
-  // Were it blind, it would find nothing here either.
+  // Proves that the search finds packages at all.
   assert.ok(reachedFrom('src/server/index.ts').packages.includes('fastify'))
 })
 
@@ -149,6 +121,23 @@ test('nothing is left for later, switched off, or commented out', () => {
   )
 })
 
+test('comments name their subject: none starts with What, Who, Whoever, Of, So many, One that or Those', () => {
+  const riddle = /^\s*(?:\/\/|\/\*\*?|\*)\s*(?:What|Who|Whoever|Of|So many|One that|Those)\b/
+  const folders = ['src', 'test', 'scripts', 'bench', 'dashboard/src']
+  const files = folders
+    .flatMap(listFiles)
+    .filter(file => /\.(m?[tj]s|tsx)$/.test(file) && !/\bnode_modules\b/.test(file))
+  const faults = files.flatMap(file => {
+    // Lines inside a comment are only checked at its start: a sentence may continue with these words.
+    const lines = readFileSync(join(root, file), 'utf8').split('\n')
+    return lines.flatMap((line, index) => {
+      const isContinued = /^\s*(?:\/\/|\*)/.test(line) && /^\s*(?:\/\/|\*|\/\*\*.)/.test(lines[index - 1] ?? '')
+      return riddle.test(line) && !isContinued ? [`${file}:${index + 1}`] : []
+    })
+  })
+  assert.deepEqual(faults, [])
+})
+
 for (const [path, text] of Object.entries(generatedDocs())) {
   test(`${path} is what the code says`, () => {
     const kept = existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''
@@ -173,7 +162,7 @@ function folderOf(file: string): string {
   return third === undefined ? '.' : second!
 }
 
-/** All that is loaded when a program imports this file: types are gone by then. */
+/** The files and packages that are loaded when a program imports this file. Type imports load nothing. */
 function reachedFrom(entry: string): { files: string[]; packages: string[] } {
   const files = new Set([entry])
   const packages = new Set<string>()

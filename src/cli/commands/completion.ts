@@ -1,8 +1,8 @@
-/** Scripts that let a shell complete what is typed: made from the table of commands, so that they know no less. */
+/** Shell completion scripts, generated from the table of commands. */
 import { type Command, command, flagsOf } from '../command.ts'
-import { refused } from '../parse.ts'
+import { invalidCommand } from '../parse.ts'
 
-/** What may follow: words of commands, else flags; behind a flag, the words that it takes. */
+/** Possible continuations: subcommands or flags and, after a flag, its allowed values. */
 interface Row {
   readonly after: string
   readonly words: readonly string[]
@@ -12,14 +12,14 @@ export function completionFor(others: readonly Command[]): Command {
   const self = command({
     name: 'completion',
     summary: 'Print the completion script of a shell: bash, zsh or fish.',
-    more: `bash: eval "$(pawl completion bash)"
+    details: `bash: eval "$(pawl completion bash)"
 zsh:  eval "$(pawl completion zsh)"
 fish: pawl completion fish | source`,
-    takes: { shell: 'bash, zsh or fish' },
+    parameters: { shell: 'bash, zsh or fish' },
     async run({ args }) {
       const script = Object.hasOwn(scripts, args.shell) ? scripts[args.shell as keyof typeof scripts] : undefined
       if (script === undefined)
-        throw refused(`pawl completion knows bash, zsh and fish, not ${JSON.stringify(args.shell)}.`)
+        throw invalidCommand(`SHELL must be bash, zsh or fish, not ${JSON.stringify(args.shell)}.`)
       const text = script([...others, self])
       return { data: { script: text }, show: () => text.split('\n') }
     },
@@ -29,7 +29,7 @@ fish: pawl completion fish | source`,
 
 const scripts = { bash, zsh, fish }
 
-/** For each beginning of a command the words that go on from there. */
+/** The next words for each prefix of a command. */
 function wordRows(commands: readonly Command[]): Row[] {
   const next = new Map<string, Set<string>>()
   for (const { name } of commands) {
@@ -52,15 +52,15 @@ const valueRows = (commands: readonly Command[]): Row[] =>
     ),
   )
 
-/** The longest first: where a name begins with another, it must be found before it. */
+/** The longest first: a command whose name begins with another one must match before it. */
 const cases = (rows: readonly Row[], anything = '') =>
   [...rows]
     .sort((one, other) => other.after.length - one.after.length)
     .map(({ after, words }) => `    '${after}'${anything}) found='${words.join(' ')}' ;;`)
     .join('\n')
 
-/** What bash and zsh read alike: from the words of the command and what is typed now, what may stand there. */
-function lookUp(commands: readonly Command[]): string {
+/** Shell code for bash and zsh that sets $found to the possible words at the cursor. */
+function findWords(commands: readonly Command[]): string {
   return `  case "$typed $previous" in
 ${cases(valueRows(commands))}
   esac
@@ -80,7 +80,7 @@ function bash(commands: readonly Command[]): string {
     [ "\${word#-}" = "$word" ] || break
     typed="\${typed:+$typed }$word"
   done
-${lookUp(commands)}
+${findWords(commands)}
   COMPREPLY=($(compgen -W "$found" -- "$current"))
 }
 complete -o default -F _pawl pawl`
@@ -94,14 +94,14 @@ function zsh(commands: readonly Command[]): string {
     [ "\${word#-}" = "$word" ] || break
     typed="\${typed:+$typed }$word"
   done
-${lookUp(commands)}
+${findWords(commands)}
   if [ -n "$found" ]; then compadd -- \${=found}; else _files; fi
 }
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 compdef _pawl pawl`
 }
 
-/** Texts that may be empty stand in quotes: an unquoted one would be no argument at all. */
+/** Variables that may be empty are quoted: unquoted, they would not be an argument at all. */
 function fish(commands: readonly Command[]): string {
   const quoted = (text: string) => `'${text.replace(/['\\]/g, match => `\\${match}`)}'`
   const begins = (name: string) => quoted(`__pawl_typed ${name}`)
@@ -110,10 +110,10 @@ function fish(commands: readonly Command[]): string {
   )
   const flags = commands.flatMap(command =>
     Object.entries(flagsOf(command)).map(([name, { kind, summary, words, short }]) => {
-      const takes = kind === 'switch' ? '' : ' -r'
+      const value = kind === 'switch' ? '' : ' -r'
       const values = words === undefined ? '' : ` -f -a ${quoted(words.join(' '))}`
       const letter = short === undefined ? '' : ` -s ${short}`
-      return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${takes}${values} -d ${quoted(summary)}`
+      return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${value}${values} -d ${quoted(summary)}`
     }),
   )
   return `set -g __pawl_commands ${commands.map(({ name }) => quoted(name)).join(' ')}

@@ -1,5 +1,5 @@
-import type { Settled } from '../../config/resolve.ts'
-import { serverOf } from '../../config/resolve.ts'
+import type { ResolvedSettings } from '../../config/resolve-settings.ts'
+import { serverOf } from '../../config/resolve-settings.ts'
 import { type Setting, type SettingName, settings } from '../../config/settings.ts'
 import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { command } from '../command.ts'
@@ -13,12 +13,12 @@ interface Row {
 }
 
 const columns: readonly Column<Row>[] = [
-  { head: 'SETTING', of: ({ name }) => name },
+  { header: 'SETTING', value: ({ name }) => name },
   {
-    head: 'VALUE',
-    of: ({ value }) => (typeof value === 'string' ? value : value === undefined ? '' : sanitizeJson(value)),
+    header: 'VALUE',
+    value: ({ value }) => (typeof value === 'string' ? value : value === undefined ? '' : sanitizeJson(value)),
   },
-  { head: 'FROM', of: ({ from, by }) => (by === '' ? from : `${from} ${by}`), least: 12 },
+  { header: 'FROM', value: ({ from, by }) => (by === '' ? from : `${from} ${by}`), minWidth: 12 },
 ]
 
 const flags = (Object.keys(settings) as SettingName[]).filter(name => settings[name].kind !== 'object')
@@ -26,26 +26,26 @@ const flags = (Object.keys(settings) as SettingName[]).filter(name => settings[n
 export const config = command({
   name: 'config',
   summary: 'Print the settings and where each value comes from.',
-  more: 'A flag goes before the environment, that before pawl.config.*, that before the default.',
+  details: 'Flags override environment variables, which override pawl.config.*, which overrides the defaults.',
   settings: flags,
-  async run({ settled }) {
+  async run({ resolved }) {
     const rows = (Object.keys(settings) as SettingName[]).map((name): Row => {
-      const { from, name: by } = settled.sources[name]
-      return { name, value: shownOf(name, settled), from, by }
+      const { from, name: by } = resolved.sources[name]
+      return { name, value: shownValue(name, resolved), from, by }
     })
     const data = Object.fromEntries(rows.map(({ name, value, from, by }) => [name, { value: value ?? null, from, by }]))
     return { data, show: ({ width }) => table(rows, columns, width) }
   },
 })
 
-function shownOf(name: SettingName, settled: Settled): unknown {
-  if (name === 'server') return serverOf(settled)
-  const value = settled.values[name]
+function shownValue(name: SettingName, resolved: ResolvedSettings): unknown {
+  if (name === 'server') return serverOf(resolved)
+  const value = resolved.values[name]
   const { secret }: Setting = settings[name]
   return secret && typeof value === 'string' ? masked(value) : value
 }
 
-/** Of a URL only the password is a secret. */
+/** In a URL, only the password is secret. */
 function masked(value: string): string {
   if (!URL.canParse(value)) return '•••'
   const url = new URL(value)

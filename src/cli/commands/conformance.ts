@@ -1,30 +1,31 @@
+import { printCheck, printReport } from '../../conformance/report.ts'
 import { command } from '../command.ts'
-import { exitCodes } from '../complain.ts'
-import { refused } from '../parse.ts'
+import { exitCodes } from '../error-message.ts'
+import { invalidCommand } from '../parse.ts'
 
 export const conformance = command({
   name: 'conformance',
   summary: 'Test a worker program against the worker protocol.',
-  more: `The program gets PAWL_SERVER, PAWL_KEY and PAWL_QUEUES, and works tasks of the type "conformance":
-docs/worker-protocol.md says how. Ends with 1 if it breaks a promise that is required.`,
+  details: `The program gets PAWL_SERVER, PAWL_KEY and PAWL_QUEUES, and runs tasks of the type "conformance" as described in
+docs/worker-protocol.md. The exit code is 1 if a required check fails.`,
   flags: {
     worker: { kind: 'text', value: 'COMMAND', summary: 'the shell command that starts the worker' },
     only: { kind: 'list', value: 'CHECK', summary: 'only this check, may be repeated' },
   },
   settings: [],
-  async run({ flags, screen, json, untilTold }) {
+  async run({ flags, output, json, stopSignal }) {
     const { worker, only } = flags
-    if (worker === undefined) throw refused('pawl conformance wants --worker "COMMAND".')
-    const { printCheck, printReport, runConformance } = await import('../../conformance/index.ts')
+    if (worker === undefined) throw invalidCommand('pawl conformance requires --worker "COMMAND".')
+    const { runConformance } = await import('../../conformance/run.ts')
     const report = await runConformance({
       worker,
       ...(only !== undefined && { only }),
       ...(!json && {
-        tell: check => {
-          for (const line of printCheck(check).split('\n')) screen.say(line)
+        onCheck: check => {
+          for (const line of printCheck(check).split('\n')) output.print(line)
         },
       }),
-      signal: untilTold(),
+      signal: stopSignal(),
     })
     return {
       data: report,

@@ -2,21 +2,21 @@ import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import { mostLatest } from '../../protocol/query-fields.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
-import { said } from '../asking.ts'
 import { showingCommand } from '../command.ts'
-import { eventLine } from '../events.ts'
+import { eventLine } from '../event-lines.ts'
 import { findJobId } from '../find-id.ts'
-import { styled } from '../line.ts'
-import { patiently, pause, type Waiting } from '../patience.ts'
+import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
+import { withoutUndefined } from '../shared-flags.ts'
+import { styled } from '../styled-line.ts'
 
-const usual = 20
+const defaultLines = 20
 const pageSize = 10_000
-const lookMs = 300
+const pollMs = 300
 
 export const eventsTail = showingCommand({
   name: 'events tail',
   summary: 'Show the latest events; with -f, follow new ones.',
-  more: 'With --json and -f there is one document to a line.',
+  details: 'With --json and -f, prints one JSON document per line.',
   flags: {
     follow: {
       kind: 'switch',
@@ -27,58 +27,58 @@ export const eventsTail = showingCommand({
       kind: 'number',
       short: 'n',
       value: 'N',
-      summary: `start with this many of the latest events; default: ${usual}`,
+      summary: `start with this many of the latest events; default: ${defaultLines}`,
     },
     type: { kind: 'list', value: 'TYPE', summary: 'only this type, such as task.succeeded; may be repeated' },
     job: { kind: 'text', value: 'ID', summary: 'only this job, its stages and its tasks' },
   },
-  async run({ api, flags, screen, json, untilTold }) {
+  async run({ api, flags, output, json, stopSignal }) {
     const jobId = flags.job === undefined ? undefined : await findJobId(api, flags.job)
-    const ask: FeedQuery = said({ types: flags.type, jobId })
-    const { items, next } = await latestOf(api, ask, flags.lines ?? usual)
+    const query: FeedQuery = withoutUndefined({ types: flags.type, jobId })
+    const { items, next } = await latestOf(api, query, flags.lines ?? defaultLines)
     if (!flags.follow) return { data: items, show: () => items.map(eventLine) }
-    const tell = (event: FeedEvent) => (json ? screen.jsonLine(event) : screen.say(eventLine(event)))
-    for (const event of items) tell(event)
-    await follow(api, ask, next, { screen, tell, signal: untilTold() })
+    const print = (event: FeedEvent) => (json ? output.printJsonLine(event) : output.print(eventLine(event)))
+    for (const event of items) print(event)
+    await follow(api, query, next, { output, print, signal: stopSignal() })
     return { data: undefined }
   },
 })
 
 type Latest = Pick<FeedPage, 'items' | 'next'>
 
-/** The server looks back only so far. Where that does not find enough, all of the feed is read. */
-async function latestOf(api: PawlApi, ask: FeedQuery, count: number): Promise<Latest> {
-  const page = await api.events({ ...ask, latest: Math.min(count, mostLatest) })
-  return page.items.length < count ? readToEnd(api, ask, count) : page
+/** The server searches only the recent part of the feed. If that has too few matching events, the whole feed is read. */
+async function latestOf(api: PawlApi, query: FeedQuery, count: number): Promise<Latest> {
+  const page = await api.events({ ...query, latest: Math.min(count, mostLatest) })
+  return page.items.length < count ? readToEnd(api, query, count) : page
 }
 
-async function readToEnd(api: PawlApi, ask: FeedQuery, keep: number): Promise<Latest> {
+async function readToEnd(api: PawlApi, query: FeedQuery, keep: number): Promise<Latest> {
   let items: FeedEvent[] = []
   for (let cursor: string | undefined; ; ) {
-    const page = await api.events({ ...ask, limit: pageSize, ...(cursor !== undefined && { cursor }) })
+    const page = await api.events({ ...query, limit: pageSize, ...(cursor !== undefined && { cursor }) })
     items = [...items, ...page.items].slice(-keep)
     if (!page.more) return { items, next: page.next }
     cursor = page.next
   }
 }
 
-interface Following extends Waiting {
-  tell(event: FeedEvent): void
+interface FollowOptions extends RetryOptions {
+  print(event: FeedEvent): void
 }
 
-async function follow(api: PawlApi, ask: FeedQuery, from: string, following: Following): Promise<void> {
-  const { screen, signal, tell } = following
-  const look = (cursor: string) =>
-    api.events({ ...ask, cursor }).catch((error: unknown) => {
+async function follow(api: PawlApi, query: FeedQuery, from: string, options: FollowOptions): Promise<void> {
+  const { output, signal, print } = options
+  const read = (cursor: string) =>
+    api.events({ ...query, cursor }).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== 'CURSOR_GONE') throw error
-      screen.note(styled('yellow', 'The store was restored or moved. Continuing with new events.'))
-      return api.events({ ...ask, latest: 0 })
+      output.printNotice(styled('yellow', 'The store was restored or replaced. Continuing with new events.'))
+      return api.events({ ...query, latest: 0 })
     })
   for (let cursor = from; ; ) {
-    const page = await patiently(() => look(cursor), following)
+    const page = await retryUntilAvailable(() => read(cursor), options)
     if (page === undefined) return
-    for (const event of page.items) tell(event)
+    for (const event of page.items) print(event)
     cursor = page.next
-    if (!page.more) await pause(lookMs, signal)
+    if (!page.more) await pause(pollMs, signal)
   }
 }

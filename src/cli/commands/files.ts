@@ -1,4 +1,3 @@
-/** The files that jobs put out, and what became of files. */
 import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import type { PawlApi } from '../../protocol/api.ts'
@@ -6,8 +5,8 @@ import type { ArtifactView, Making } from '../../protocol/files/artifacts.ts'
 import { absoluteUri } from '../../spec/absolute-uris.ts'
 import { apiCommand, showingCommand } from '../command.ts'
 import { findJobId } from '../find-id.ts'
-import { type Line, styled } from '../line.ts'
 import { fileUri, folderUri } from '../read-spec.ts'
+import { type Line, styled } from '../styled-line.ts'
 import { artifactTable } from '../task-files.ts'
 
 const allStates = statesOf(artifactLifecycle)
@@ -15,26 +14,26 @@ const allStates = statesOf(artifactLifecycle)
 export const jobOutputs = showingCommand({
   name: 'job outputs',
   summary: 'List all output files of a job.',
-  more: `Without --state those of attempts that did not win are left out. With --uris only those that lie in their places
-are printed, one URI to a line and as they come, for scripts: pawl job outputs ID --uris | xargs …`,
-  takes: { id: 'the job, or the beginning or the end of its id' },
+  details: `Without --state, the outputs of discarded attempts are omitted. With --uris, only the URIs of stored files are
+printed, one per line, for scripts: pawl job outputs ID --uris | xargs …`,
+  parameters: { id: 'the id of the job, or its beginning or end' },
   flags: {
     state: { kind: 'list', value: 'STATE', summary: 'only in this state, may be repeated', words: allStates },
     uris: { kind: 'switch', summary: 'print only the URIs' },
   },
-  async run({ api, args, flags, screen, json }) {
+  async run({ api, args, flags, output, json }) {
     const id = await findJobId(api, args.id)
-    const usual = flags.uris ? ['stored'] : allStates.filter(state => state !== 'discarded')
-    const state = (flags.state ?? usual) as readonly ArtifactState[]
+    const defaultStates = flags.uris ? ['stored'] : allStates.filter(state => state !== 'discarded')
+    const state = (flags.state ?? defaultStates) as readonly ArtifactState[]
     const pages = artifactsOf(api, id, state)
     if (flags.uris && !json) {
-      for await (const page of pages) for (const { uri } of page) screen.say(uri)
+      for await (const page of pages) for (const { uri } of page) output.print(uri)
       return { data: undefined }
     }
     const items: ArtifactView[] = []
     for await (const page of pages) items.push(...page)
     const show = ({ width }: { width: number }): Line[] =>
-      items.length === 0 ? ['There are no such files.'] : artifactTable(items, width)
+      items.length === 0 ? ['There are no matching files.'] : artifactTable(items, width)
     return { data: flags.uris ? items.map(({ uri }) => uri) : items, show }
   },
 })
@@ -52,7 +51,7 @@ async function* artifactsOf(api: PawlApi, jobId: string, state: readonly Artifac
 export const lineage = apiCommand({
   name: 'lineage',
   summary: 'Show which inputs a file was made from, and which files were made from it.',
-  takes: { file: 'its URI, or its path on this machine' },
+  parameters: { file: 'the URI of the file, or its path on this machine' },
   async run({ api, args }) {
     const uri = args.file.includes('://') ? absoluteUri(args.file, folderUri('.')) : fileUri(args.file)
     const found = await api.lineage({ uri })
@@ -61,7 +60,7 @@ export const lineage = apiCommand({
       styled('bold', uri),
       ...madeBy.flatMap(making => makingLines('made by', making, 'from', making.inputs)),
       ...usedBy.flatMap(making => makingLines('used by', making, 'for', making.outputs)),
-      ...(madeBy.length + usedBy.length === 0 ? ['No task that is kept has made it or used it.'] : []),
+      ...(madeBy.length + usedBy.length === 0 ? ['No known task created or used this file.'] : []),
     ]
     return { data: found, show }
   },

@@ -4,60 +4,62 @@ import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import type { TaskQuery } from '../../protocol/tasks/tasks.ts'
 import { showingCommand } from '../command.ts'
 import { type TaskWithWorker, withWorkers } from '../datums.ts'
+import { durationBetween, relativeTime } from '../durations.ts'
 import { findJobId } from '../find-id.ts'
-import { type Line, styled } from '../line.ts'
-import { between, relative } from '../moments.ts'
-import { causeOf, stateOf } from '../states.ts'
-import { type Column, facts, table } from '../table.ts'
+import { readableCause, styledState } from '../states.ts'
+import { type Line, styled } from '../styled-line.ts'
+import { type Column, keyValueLines, table } from '../table.ts'
 
 const stageColumns: readonly Column<StageView>[] = [
-  { head: 'STAGE', of: ({ name, kind }) => (kind === 'undo' ? `undo ${name}` : name), least: 8 },
-  { head: 'STATE', of: ({ state }) => stateOf('stage', state), least: 9 },
-  { head: 'DONE', of: doneOf, align: 'right' },
-  { head: 'BAD', of: ({ progress }) => String(progress.bad), align: 'right' },
-  { head: 'TASK', of: ({ task }) => task ?? '', spare: true },
-  { head: 'WHY', of: ({ error, cause }) => error?.message ?? causeOf(cause) ?? '', spare: true },
+  { header: 'STAGE', value: ({ name, kind }) => (kind === 'undo' ? `undo ${name}` : name), minWidth: 8 },
+  { header: 'STATE', value: ({ state }) => styledState('stage', state), minWidth: 9 },
+  { header: 'DONE', value: doneOf, align: 'right' },
+  { header: 'BAD', value: ({ progress }) => String(progress.bad), align: 'right' },
+  { header: 'TASK', value: ({ task }) => task ?? '', optional: true },
+  { header: 'REASON', value: ({ error, cause }) => error?.message ?? readableCause(cause) ?? '', optional: true },
 ]
 
-/** Of datums, as Pachyderm shows them: processed + passed over / all. */
+/** The counts of a stage with datums have the form that Pachyderm shows: processed + skipped / total. */
 function doneOf({ files, progress: { good, bad, skipped, total } }: StageView): string {
   return files?.datums ? `${good - skipped} + ${skipped} / ${total}` : `${good + bad}/${total}`
 }
 
-/** What a job has nothing of is not shown: datums, pods. */
+/** Columns for datums and pods appear only if the job has any. */
 function columnsOf(
-  head: string,
+  header: string,
   rows: readonly TaskWithWorker[],
   own: readonly Column<TaskWithWorker>[],
 ): readonly Column<TaskWithWorker>[] {
   const hasDatums = rows.some(({ datum }) => datum !== null)
   const hasPods = rows.some(({ pod }) => pod !== null)
   return [
-    { head, of: ({ id }) => id, cut: 'start', least: 9 },
-    ...(hasDatums ? [{ head: 'DATUM', of: ({ datum, type }: TaskWithWorker) => datum ?? type, least: 12 }] : [type]),
-    { head: 'STATE', of: ({ state }) => stateOf('task', state) },
+    { header, value: ({ id }) => id, cut: 'start', minWidth: 9 },
+    ...(hasDatums
+      ? [{ header: 'DATUM', value: ({ datum, type }: TaskWithWorker) => datum ?? type, minWidth: 12 }]
+      : [typeColumn]),
+    { header: 'STATE', value: ({ state }) => styledState('task', state) },
     ...(hasPods
-      ? inPods
-      : [{ head: 'WORKER', of: ({ worker }: TaskWithWorker) => worker ?? '', spare: true as const }]),
-    { head: 'ATTEMPTS', of: ({ attempts }) => String(attempts), align: 'right', spare: true },
+      ? podColumns
+      : [{ header: 'WORKER', value: ({ worker }: TaskWithWorker) => worker ?? '', optional: true as const }]),
+    { header: 'ATTEMPTS', value: ({ attempts }) => String(attempts), align: 'right', optional: true },
     ...own,
   ]
 }
 
-const type: Column<TaskWithWorker> = { head: 'TYPE', of: ({ type }) => type }
+const typeColumn: Column<TaskWithWorker> = { header: 'TYPE', value: ({ type }) => type }
 
-const inPods: readonly Column<TaskWithWorker>[] = [
-  { head: 'NODE', of: ({ node }) => node ?? '', least: 6 },
-  { head: 'POD', of: ({ pod, worker }) => pod ?? worker ?? '', cut: 'start', least: 8 },
+const podColumns: readonly Column<TaskWithWorker>[] = [
+  { header: 'NODE', value: ({ node }) => node ?? '', minWidth: 6 },
+  { header: 'POD', value: ({ pod, worker }) => pod ?? worker ?? '', cut: 'start', minWidth: 8 },
 ]
 
-const sinceAndProgress: readonly Column<TaskWithWorker>[] = [
-  { head: 'SINCE', of: ({ startedAt }) => relative(startedAt), align: 'right' },
-  { head: 'PROGRESS', of: ({ progress }) => (progress === null ? '' : sanitizeJson(progress)), spare: true },
+const progressColumns: readonly Column<TaskWithWorker>[] = [
+  { header: 'SINCE', value: ({ startedAt }) => relativeTime(startedAt), align: 'right' },
+  { header: 'PROGRESS', value: ({ progress }) => (progress === null ? '' : sanitizeJson(progress)), optional: true },
 ]
 
-const lastError: readonly Column<TaskWithWorker>[] = [
-  { head: 'LAST ERROR', of: ({ error }) => error?.message ?? '', least: 10 },
+const errorColumns: readonly Column<TaskWithWorker>[] = [
+  { header: 'LAST ERROR', value: ({ error }) => error?.message ?? '', minWidth: 10 },
 ]
 
 const shownTasks = 20
@@ -65,9 +67,9 @@ const shownTasks = 20
 export const jobDescribe = showingCommand({
   name: 'job describe',
   summary: 'Show a job: its stages, counts, running tasks and failures.',
-  more: `Of a stage whose tasks are datums DONE is "processed + passed over / all"; BAD counts those that failed.
-With --json each task in hand or in trouble has its datum, worker, node, pod and attempts.`,
-  takes: { id: 'the job, or the beginning or the end of its id' },
+  details: `For a stage whose tasks are datums, DONE is "processed + skipped / total", and BAD counts the failed ones.
+With --json, every running or failed task has its datum, worker, node, pod and attempts.`,
+  parameters: { id: 'the id of the job, or its beginning or end' },
   async run({ api, args }) {
     const id = await findJobId(api, args.id)
     const [job, inHand, inTrouble] = await Promise.all([
@@ -76,11 +78,11 @@ With --json each task in hand or in trouble has its datum, worker, node, pod and
       tasksOf(api, id, ['retrying', 'failed', 'dead_lettered', 'expired']),
     ])
     const show = ({ width }: { width: number }): Line[] => [
-      [styled('bold', job.name), '  ', stateOf('job', job.state), `  ${job.progress.percent} %`],
+      [styled('bold', job.name), '  ', styledState('job', job.state), `  ${job.progress.percent} %`],
       ...jobFacts(job),
       ...(job.stages.length === 0 ? [] : ['', ...table(job.stages, stageColumns, width)]),
-      ...part('IN HAND', inHand, sinceAndProgress, width),
-      ...part('IN TROUBLE', inTrouble, lastError, width),
+      ...taskSection('IN PROGRESS', inHand, progressColumns, width),
+      ...taskSection('FAILED OR RETRYING', inTrouble, errorColumns, width),
     ]
     return { data: { ...job, inHand: inHand.items, inTrouble: inTrouble.items }, show }
   },
@@ -96,25 +98,30 @@ async function tasksOf(api: PawlApi, jobId: string, state: NonNullable<TaskQuery
   return { items: await withWorkers(api, items), next }
 }
 
-function part(head: string, { items, next }: Part, own: readonly Column<TaskWithWorker>[], width: number): Line[] {
+function taskSection(
+  header: string,
+  { items, next }: Part,
+  own: readonly Column<TaskWithWorker>[],
+  width: number,
+): Line[] {
   if (items.length === 0) return []
-  const more = next === null ? [] : [styled('dim', '… and more: pawl task list')]
-  return ['', ...table(items, columnsOf(head, items, own), width), ...more]
+  const more = next === null ? [] : [styled('dim', `… and more: pawl task list --job ${items[0]!.jobId}`)]
+  return ['', ...table(items, columnsOf(header, items, own), width), ...more]
 }
 
 function jobFacts(job: JobView): Line[] {
   const { total, good, bad, partial, skipped } = job.progress
-  return facts([
+  return keyValueLines([
     ['id', job.id],
-    ['why', causeOf(job.cause)],
+    ['reason', readableCause(job.cause)],
     ['outputs', outputsOf(job)],
     ['tasks', `${total}: ${good} good, ${bad} bad, ${partial} partial, ${skipped} skipped`],
     ['priority', job.priority === 0 ? null : String(job.priority)],
     ['round', job.round === 1 ? null : String(job.round)],
     ['open', job.open === 'sealed' ? null : job.open],
-    ['created', `${relative(job.createdAt)} (${job.createdAt})`],
-    ['deadline', job.endedAt === null ? relative(job.deadlineAt) : null],
-    ['ended', job.endedAt && `${relative(job.endedAt)}, after ${between(job.createdAt, job.endedAt)}`],
+    ['created', `${relativeTime(job.createdAt)} (${job.createdAt})`],
+    ['deadline', job.endedAt === null ? relativeTime(job.deadlineAt) : null],
+    ['ended', job.endedAt && `${relativeTime(job.endedAt)}, after ${durationBetween(job.createdAt, job.endedAt)}`],
     ['correlation', job.correlationId],
     ['cloned from', job.clonedFrom],
     ['input', job.input === null ? null : sanitizeJson(job.input)],

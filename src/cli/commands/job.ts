@@ -1,22 +1,22 @@
 import { jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type JobOrder, type JobView, jobOrders } from '../../protocol/jobs/jobs.ts'
-import { pageFlags, said } from '../asking.ts'
 import { showingCommand } from '../command.ts'
-import { eventLines } from '../events.ts'
+import { durationBetween, relativeTime } from '../durations.ts'
+import { eventLines } from '../event-lines.ts'
 import { findJobId } from '../find-id.ts'
-import { between, relative } from '../moments.ts'
-import { stateOf } from '../states.ts'
-import { type Column, listed, pageEnd } from '../table.ts'
+import { pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { styledState } from '../states.ts'
+import { type Column, pageEnd, pageResult } from '../table.ts'
 
 const columns: readonly Column<JobView>[] = [
-  { head: 'ID', of: job => job.id, cut: 'start', least: 9 },
-  { head: 'STATE', of: job => stateOf('job', job.state), least: 9 },
-  { head: 'NAME', of: job => job.name, least: 6 },
-  { head: 'DONE', of: job => `${job.progress.percent} %`, align: 'right', least: 5 },
-  { head: 'BAD', of: job => String(job.progress.bad), align: 'right', spare: true },
-  { head: 'CREATED', of: job => relative(job.createdAt), align: 'right', spare: true },
-  { head: 'TOOK', of: job => between(job.createdAt, job.endedAt), align: 'right', spare: true },
+  { header: 'ID', value: job => job.id, cut: 'start', minWidth: 9 },
+  { header: 'STATE', value: job => styledState('job', job.state), minWidth: 9 },
+  { header: 'NAME', value: job => job.name, minWidth: 6 },
+  { header: 'DONE', value: job => `${job.progress.percent} %`, align: 'right', minWidth: 5 },
+  { header: 'BAD', value: job => String(job.progress.bad), align: 'right', optional: true },
+  { header: 'CREATED', value: job => relativeTime(job.createdAt), align: 'right', optional: true },
+  { header: 'TOOK', value: job => durationBetween(job.createdAt, job.endedAt), align: 'right', optional: true },
 ]
 
 export const jobList = showingCommand({
@@ -38,18 +38,18 @@ export const jobList = showingCommand({
     const { name, search, limit, cursor } = flags
     const order = flags.order as JobOrder | undefined
     const state = flags.state as readonly JobView['state'][] | undefined
-    const page = await api.jobs(said({ state, name, search, order, limit, cursor }))
-    return listed(page, columns, 'There are no jobs.')
+    const page = await api.jobs(withoutUndefined({ state, name, search, order, limit, cursor }))
+    return pageResult(page, columns, 'There are no jobs.')
   },
 })
 
 export const jobEvents = showingCommand({
   name: 'job events',
   summary: 'Show the events of a job, oldest first.',
-  takes: { id: 'the job, or the beginning or the end of its id' },
+  parameters: { id: 'the id of the job, or its beginning or end' },
   flags: pageFlags,
   async run({ api, args, flags }) {
-    const page = await api.jobEvents(await findJobId(api, args.id), said(flags))
+    const page = await api.jobEvents(await findJobId(api, args.id), withoutUndefined(flags))
     return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
   },
 })

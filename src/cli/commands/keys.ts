@@ -1,10 +1,10 @@
 import { roles as allRoles, type Role } from '../../kernel/role.ts'
 import type { KeyView } from '../../protocol/admin/keys.ts'
-import { callFlags, callOf } from '../asking.ts'
 import { apiCommand, type Command } from '../command.ts'
-import { type Line, styled } from '../line.ts'
-import { relative } from '../moments.ts'
-import { refused } from '../parse.ts'
+import { relativeTime } from '../durations.ts'
+import { invalidCommand } from '../parse.ts'
+import { controlOptions, historyFlags } from '../shared-flags.ts'
+import { type Line, styled } from '../styled-line.ts'
 import { type Column, table } from '../table.ts'
 
 const keyCreate = apiCommand({
@@ -18,33 +18,33 @@ const keyCreate = apiCommand({
       value: 'NAME',
       summary: 'limit the key to this queue, may be repeated; for producers and workers',
     },
-    as: callFlags.as,
+    as: historyFlags.as,
   },
   async run({ api, flags }) {
     const { name, role, queue } = flags
-    if (name === undefined || role === undefined) throw refused('pawl key create wants --name and --role.')
+    if (name === undefined || role === undefined) throw invalidCommand('pawl key create requires --name and --role.')
     const roles = role as Role[]
     // A server of an earlier version knows only one role per key.
-    const may = roles.length === 1 ? { role: roles[0]! } : { roles }
-    const asked = { name, ...may, ...(queue !== undefined && { queues: queue }) }
-    const key = await api.createKey(asked, callOf(flags))
+    const roleField = roles.length === 1 ? { role: roles[0]! } : { roles }
+    const request = { name, ...roleField, ...(queue !== undefined && { queues: queue }) }
+    const key = await api.createKey(request, controlOptions(flags))
     const show = (): Line[] => [
       [styled('bold', key.secret)],
-      styled('dim', `Keep it: only its hash is stored. Its id, to revoke it: ${key.id}`),
+      styled('dim', `Save this secret now: only its hash is stored. To revoke the key: pawl key revoke ${key.id}`),
     ]
     return { data: key, show }
   },
 })
 
 const columns: readonly Column<KeyView>[] = [
-  { head: 'ID', of: ({ id }) => id, least: 36 },
-  { head: 'NAME', of: ({ name }) => name },
-  { head: 'ROLE', of: ({ roles }) => roles.join(', '), spare: true },
-  { head: 'QUEUES', of: ({ queues }) => queues?.join(', ') ?? 'all', spare: true },
-  { head: 'MADE', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
-  { head: 'BY', of: ({ createdBy }) => createdBy ?? '', spare: true },
-  { head: 'REVOKED', of: ({ revokedAt }) => relative(revokedAt), align: 'right', spare: true },
-  { head: 'BY', of: ({ revokedBy }) => revokedBy ?? '', spare: true },
+  { header: 'ID', value: ({ id }) => id, minWidth: 36 },
+  { header: 'NAME', value: ({ name }) => name },
+  { header: 'ROLE', value: ({ roles }) => roles.join(', '), optional: true },
+  { header: 'QUEUES', value: ({ queues }) => queues?.join(', ') ?? 'all', optional: true },
+  { header: 'CREATED', value: ({ createdAt }) => relativeTime(createdAt), align: 'right', optional: true },
+  { header: 'BY', value: ({ createdBy }) => createdBy ?? '', optional: true },
+  { header: 'REVOKED', value: ({ revokedAt }) => relativeTime(revokedAt), align: 'right', optional: true },
+  { header: 'BY', value: ({ revokedBy }) => revokedBy ?? '', optional: true },
 ]
 
 const keyList = apiCommand({
@@ -54,7 +54,7 @@ const keyList = apiCommand({
     const keys = await api.keys()
     return {
       data: keys,
-      show: ({ width }) => (keys.length === 0 ? ['There are no keys.'] : table(keys, columns, width)),
+      show: ({ width }) => (keys.length === 0 ? ['There are no API keys.'] : table(keys, columns, width)),
     }
   },
 })
@@ -62,10 +62,10 @@ const keyList = apiCommand({
 const keyRevoke = apiCommand({
   name: 'key revoke',
   summary: 'Revoke an API key.',
-  takes: { id: 'its id' },
-  flags: { as: callFlags.as },
+  parameters: { id: 'the id of the key' },
+  flags: { as: historyFlags.as },
   async run({ api, args, flags }) {
-    const key = await api.revokeKey(args.id, callOf(flags))
+    const key = await api.revokeKey(args.id, controlOptions(flags))
     return { data: key, show: () => [`Revoked ${key.id} (${key.name}).`] }
   },
 })

@@ -1,19 +1,19 @@
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
-import { callFlags, callOf, pageFlags, said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
-import { relative, span } from '../moments.ts'
-import { type Column, listed } from '../table.ts'
+import { formatDuration, relativeTime } from '../durations.ts'
+import { controlOptions, historyFlags, pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { type Column, pageResult } from '../table.ts'
 
 const queueColumns: readonly Column<QueueView>[] = [
-  { head: 'QUEUE', of: ({ queue }) => queue },
-  { head: 'DUE', of: ({ due }) => String(due), align: 'right' },
-  { head: 'LATER', of: ({ scheduled }) => String(scheduled), align: 'right' },
-  { head: 'IN HAND', of: ({ held }) => String(held), align: 'right' },
+  { header: 'QUEUE', value: ({ queue }) => queue },
+  { header: 'DUE', value: ({ due }) => String(due), align: 'right' },
+  { header: 'SCHEDULED', value: ({ scheduled }) => String(scheduled), align: 'right' },
+  { header: 'HELD', value: ({ held }) => String(held), align: 'right' },
   {
-    head: 'OLDEST',
-    of: ({ oldestSeconds }) => (oldestSeconds === null ? '' : span(oldestSeconds)),
+    header: 'OLDEST',
+    value: ({ oldestSeconds }) => (oldestSeconds === null ? '' : formatDuration(oldestSeconds)),
     align: 'right',
-    spare: true,
+    optional: true,
   },
 ]
 
@@ -22,32 +22,33 @@ export const queueList = apiCommand({
   summary: 'List queues and their depths.',
   flags: pageFlags,
   async run({ api, flags }) {
-    const page = await api.queues(said({ limit: flags.limit, cursor: flags.cursor }))
-    return listed(page, queueColumns, 'There is nothing in any queue.')
+    const page = await api.queues(withoutUndefined({ limit: flags.limit, cursor: flags.cursor }))
+    return pageResult(page, queueColumns, 'All queues are empty.')
   },
 })
 
 const workerColumns: readonly Column<WorkerView>[] = [
-  { head: 'WORKER', of: ({ worker }) => worker },
-  { head: 'QUEUES', of: ({ queues }) => queues.join(', ') },
-  { head: 'HOLDS', of: ({ leases }) => `${leases}`, align: 'right' },
-  { head: 'SLOTS', of: ({ slots }) => (slots === null ? '–' : `${slots}`), align: 'right', spare: true },
-  { head: 'STARTED', of: ({ startedAt }) => relative(startedAt), align: 'right', spare: true },
-  { head: 'SEEN', of: ({ seenAt }) => relative(seenAt), align: 'right', spare: true },
+  { header: 'WORKER', value: ({ worker }) => worker },
+  { header: 'QUEUES', value: ({ queues }) => queues.join(', ') },
+  { header: 'TASKS', value: ({ leases }) => `${leases}`, align: 'right' },
+  { header: 'SLOTS', value: ({ slots }) => (slots === null ? '–' : `${slots}`), align: 'right', optional: true },
+  { header: 'STARTED', value: ({ startedAt }) => relativeTime(startedAt), align: 'right', optional: true },
+  { header: 'LAST SEEN', value: ({ seenAt }) => relativeTime(seenAt), align: 'right', optional: true },
 ]
 
 export const workerLost = apiCommand({
   name: 'worker lost',
   summary: 'Declare a worker dead: its tasks are requeued at once, and its later reports are refused.',
-  more: `For workers that send no heartbeats, such as those of Falconeri: their silence proves nothing, so their leases are long.
-Run this when you know that a worker has died. NAME is what \`pawl worker list\` shows, or the pod of a worker called NODE/POD.`,
-  takes: { name: 'the worker, or its pod' },
-  flags: callFlags,
+  details: `For workers that send no heartbeats, such as those of Falconeri. Their leases are long, because Pawl cannot detect that
+one has died. Run this command when you know it. NAME is a name from \`pawl worker list\`, or the pod of a worker NODE/POD.`,
+  parameters: { name: 'the name of the worker, or its pod' },
+  flags: historyFlags,
   async run({ api, args, flags }) {
-    const lost = await api.loseWorker(args.name, callOf(flags))
+    const lost = await api.loseWorker(args.name, controlOptions(flags))
     const count = lost.tasks.length
-    const told = count === 0 ? 'it held no task' : count === 1 ? '1 task comes back' : `${count} tasks come back`
-    return { data: lost, show: () => [`${lost.worker} is lost: ${told}.`] }
+    const tasks =
+      count === 0 ? 'It held no tasks' : count === 1 ? '1 task was requeued' : `${count} tasks were requeued`
+    return { data: lost, show: () => [`Worker ${lost.worker} is lost. ${tasks}.`] }
   },
 })
 
@@ -59,7 +60,7 @@ export const workerList = apiCommand({
     ...pageFlags,
   },
   async run({ api, flags: { within: withinSeconds, limit, cursor } }) {
-    const page = await api.workers(said({ withinSeconds, limit, cursor }))
-    return listed(page, workerColumns, 'No worker was heard of.')
+    const page = await api.workers(withoutUndefined({ withinSeconds, limit, cursor }))
+    return pageResult(page, workerColumns, 'No worker has reported recently.')
   },
 })

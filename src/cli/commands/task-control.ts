@@ -1,12 +1,12 @@
 import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
-import { callFlags, callOf, cancelFlags, cancelOf, said } from '../asking.ts'
 import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
-import { type Line, styled } from '../line.ts'
-import { stateOf } from '../states.ts'
+import { cancelFlags, cancelOptions, controlOptions, historyFlags, withoutUndefined } from '../shared-flags.ts'
+import { styledState } from '../states.ts'
+import { type Line, styled } from '../styled-line.ts'
 
-const takes = { id: 'the task, or the beginning or the end of its id' } as const
+const parameters = { id: 'the id of the task, or its beginning or end' } as const
 
 const answer = (task: TaskView) => ({
   data: task,
@@ -14,41 +14,45 @@ const answer = (task: TaskView) => ({
     [
       styled('bold', task.type),
       ` ${task.id} is `,
-      stateOf('task', task.state),
-      task.cancelRequestedAt === null || task.endedAt !== null ? '' : '; its worker is told to stop',
+      styledState('task', task.state),
+      task.cancelRequestedAt === null || task.endedAt !== null ? '' : '; its worker will be told to stop',
     ],
   ],
 })
 
-const plain = (word: 'resume' | 'retry', summary: string): Command =>
+const simpleCommand = (word: 'resume' | 'retry', summary: string): Command =>
   showingCommand({
     name: `task ${word}`,
     summary,
-    takes,
-    flags: callFlags,
-    run: async ({ api, args, flags }) => answer(await api[word](await findTaskId(api, args.id), callOf(flags))),
+    parameters,
+    flags: historyFlags,
+    run: async ({ api, args, flags }) => answer(await api[word](await findTaskId(api, args.id), controlOptions(flags))),
   })
 
 const taskCancel = showingCommand({
   name: 'task cancel',
   summary: 'Cancel a task.',
-  takes,
+  parameters,
   flags: cancelFlags,
-  run: async ({ api, args, flags }) => answer(await api.cancel(await findTaskId(api, args.id), cancelOf(flags))),
+  run: async ({ api, args, flags }) => answer(await api.cancel(await findTaskId(api, args.id), cancelOptions(flags))),
 })
 
 const taskDeadLetter = showingCommand({
   name: 'task dead-letter',
   summary: 'Move a task to the dead-letter queue.',
-  takes,
+  parameters,
   flags: {
-    ...callFlags,
+    ...historyFlags,
     code: { kind: 'text', value: 'CODE', summary: 'the reason code; default: policy_violation', words: reasonCodes },
     step: { kind: 'text', value: 'STEP', summary: 'the step that failed', words: steps },
   },
   async run({ api, args, flags }) {
     const { code = 'policy_violation', step } = flags
-    const call = { ...callOf(flags), reasonCode: code as ReasonCode, ...said({ step: step as Step | undefined }) }
+    const call = {
+      ...controlOptions(flags),
+      reasonCode: code as ReasonCode,
+      ...withoutUndefined({ step: step as Step | undefined }),
+    }
     return answer(await api.deadLetter(await findTaskId(api, args.id), call))
   },
 })
@@ -56,19 +60,19 @@ const taskDeadLetter = showingCommand({
 const taskDelete = apiCommand({
   name: 'task delete',
   summary: 'Delete a standalone task that has ended, with its history.',
-  takes,
-  flags: callFlags,
+  parameters,
+  flags: historyFlags,
   async run({ api, args, flags }) {
     const id = await findTaskId(api, args.id)
-    await api.deleteTask(id, callOf(flags))
+    await api.deleteTask(id, controlOptions(flags))
     return { data: { id, deleted: true }, show: () => [`Deleted ${id}.`] }
   },
 })
 
 export const taskControl: readonly Command[] = [
   taskCancel,
-  plain('resume', 'Start the next round of a cancelled task.'),
-  plain('retry', 'Start the next round of a failed or expired task.'),
+  simpleCommand('resume', 'Start the next round of a cancelled task.'),
+  simpleCommand('retry', 'Start the next round of a failed or expired task.'),
   taskDeadLetter,
   taskDelete,
 ]

@@ -1,14 +1,14 @@
 import { sanitizeJson } from '../../kernel/sanitize.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { LogLineView, LogQuery } from '../../protocol/tasks/logs.ts'
-import { said } from '../asking.ts'
 import { apiCommand } from '../command.ts'
 import { findTaskId } from '../find-id.ts'
-import { type Line, type Style, styled } from '../line.ts'
-import { patiently, pause, type Waiting } from '../patience.ts'
+import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
+import { withoutUndefined } from '../shared-flags.ts'
 import { hasEnded } from '../states.ts'
+import { type Line, type Style, styled } from '../styled-line.ts'
 
-const lookMs = 500
+const pollMs = 500
 const styles: Readonly<Record<LogLineView['level'], Style>> = {
   debug: 'dim',
   info: 'cyan',
@@ -19,46 +19,49 @@ const styles: Readonly<Record<LogLineView['level'], Style>> = {
 export const taskLogs = apiCommand({
   name: 'task logs',
   summary: 'Show the log of a task.',
-  more: 'With --json and -f there is one document to a line.',
-  takes: { id: 'the task, or the beginning or the end of its id' },
+  details: 'With --json and -f, prints one JSON document per line.',
+  parameters: { id: 'the id of the task, or its beginning or end' },
   flags: {
     follow: { kind: 'switch', short: 'f', summary: 'follow the log until the task has ended' },
     attempt: { kind: 'number', value: 'N', summary: 'only this attempt' },
   },
-  async run({ api, args, flags, screen, json, untilTold }) {
+  async run({ api, args, flags, output, json, stopSignal }) {
     const id = await findTaskId(api, args.id)
-    const query: LogQuery = said({ epoch: flags.attempt })
+    const query: LogQuery = withoutUndefined({ epoch: flags.attempt })
     if (!flags.follow) {
       const { lines } = await linesAfter(api, id, query)
-      return { data: lines, show: () => (lines.length === 0 ? ['It has logged nothing.'] : lines.map(logLine)) }
+      return {
+        data: lines,
+        show: () => (lines.length === 0 ? ['The task has not logged anything.'] : lines.map(logLine)),
+      }
     }
-    const tell = (line: LogLineView) => (json ? screen.jsonLine(line) : screen.say(logLine(line)))
-    await follow(api, id, query, { screen, signal: untilTold(), tell })
+    const print = (line: LogLineView) => (json ? output.printJsonLine(line) : output.print(logLine(line)))
+    await follow(api, id, query, { output, signal: stopSignal(), print })
     return { data: undefined }
   },
 })
 
-interface Following extends Waiting {
-  tell(line: LogLineView): void
+interface FollowOptions extends RetryOptions {
+  print(line: LogLineView): void
 }
 
-/** A look may be repeated, for what it found is told only when all of it has come. */
-async function follow(api: PawlApi, id: string, query: LogQuery, following: Following): Promise<void> {
-  const { signal, tell } = following
-  for (let cursor: string | undefined; ; await pause(lookMs, signal)) {
-    const found = await patiently(async () => {
-      // Looked at first: what it logged before its end is there by then.
+/** Prints lines only after a read has succeeded as a whole, so that a read can be repeated. */
+async function follow(api: PawlApi, id: string, query: LogQuery, options: FollowOptions): Promise<void> {
+  const { signal, print } = options
+  for (let cursor: string | undefined; ; await pause(pollMs, signal)) {
+    const found = await retryUntilAvailable(async () => {
+      // The state is read first: if the task has ended, the lines that follow are complete.
       const { state } = await api.task(id)
       return { state, ...(await linesAfter(api, id, query, cursor)) }
-    }, following)
+    }, options)
     if (found === undefined) return
-    for (const line of found.lines) tell(line)
+    for (const line of found.lines) print(line)
     cursor = found.behind
     if (hasEnded('task', found.state)) return
   }
 }
 
-/** All lines behind a cursor, and the cursor behind them. */
+/** Reads all lines after a cursor. Returns them with the cursor after the last one. */
 async function linesAfter(
   api: PawlApi,
   id: string,

@@ -3,23 +3,23 @@ import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import type { PawlApi } from '../../protocol/api.ts'
 import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks/tasks.ts'
-import { callFlags, callOf, onceFlag, pageFlags, said } from '../asking.ts'
-import { type Answer, apiCommand, showingCommand } from '../command.ts'
-import { exitCodes } from '../complain.ts'
-import { eventLines } from '../events.ts'
+import { apiCommand, type CommandResult, showingCommand } from '../command.ts'
+import { durationBetween, relativeTime } from '../durations.ts'
+import { exitCodes } from '../error-message.ts'
+import { eventLines } from '../event-lines.ts'
 import { findJobId, findTaskId } from '../find-id.ts'
-import { type Line, styled } from '../line.ts'
-import { between, relative } from '../moments.ts'
 import { readJson } from '../parse.ts'
-import { patiently, pause, type Waiting } from '../patience.ts'
-import { causeOf, endedBadly, hasEnded, stateOf } from '../states.ts'
-import { type Column, facts, pageEnd, table } from '../table.ts'
+import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
+import { controlOptions, historyFlags, idempotencyFlag, pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { endedBadly, hasEnded, readableCause, styledState } from '../states.ts'
+import { type Line, styled } from '../styled-line.ts'
+import { type Column, keyValueLines, pageEnd, table } from '../table.ts'
 import { commandOf, fileLines, filesOf } from '../task-files.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',
   summary: 'Queue a task.',
-  takes: { type: 'its type', 'payload?': 'its payload, as JSON; default null' },
+  parameters: { type: 'the type of the task', 'payload?': 'its payload as JSON; default: null' },
   flags: {
     queue: { kind: 'text', value: 'NAME', summary: 'the queue; default: the task type' },
     priority: { kind: 'number', value: 'N', summary: 'higher runs first; default: 0' },
@@ -28,58 +28,62 @@ export const taskAdd = apiCommand({
     'dedupe-key': {
       kind: 'text',
       value: 'KEY',
-      summary: 'queue nothing while a task with this queue and key has not ended',
+      summary: 'do not queue the task while another one with the same queue and key has not ended',
     },
     'correlation-id': { kind: 'text', value: 'ID', summary: 'an id of yours that connects related tasks' },
-    wait: { kind: 'switch', short: 'w', summary: 'wait until it has ended, and show the result' },
-    ...onceFlag,
-    as: callFlags.as,
+    wait: { kind: 'switch', short: 'w', summary: 'wait until the task has ended, and show its result' },
+    ...idempotencyFlag,
+    as: historyFlags.as,
   },
-  async run({ api, args, flags, screen, untilTold }) {
+  async run({ api, args, flags, output, stopSignal }) {
     const payload = args.payload === undefined ? null : readJson('PAYLOAD', args.payload)
     const { queue, priority, 'run-at': runAt, 'run-in': runInSeconds } = flags
     const { 'dedupe-key': dedupeKey, 'correlation-id': correlationId } = flags
-    const { actor } = callOf(flags)
+    const { actor } = controlOptions(flags)
     const call = { actor, idempotencyKey: flags['idempotency-key'] }
-    const options = said({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId, ...call })
+    const options = withoutUndefined({ queue, priority, runAt, runInSeconds, dedupeKey, correlationId, ...call })
     const queued = await api.enqueue(args.type, payload, options)
-    if (flags.wait) return waitForTask(api, queued, { screen, signal: untilTold() })
-    const word = queued.deduplicated ? 'Another stands for it: ' : 'Queued: '
-    return { data: queued, show: () => [`${word}${queued.id}`] }
+    if (flags.wait) return waitForTask(api, queued, { output, signal: stopSignal() })
+    const text = queued.deduplicated ? 'Not queued, because of its dedupe key. Existing task: ' : 'Queued: '
+    return { data: queued, show: () => [`${text}${queued.id}`] }
   },
 })
 
-const lookMs = 200
+const pollMs = 200
 
-/** Ends with 0 if the task ended well, and with 1 if it did not. It is queued, so a server that is away is waited for. */
-async function waitForTask(api: PawlApi, queued: QueuedTask, waiting: Waiting): Promise<Answer> {
+/** Because the task is already queued, even the first read is retried while the server is unavailable. */
+async function waitForTask(api: PawlApi, queued: QueuedTask, options: RetryOptions): Promise<CommandResult> {
   const { id } = queued
-  const look = () => patiently(() => api.task(id), waiting)
-  let task = await look()
-  while (task !== undefined && !hasEnded('task', task.state) && !waiting.signal.aborted) {
-    await pause(lookMs, waiting.signal)
-    task = (await look()) ?? task
+  const read = () => retryUntilAvailable(() => api.task(id), options)
+  let task = await read()
+  while (task !== undefined && !hasEnded('task', task.state) && !options.signal.aborted) {
+    await pause(pollMs, options.signal)
+    task = (await read()) ?? task
   }
   if (task === undefined || !hasEnded('task', task.state)) {
-    return { data: task ?? queued, code: 130, show: () => [`The task goes on: ${id}`] }
+    return {
+      data: task ?? queued,
+      code: 130,
+      show: () => [`The task has not ended yet. To see its state: pawl task describe ${id}`],
+    }
   }
   const { type, state } = task
-  const why = task.error?.message ?? json(task.output) ?? ''
+  const result = task.error?.message ?? json(task.output) ?? ''
   return {
     data: task,
     code: endedBadly('task', state) ? exitCodes.bad : exitCodes.good,
-    show: () => [[styled('bold', type), ' ', stateOf('task', state), why === '' ? '' : `: ${why}`]],
+    show: () => [[styled('bold', type), ' ', styledState('task', state), result === '' ? '' : `: ${result}`]],
   }
 }
 
 const columns: readonly Column<TaskView>[] = [
-  { head: 'ID', of: ({ id }) => id, cut: 'start', least: 9 },
-  { head: 'STATE', of: ({ state }) => stateOf('task', state), least: 9 },
-  { head: 'TYPE', of: ({ type }) => type },
-  { head: 'QUEUE', of: ({ queue }) => queue, spare: true },
-  { head: 'FAILURES', of: ({ failures }) => String(failures), align: 'right', spare: true },
-  { head: 'CREATED', of: ({ createdAt }) => relative(createdAt), align: 'right', spare: true },
-  { head: 'LAST ERROR', of: ({ error }) => error?.message ?? '', spare: true },
+  { header: 'ID', value: ({ id }) => id, cut: 'start', minWidth: 9 },
+  { header: 'STATE', value: ({ state }) => styledState('task', state), minWidth: 9 },
+  { header: 'TYPE', value: ({ type }) => type },
+  { header: 'QUEUE', value: ({ queue }) => queue, optional: true },
+  { header: 'FAILURES', value: ({ failures }) => String(failures), align: 'right', optional: true },
+  { header: 'CREATED', value: ({ createdAt }) => relativeTime(createdAt), align: 'right', optional: true },
+  { header: 'LAST ERROR', value: ({ error }) => error?.message ?? '', optional: true },
 ]
 
 export const taskList = showingCommand({
@@ -102,32 +106,39 @@ export const taskList = showingCommand({
     const { type, queue, job, correlation: correlationId, limit, cursor } = flags
     const state = flags.state as readonly TaskState[] | undefined
     const jobId = job === undefined ? undefined : await findJobId(api, job)
-    const page = await api.tasks(said({ state, type, queue, jobId, correlationId, limit, cursor }))
+    const page = await api.tasks(withoutUndefined({ state, type, queue, jobId, correlationId, limit, cursor }))
     const show = ({ width }: { width: number }): Line[] =>
-      page.items.length === 0 ? ['There are no such tasks.'] : [...table(page.items, columns, width), ...pageEnd(page)]
+      page.items.length === 0
+        ? ['There are no matching tasks.']
+        : [...table(page.items, columns, width), ...pageEnd(page)]
     return { data: page, show }
   },
 })
 
 const attemptColumns: readonly Column<AttemptView>[] = [
-  { head: 'ATTEMPT', of: ({ epoch }) => String(epoch), align: 'right' },
-  { head: 'CLAIMED', of: ({ claimedAt }) => relative(claimedAt), align: 'right' },
-  { head: 'TOOK', of: ({ claimedAt, endedAt }) => between(claimedAt, endedAt), align: 'right', spare: true },
-  { head: 'OUTCOME', of: ({ outcome }) => (outcome === null ? 'in hand' : stateOf('task', outcome)) },
-  { head: 'WORKER', of: ({ worker }) => worker, spare: true },
-  { head: 'WHY', of: ({ cause, error }) => error?.message ?? causeOf(cause) ?? '' },
+  { header: 'ATTEMPT', value: ({ epoch }) => String(epoch), align: 'right' },
+  { header: 'CLAIMED', value: ({ claimedAt }) => relativeTime(claimedAt), align: 'right' },
+  {
+    header: 'TOOK',
+    value: ({ claimedAt, endedAt }) => durationBetween(claimedAt, endedAt),
+    align: 'right',
+    optional: true,
+  },
+  { header: 'OUTCOME', value: ({ outcome }) => (outcome === null ? 'in progress' : styledState('task', outcome)) },
+  { header: 'WORKER', value: ({ worker }) => worker, optional: true },
+  { header: 'REASON', value: ({ cause, error }) => error?.message ?? readableCause(cause) ?? '' },
 ]
 
 export const taskDescribe = showingCommand({
   name: 'task describe',
   summary: 'Show a task and its attempts.',
-  takes: { id: 'the task, or the beginning or the end of its id' },
+  parameters: { id: 'the id of the task, or its beginning or end' },
   async run({ api, args }) {
     const id = await findTaskId(api, args.id)
     const [task, attempts] = await Promise.all([api.task(id), api.attempts(id)])
     const files = await filesOf(api, task)
     const show = ({ width }: { width: number }): Line[] => [
-      [styled('bold', task.type), '  ', stateOf('task', task.state)],
+      [styled('bold', task.type), '  ', styledState('task', task.state)],
       ...taskFacts(task),
       ...(attempts.length === 0 ? [] : ['', ...table(attempts, attemptColumns, width)]),
       ...fileLines(files, width),
@@ -140,15 +151,15 @@ const json = (value: unknown) => (value === null || value === undefined ? null :
 
 function taskFacts(task: TaskView): Line[] {
   const { deadLetter, error } = task
-  return facts([
+  return keyValueLines([
     ['id', task.id],
     ['job', task.jobId],
     ['queue', task.queue],
-    ['created', relative(task.createdAt)],
-    ['runs', task.endedAt === null && task.startedAt === null ? relative(task.runAt) : null],
-    ['ended', relative(task.endedAt)],
+    ['created', relativeTime(task.createdAt)],
+    ['runs', task.endedAt === null && task.startedAt === null ? relativeTime(task.runAt) : null],
+    ['ended', relativeTime(task.endedAt)],
     ['worker', task.owner],
-    ['lease', task.leaseUntil && `ends ${relative(task.leaseUntil)}`],
+    ['lease', task.leaseUntil && `ends ${relativeTime(task.leaseUntil)}`],
     ['charged', `${task.failures} failures, ${task.losses} losses`],
     ['error', error?.message],
     ['dead letter', deadLetter && `${deadLetter.reasonCode}${deadLetter.step ? ` in ${deadLetter.step}` : ''}`],
@@ -160,7 +171,7 @@ function taskFacts(task: TaskView): Line[] {
   ])
 }
 
-/** Of a command, what it is; all of the payload is in the JSON. */
+/** For a command task, only the command and its outputs. The JSON output has the whole payload. */
 function payloadFacts({ payload }: TaskView): [string, string | null][] {
   const run = commandOf(payload)
   return run === undefined
@@ -174,10 +185,10 @@ function payloadFacts({ payload }: TaskView): [string, string | null][] {
 export const taskEvents = showingCommand({
   name: 'task events',
   summary: 'Show the events of a task, oldest first.',
-  takes: { id: 'the task, or the beginning or the end of its id' },
+  parameters: { id: 'the id of the task, or its beginning or end' },
   flags: pageFlags,
   async run({ api, args, flags }) {
-    const page = await api.taskEvents(await findTaskId(api, args.id), said(flags))
+    const page = await api.taskEvents(await findTaskId(api, args.id), withoutUndefined(flags))
     return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
   },
 })

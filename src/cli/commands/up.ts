@@ -1,29 +1,29 @@
 /** Runs everything in one process: the store, the HTTP server, the babysitter and, for the demo, a worker. */
-import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
+import { dialectsOf, type ResolvedSettings, serverBoundsOf, storeOf } from '../../config/resolve-settings.ts'
 import { serverBounds } from '../../config/server-bound-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isLoopback } from '../../server/authenticate.ts'
 import { ownRoot } from '../../server/options.ts'
-import { type Ask, command } from '../command.ts'
-import { complaint } from '../complain.ts'
+import { type CommandContext, command } from '../command.ts'
+import { errorMessage } from '../error-message.ts'
 import { fileLimitsOf } from '../file-limits.ts'
-import { podRulesOf } from '../kubernetes-settings.ts'
-import { styled } from '../line.ts'
+import { podRulesOf } from '../kubernetes-options.ts'
 import { logOf } from '../log.ts'
 import { pipelinesOf } from '../pipelines.ts'
-import type { Screen } from '../screen.ts'
-import { stateOf } from '../states.ts'
-import { demoTasks, retellDemo, showDemo } from './demo.ts'
+import { styledState } from '../states.ts'
+import { styled } from '../styled-line.ts'
+import type { TerminalOutput } from '../terminal-output.ts'
+import { demoTasks, explainDemo, showDemo } from './demo.ts'
 
-type Speaking = Pick<Ask, 'screen' | 'json'>
+type CommandOutput = Pick<CommandContext, 'output' | 'json'>
 
 export const up = command({
   name: 'up',
   summary: 'Start Pawl: the store, the HTTP server and the background chores.',
-  more: `Without --database the store is embedded, in a folder. On PostgreSQL any number of servers may run at once.
-SIGINT and SIGTERM end it gracefully. With --json a first line says where it serves.`,
+  details: `Without --database, the store is embedded in a folder. On PostgreSQL, any number of servers may share a store.
+SIGINT and SIGTERM stop it gracefully. With --json, the first line contains the URL of the server.`,
   flags: {
     demo: { kind: 'switch', summary: 'run a demo job first, and show its progress' },
     commands: { kind: 'switch', summary: 'run command tasks in worker processes on this machine' },
@@ -62,47 +62,47 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     'k8sSecrets',
     'k8sServiceAccounts',
   ],
-  async run({ flags, settled, screen, json, untilTold }) {
-    const told = untilTold()
-    const { host, port, keysOnly, maxPayloadBytes, taskTypes = {} } = settled.values
-    // Whoever has a key need not see what lies on this machine.
-    const limits = fileLimitsOf(settled, keysOnly === true || !isLoopback(host) ? [] : undefined)
-    const spoken = dialectsOf(settled)
-    const store = storeOf(settled)
-    const log = logOf(settled.values)
-    const { allChores, openRunners, openEngine, startBabysitter, startServer, startWorker } = await parts()
+  async run({ flags, resolved, output, json, stopSignal }) {
+    const stop = stopSignal()
+    const { host, port, keysOnly, maxPayloadBytes, taskTypes = {} } = resolved.values
+    // A key must not give access to all files of this machine.
+    const limits = fileLimitsOf(resolved, keysOnly === true || !isLoopback(host) ? [] : undefined)
+    const dialects = dialectsOf(resolved)
+    const store = storeOf(resolved)
+    const log = logOf(resolved.values)
+    const { allChores, openRunners, openEngine, startBabysitter, startServer, startWorker } = await loadModules()
     await using engine = await openEngine({
       ...store,
       maxPayloadBytes,
-      ...(await pipelinesOf(settled)),
+      ...(await pipelinesOf(resolved)),
       log,
-      // A server that starts no pods leaves the check to those that do.
-      ...(settled.values.kubernetes === true && { podRules: podRulesOf(settled) }),
+      // A server that starts no pods leaves this check to the servers that do.
+      ...(resolved.values.kubernetes === true && { podRules: podRulesOf(resolved) }),
       ...(limits.roots !== undefined && { fileRoots: limits.roots }),
       ...(limits.buckets !== undefined && { s3Buckets: limits.buckets }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
-    const options = { host, port, keysOnly, ...serverBoundsOf(settled), log, ...spoken }
-    const server = await startServer(engine, options).catch(sayingWhere(settled))
+    const options = { host, port, keysOnly, ...serverBoundsOf(resolved), log, ...dialects }
+    const server = await startServer(engine, options).catch(addOrigin(resolved))
     await using _server = { [Symbol.asyncDispose]: () => server.close() }
-    await using runners = await openRunners(engine, settled, server.url, { ...flags, limits })
+    await using runners = await openRunners(engine, resolved, server.url, { ...flags, limits })
     await using _babysitter = startBabysitter(engine, [...allChores(engine.context), ...runners.chores])
     await using _worker = flags.demo ? startWorker(engine, demoTasks, { name: 'demo', log }) : undefined
     const where = 'folder' in store ? store.folder : 'PostgreSQL'
-    if (json) screen.jsonLine({ url: server.url, store: where, pid: process.pid })
-    else screen.say(['Pawl is running at ', styled('bold', server.url), `. Its data is in ${where}.`])
-    if (!json && spoken.rootDialect)
-      screen.say(`The ${spoken.rootDialect} dialect is at ${server.url.slice(0, -ownRoot.length)}/.`)
-    if (flags.demo) await demonstrate(engine, server.url, { screen, json }, told).catch(tellIn(screen))
-    if (!json && !told.aborted) screen.say('Press Ctrl-C to stop.')
-    await untilAborted(told)
-    if (!json) screen.say('Stopping: running work is finished or requeued …')
+    if (json) output.printJsonLine({ url: server.url, store: where, pid: process.pid })
+    else output.print(['Pawl is running at ', styled('bold', server.url), `. Its data is in ${where}.`])
+    if (!json && dialects.rootDialect)
+      output.print(`The ${dialects.rootDialect} dialect is at ${server.url.slice(0, -ownRoot.length)}/.`)
+    if (flags.demo) await demonstrate(engine, server.url, { output, json }, stop).catch(printProblem(output))
+    if (!json && !stop.aborted) output.print('Press Ctrl-C to stop.')
+    await untilAborted(stop)
+    if (!json) output.print('Stopping. Running work is finished or requeued …')
     return { data: undefined }
   },
 })
 
 /** Imported only here, so that other commands start faster. */
-async function parts() {
+async function loadModules() {
   return {
     ...(await import('../../babysitter/babysitter.ts')),
     ...(await import('../../engine/engine.ts')),
@@ -113,32 +113,37 @@ async function parts() {
 }
 
 /** Runs the demo job and shows its progress. With --json, prints one line when it starts and one when it ends. */
-async function demonstrate(engine: Engine, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
-  const job = await showDemo(engine, { screen, signal: told, silent: json }, job => {
-    if (json) screen.jsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
-    else screen.say(['Demo job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])
+async function demonstrate(
+  engine: Engine,
+  url: string,
+  { output, json }: CommandOutput,
+  stop: AbortSignal,
+): Promise<void> {
+  const job = await showDemo(engine, { output, signal: stop, silent: json }, job => {
+    if (json) output.printJsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
+    else output.print(['Demo job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])
   })
-  if (told.aborted) return
-  if (json) return screen.jsonLine({ demo: job.id, state: job.state })
-  for (const line of await retellDemo(engine, job)) screen.say(line)
-  screen.say([
+  if (stop.aborted) return
+  if (json) return output.printJsonLine({ demo: job.id, state: job.state })
+  for (const line of await explainDemo(engine, job)) output.print(line)
+  output.print([
     'The demo job ',
-    stateOf('job', job.state),
+    styledState('job', job.state),
     `. To see it again, run in another terminal: npx pawl job describe ${job.id.slice(-8)}`,
   ])
 }
 
-/** Prints a problem of the demo job, which somebody may have cancelled or deleted. The server keeps running. */
-function tellIn(screen: Screen) {
+/** For a problem of the demo job, which somebody may have cancelled or deleted. The server keeps running. */
+function printProblem(output: TerminalOutput) {
   return (error: unknown): void => {
     if (!(error instanceof Problem)) throw error
-    screen.keep()
-    for (const line of complaint(error)) screen.note(line)
+    output.keepDrawing()
+    for (const line of errorMessage(error)) output.printNotice(line)
   }
 }
 
-/** An address that was not typed may be a surprise, so it is said who chose it. */
-function sayingWhere({ sources }: Settled) {
+/** Adds to the error where the address was configured, unless it was given as a flag. */
+function addOrigin({ sources }: ResolvedSettings) {
   return (error: unknown): never => {
     if (!(error instanceof Problem) || !['KEYS_WANTED', 'PORT_TAKEN', 'PORT_REFUSED'].includes(error.code)) throw error
     const { host, port } = sources
@@ -151,6 +156,6 @@ function sayingWhere({ sources }: Settled) {
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
-  // A promise keeps no process alive; what serves does.
+  // The promise does not keep the process alive, but the open server does.
   await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -1,7 +1,7 @@
 import type { Check } from '../check.ts'
-import { carefulChecks } from './careful.ts'
+import { carefulTaskChecks } from './careful-tasks.ts'
+import { efficiencyChecks } from './efficiency.ts'
 import { leaseChecks } from './leases.ts'
-import { mannersChecks } from './manners.ts'
 import { outcomeChecks } from './outcomes.ts'
 import { reportChecks } from './reports.ts'
 import { shutdownChecks } from './shutdown.ts'
@@ -9,8 +9,8 @@ import { shutdownChecks } from './shutdown.ts'
 export const allChecks: readonly Check[] = [
   ...outcomeChecks,
   ...leaseChecks,
-  ...carefulChecks,
+  ...carefulTaskChecks,
   ...reportChecks,
   ...shutdownChecks,
-  ...mannersChecks,
+  ...efficiencyChecks,
 ]

@@ -1,7 +1,7 @@
-/** Leases: kept alive while the work goes on, and let go when they are gone or the work is called off. */
+/** Leases: renewing them, and stopping when they are lost or the task is cancelled. */
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import { type Check, expect } from '../check.ts'
-import { isOf } from '../proxy.ts'
+import { isForLease } from '../proxy.ts'
 import { expectOneRun, type Rig, shortLease, shortLeaseSeconds } from '../rig.ts'
 import { expectNext } from './outcomes.ts'
 
@@ -16,12 +16,15 @@ const beats: Check = {
     const epoch = await rig.begun(id)
     await rig.until('the task has ended under its first lease', seconds + 15, async () => {
       const task = await rig.engine.task(id)
-      expect(task.state !== 'retrying' && task.epoch === epoch, 'its lease ran out while it worked: it was not renewed')
+      expect(
+        task.state !== 'retrying' && task.epoch === epoch,
+        'its lease expired during the work, because it was not renewed',
+      )
       return task.state === 'succeeded'
     })
     expectOneRun(rig, id)
-    const beaten = rig.proxy.syncs.filter(({ sync }) => sync.beats?.some(isOf({ id, epoch })))
-    return `${beaten.length} heartbeats in ${seconds} s kept a lease of ${shortLeaseSeconds} s`
+    const heartbeats = rig.proxy.syncs.filter(({ sync }) => sync.beats?.some(isForLease({ id, epoch })))
+    return `${heartbeats.length} heartbeats in ${seconds} s kept a lease of ${shortLeaseSeconds} s`
   },
 }
 
@@ -37,12 +40,12 @@ const softCancel: Check = {
     await rig.engine.cancel(id, { mode: 'soft' })
     const task = await rig.ended(id, graceSeconds + 10)
     const end = await rig.endOf(id, epoch)
-    expect(end?.cause !== 'cancel_grace_passed', `it worked on for the whole grace of ${graceSeconds} s`)
-    const isSaid = end?.cause === 'reported_cancelled' || end?.cause === 'reported_succeeded'
-    expect(isSaid, `it ended as ${task.state} by ${end?.cause}, not by a report of cancelled or succeeded`)
+    expect(end?.cause !== 'cancel_grace_passed', `it kept working for the whole grace period of ${graceSeconds} s`)
+    const isReported = end?.cause === 'reported_cancelled' || end?.cause === 'reported_succeeded'
+    expect(isReported, `it ended as ${task.state} by ${end?.cause}, not by a report of cancelled or succeeded`)
     await rig.until('the handler wrote its "end" line', 5, () => rig.journal.ended(id).includes(epoch))
     await expectNext(rig)
-    return `reported as ${task.state}, and the next task was done`
+    return `reported as ${task.state}, and completed the next task`
   },
 }
 
@@ -62,7 +65,7 @@ const hardCancel: Check = {
     await rig.pause(shortLeaseSeconds / 2)
     expectSilence(rig, { id, epoch }, stoppedAt)
     await expectNext(rig)
-    return 'stopped, said no more of it, and did the next task'
+    return 'stopped, reported nothing more under the lease, and completed the next task'
   },
 }
 
@@ -76,12 +79,13 @@ const ownClock: Check = {
     const epoch = await rig.begun(id)
     rig.proxy.cut()
     const cutAt = performance.now()
-    // The rescue takes the task when the lease is over, never before: what runs then runs beside the next holder.
+    // The engine takes the task back only after the lease has expired. A handler that still runs then would run at the
+    // same time as the next one.
     await rig.until('the engine took the lease back', shortLeaseSeconds + 15, async () => {
       const { state } = await rig.engine.task(id)
       return state === 'retrying'
     })
-    await rig.until('the handler stopped, though nobody could tell it to', 2, () =>
+    await rig.until('the handler stopped, although the server could not tell it to', 2, () =>
       rig.journal.ended(id).includes(epoch),
     )
     const stoppedAt = performance.now()
@@ -91,26 +95,26 @@ const ownClock: Check = {
       rig.journal.begun(id).includes(epoch + 1),
     )
     expectSilence(rig, { id, epoch }, stoppedAt)
-    return `cut off, it had stopped within ${afterSeconds} s; then it claimed the task again`
+    return `without a connection it stopped within ${afterSeconds} s; later it claimed the task again`
   },
 }
 
-/** In flight when the refusal came. */
+/** Requests may have been in flight when the refusal arrived. */
 const inFlightMs = 1500
 
 /**
- * Once a lease is known to be lost, it is neither renewed nor reported on. A try to give it back does no harm. The worker
+ * A worker that knows that a lease is lost must neither renew it nor report under it; only releasing it does no harm. It
  * knows at the latest when its handler has stopped: on a busy machine, the refusal may reach it late.
  */
 function expectSilence({ proxy }: Rig, lease: HeldTask, stoppedAt: number): void {
   const wrong = proxy.reports(lease).find(({ settled }) => settled.outcome !== 'released')
   expect(wrong === undefined, `it reported ${wrong?.settled.outcome} under the lease that it had lost`)
-  expect(proxy.reports(lease).length <= 3, 'it goes on reporting under the lease that it had lost')
+  expect(proxy.reports(lease).length <= 3, 'it keeps reporting under the lease that it had lost')
   const refusedAt = proxy.syncs.find(
-    ({ answer, heardAt }) => heardAt !== undefined && answer?.refused.some(isOf(lease)),
+    ({ answer, heardAt }) => heardAt !== undefined && answer?.refused.some(isForLease(lease)),
   )
   const since = Math.max(refusedAt?.heardAt ?? Infinity, stoppedAt) + inFlightMs
-  const late = proxy.syncs.filter(({ sync, sentAt }) => sync.beats?.some(isOf(lease)) && sentAt > since)
+  const late = proxy.syncs.filter(({ sync, sentAt }) => sync.beats?.some(isForLease(lease)) && sentAt > since)
   expect(late.length === 0, `it sent ${late.length} more heartbeats under the lease that it had lost`)
 }
 

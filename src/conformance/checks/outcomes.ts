@@ -1,4 +1,4 @@
-/** What a handler's end is reported as. */
+/** Outcomes: how the end of a handler is reported. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Check, expect } from '../check.ts'
 import { expectOneRun, type Rig } from '../rig.ts'
@@ -8,14 +8,14 @@ const output: Check = {
   title: 'claims a task, runs it once, and reports its output unchanged',
   level: 'required',
   async run(rig) {
-    const said = { text: 'Grüße, 世界 🙂 "quoted"\n', list: [1, 2.5, null, []], deep: { empty: {}, yes: true } }
-    const id = await rig.enqueue({ do: 'succeed', output: said })
+    const expected = { text: 'Grüße, 世界 🙂 "quoted"\n', list: [1, 2.5, null, []], deep: { empty: {}, yes: true } }
+    const id = await rig.enqueue({ do: 'succeed', output: expected })
     rig.start()
     const task = await rig.ended(id, 20)
     expect(task.state === 'succeeded', `it ended as ${task.state}: ${JSON.stringify(task.error)}`)
-    expect(isDeepStrictEqual(task.output, said), `the output came as ${JSON.stringify(task.output)}`)
+    expect(isDeepStrictEqual(task.output, expected), `the reported output was ${JSON.stringify(task.output)}`)
     expectOneRun(rig, id)
-    return 'succeeded, with the output that was asked for'
+    return 'succeeded, with the expected output'
   },
 }
 
@@ -24,12 +24,12 @@ const retry: Check = {
   title: 'reports a failure with its message, and runs the next attempt',
   level: 'required',
   async run(rig) {
-    const id = await rig.enqueue({ do: 'fail', times: 1, message: 'planted trouble' })
+    const id = await rig.enqueue({ do: 'fail', times: 1, message: 'planted failure' })
     rig.start()
     const task = await rig.ended(id, 20)
-    const error = await errorOfFirst(rig, id)
-    expect(error?.message?.includes('planted trouble') === true, `the first attempt said ${JSON.stringify(error)}`)
-    expect(task.state === 'succeeded', `after one failure and one good attempt it is ${task.state}`)
+    const error = await firstError(rig, id)
+    expect(error?.message?.includes('planted failure') === true, `the first attempt reported ${JSON.stringify(error)}`)
+    expect(task.state === 'succeeded', `after a failed and a successful attempt, the task is ${task.state}`)
     return 'failed once, with its message, and then succeeded'
   },
 }
@@ -45,7 +45,7 @@ const giveUp: Check = {
     expect(task.state === 'failed', `it ended as ${task.state} after ${task.epoch} attempts, not as failed after one`)
     expect(task.error?.permanent === true, `its error lacks permanent: true: ${JSON.stringify(task.error)}`)
     expectOneRun(rig, id)
-    return 'failed for good after one attempt'
+    return 'failed permanently after one attempt'
   },
 }
 
@@ -57,13 +57,13 @@ const retryIn: Check = {
     const id = await rig.enqueue({ do: 'retryIn', seconds: 1.5, times: 1 })
     rig.start()
     const task = await rig.ended(id, 20)
-    const error = await errorOfFirst(rig, id)
+    const error = await firstError(rig, id)
     expect(
       error?.retryInSeconds === 1.5,
-      `the first attempt said ${JSON.stringify(error)}, without retryInSeconds: 1.5`,
+      `the first attempt reported ${JSON.stringify(error)}, without retryInSeconds: 1.5`,
     )
-    expect(task.state === 'succeeded', `after the second attempt it is ${task.state}`)
-    return 'tried again after 1.5 s'
+    expect(task.state === 'succeeded', `after the second attempt, the task is ${task.state}`)
+    return 'retried after 1.5 s'
   },
 }
 
@@ -83,12 +83,12 @@ const unknownType: Check = {
   },
 }
 
-async function errorOfFirst(rig: Rig, id: string) {
+async function firstError(rig: Rig, id: string) {
   const end = await rig.endOf(id, 1)
   return end?.payload.error as { message?: string; retryInSeconds?: number } | undefined
 }
 
-/** The worker still works: the next task is done. */
+/** The worker still works: it completes the next task. */
 export async function expectNext(rig: Rig): Promise<void> {
   const id = await rig.enqueue({ do: 'succeed', output: 'next' })
   const { state } = await rig.ended(id, 20)

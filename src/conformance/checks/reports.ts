@@ -1,4 +1,4 @@
-/** Reports: said until they are answered, once each, whatever the network does. */
+/** Reports: sent until they are answered, and then no more, whatever the network does. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Check, expect } from '../check.ts'
 import type { Exchange } from '../proxy.ts'
@@ -10,7 +10,7 @@ const lostAnswer: Check = {
   title: 'sends a report again when its answer was lost, and does not run the task again',
   level: 'required',
   async run(rig) {
-    const id = await rig.enqueue({ do: 'succeed', output: 'said twice' })
+    const id = await rig.enqueue({ do: 'succeed', output: 'sent twice' })
     let isLost = false
     rig.proxy.interfere({
       async after({ sync }) {
@@ -25,7 +25,7 @@ const lostAnswer: Check = {
       const sent = rig.proxy.reports({ id, epoch })
       return sent.length > 1 && sent.at(-1)!.exchange.heardAt !== undefined && sent
     })
-    expectSameWord(reports)
+    expectSameReport(reports)
     expectOneRun(rig, id)
     const { state } = await rig.engine.task(id)
     expect(state === 'succeeded', `the task is ${state}`)
@@ -50,24 +50,27 @@ const oneReport: Check = {
     await rig.pause(2)
     for (const id of ids) {
       const { epoch: last } = await rig.engine.task(id)
-      for (let epoch = 1; epoch <= last; epoch++) expectOneWord(rig, id, epoch)
+      for (let epoch = 1; epoch <= last; epoch++) expectOneReport(rig, id, epoch)
     }
-    return 'one report for each of the leases'
+    return 'sent one report per lease'
   },
 }
 
-function expectOneWord({ proxy }: Rig, id: string, epoch: number): void {
+function expectOneReport({ proxy }: Rig, id: string, epoch: number): void {
   const reports = proxy.reports({ id, epoch })
-  expectSameWord(reports)
+  expectSameReport(reports)
   const firstHeardAt = reports.find(({ exchange }) => exchange.heardAt !== undefined)?.exchange.heardAt
   const late = reports.filter(({ exchange }) => exchange.sentAt > (firstHeardAt ?? Infinity))
   expect(late.length === 0, `it sent a report again (${late.length}) after it had been answered`)
 }
 
-function expectSameWord(reports: ReturnType<Rig['proxy']['reports']>): void {
+function expectSameReport(reports: ReturnType<Rig['proxy']['reports']>): void {
   const [first, ...others] = reports.map(({ settled: { outcome, output } }) => ({ outcome, output }))
   const other = others.find(report => !isDeepStrictEqual(report, first))
-  expect(other === undefined, `under one lease it reported ${first?.outcome}, and then ${other?.outcome}, otherwise`)
+  expect(
+    other === undefined,
+    `under one lease it reported ${first?.outcome}, and then something else: ${other?.outcome}`,
+  )
 }
 
 const serverAway: Check = {
@@ -89,10 +92,10 @@ const serverAway: Check = {
     await rig.pause(2)
     rig.proxy.interfere({})
     const task = await rig.ended(id, 25)
-    expect(task.state === 'succeeded' && task.output === 'kept', `what it had finished is ${task.state}`)
+    expect(task.state === 'succeeded' && task.output === 'kept', `the task that it had finished is ${task.state}`)
     expectOneRun(rig, id)
     await expectNext(rig)
-    return 'after 2 s without connections and 2 s of 503 it reported, and did the next task'
+    return 'after 2 s without connections and 2 s of 503, it reported, and completed the next task'
   },
 }
 
@@ -111,13 +114,13 @@ const session: Check = {
       },
     })
     rig.start()
-    await rig.until('the task was won, and the answer was lost', 15, () => lost !== undefined)
+    await rig.until('the task was claimed, and the answer was lost', 15, () => lost !== undefined)
     const { session, syncId } = lost!.sync
     expect(session !== undefined && syncId !== undefined, 'it claims without a session or without a syncId')
     const epoch = await rig.begun(id, 12)
-    expect(epoch === 1, `it got the task again only under epoch ${epoch}`)
+    expect(epoch === 1, `it got the task only in a later epoch: ${epoch}`)
     await rig.ended(id)
-    return 'it asked again under the same syncId, and got the same lease'
+    return 'repeated the claim with the same syncId, and got the same lease'
   },
 }
 

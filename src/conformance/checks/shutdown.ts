@@ -1,9 +1,9 @@
-/** SIGTERM: claim no more, finish or give back, exit 0. */
+/** Shutdown: on SIGTERM, stop claiming, finish or release held tasks, and exit with 0. */
 import { type Check, expect } from '../check.ts'
 import { drainSeconds, type Rig } from '../rig.ts'
-import type { Subject } from '../subject.ts'
+import type { WorkerProcess } from '../worker-process.ts'
 
-/** A claim in flight may be asked for once more, to learn what it won. */
+/** The worker may repeat a claim that was in flight, to learn which tasks it got. */
 const lastClaimMs = 2000
 const exitSeconds = drainSeconds + 12
 
@@ -15,17 +15,17 @@ const shutdown: Check = {
     const id = await rig.enqueue({ do: 'sleep', seconds: 3 })
     const worker = rig.start()
     const epoch = await rig.begun(id)
-    const toldAt = terminate(worker)
+    const terminatedAt = terminate(worker)
     await rig.pause(1)
     const late = await rig.enqueue({ do: 'succeed' })
     await expectExit(rig, worker)
     const end = await rig.endOf(id, epoch)
     const isSettled = end?.cause === 'reported_succeeded' || end?.cause === 'reported_released'
-    expect(isSettled, `the task in hand was neither finished nor given back: ${end?.cause ?? 'it is still held'}`)
-    const claims = rig.proxy.syncs.filter(({ sync, sentAt }) => sync.claim && sentAt > toldAt + lastClaimMs)
+    expect(isSettled, `the held task was neither finished nor given back: ${end?.cause ?? 'it is still held'}`)
+    const claims = rig.proxy.syncs.filter(({ sync, sentAt }) => sync.claim && sentAt > terminatedAt + lastClaimMs)
     expect(claims.length === 0, `it went on claiming after SIGTERM (${claims.length} more)`)
-    await expectLeft(rig, late)
-    return `${end.to === 'succeeded' ? 'finished' : 'gave back'} what it held, and exited with 0`
+    await expectNotClaimed(rig, late)
+    return `${end.to === 'succeeded' ? 'finished' : 'gave back'} the held task, and exited with 0`
   },
 }
 
@@ -41,8 +41,8 @@ const shutdownIdle: Check = {
     await rig.pause(0.2)
     const late = await rig.enqueue({ do: 'succeed' })
     await expectExit(rig, worker)
-    await expectLeft(rig, late)
-    return 'exited with 0, and left what came later to others'
+    await expectNotClaimed(rig, late)
+    return 'exited with 0, and claimed no later tasks'
   },
 }
 
@@ -64,18 +64,18 @@ const drain: Check = {
   },
 }
 
-function terminate(worker: Subject): number {
+function terminate(worker: WorkerProcess): number {
   worker.terminate()
   return performance.now()
 }
 
-async function expectExit(rig: Rig, worker: Subject): Promise<void> {
+async function expectExit(rig: Rig, worker: WorkerProcess): Promise<void> {
   const exit = await rig.until('the worker exited after SIGTERM', exitSeconds, () => worker.exit())
   expect(exit.code === 0, `it ended with ${exit.signal ?? `exit code ${exit.code}`} instead of 0`)
 }
 
-/** It was not begun, not charged, and nobody holds it. */
-async function expectLeft(rig: Rig, id: string): Promise<void> {
+/** The task is free, and was neither begun nor charged. */
+async function expectNotClaimed(rig: Rig, id: string): Promise<void> {
   expect(rig.journal.begun(id).length === 0, 'it began a task that was queued after SIGTERM')
   const { state, failures, losses } = await rig.engine.task(id)
   expect(state === 'queued' || state === 'retrying', `a task that was queued after SIGTERM is ${state}`)

@@ -88,7 +88,7 @@ export const faults: Readonly<Record<string, Planted>> = {
   },
 }
 
-/** What it could not report it believes it never did. */
+/** Runs tasks again whose report failed. */
 function doesItAgain(): Planted {
   const known = new Map<string, ClaimedTask>()
   const again: ClaimedTask[] = []

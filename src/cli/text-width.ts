@@ -1,7 +1,7 @@
-/** Text as a terminal shows it: nothing in it acts on the terminal, and its width is known. */
+/** The width of text on a terminal, and cutting it to a width. */
 
 const graphemes = new Intl.Segmenter('en')
-/** East Asian characters and emoji stand in two columns. */
+/** East Asian characters and emoji take two columns. */
 const wide = new RegExp(
   [
     '^[\\u1100-\\u115f\\u2e80-\\u303e\\u3041-\\u4dbf\\u4e00-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff]',
@@ -15,7 +15,7 @@ function cellsOf(grapheme: string): number {
   return wide.test(grapheme) ? 2 : 1
 }
 
-/** How many columns a text takes. */
+/** The number of columns that a text takes. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
@@ -23,15 +23,15 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** At most so many columns; what is cut off at the end is shown as …. */
+/** Cuts a text to a width. An … replaces the removed end. */
 export function cut(text: string, width: number): string {
-  return widthOf(text) <= width ? text : `${fitting([...segmentsOf(text)], width - 1).join('')}…`
+  return widthOf(text) <= width ? text : `${fittingSegments([...segmentsOf(text)], width - 1).join('')}…`
 }
 
-/** The same, cut off at the beginning: of an id the end tells more. */
+/** Cuts a text to a width. An … replaces the removed beginning: the end of an id distinguishes it better. */
 export function cutStart(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  return `…${fitting([...segmentsOf(text)].reverse(), width - 1)
+  return `…${fittingSegments([...segmentsOf(text)].reverse(), width - 1)
     .reverse()
     .join('')}`
 }
@@ -40,13 +40,13 @@ function* segmentsOf(text: string): Generator<string> {
   for (const { segment } of graphemes.segment(text)) yield segment
 }
 
-function fitting(segments: readonly string[], width: number): string[] {
-  const taken: string[] = []
-  for (let left = width; taken.length < segments.length; ) {
-    const next = segments[taken.length]!
+function fittingSegments(segments: readonly string[], width: number): string[] {
+  const fitting: string[] = []
+  for (let left = width; fitting.length < segments.length; ) {
+    const next = segments[fitting.length]!
     left -= cellsOf(next)
     if (left < 0) break
-    taken.push(next)
+    fitting.push(next)
   }
-  return taken
+  return fitting
 }

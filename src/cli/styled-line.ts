@@ -1,9 +1,9 @@
 /**
- * A line is made of pieces, and only here do they become what is sent to a terminal: each is made harmless first, and
- * colours are added after that. So nothing that came from outside can reach the terminal raw.
+ * Lines of output, made of pieces with styles. `render` is the only way to the terminal: it removes control characters
+ * from every piece before it adds colours, so text from outside cannot send escape sequences.
  */
 import { sanitize } from '../kernel/sanitize.ts'
-import { cut, widthOf } from './text.ts'
+import { cut, widthOf } from './text-width.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
@@ -25,7 +25,6 @@ function piecesOf(line: Line): readonly Piece[] {
 
 export const textOf = (piece: Piece): string => (typeof piece === 'string' ? piece : piece.text)
 
-/** The same piece with another text. */
 export function withText(piece: Piece, text: string): Piece {
   return typeof piece === 'string' ? text : { ...piece, text }
 }

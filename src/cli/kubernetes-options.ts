@@ -1,12 +1,12 @@
-import type { Settled } from '../config/resolve.ts'
+import type { ResolvedSettings } from '../config/resolve-settings.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
 import { type KubernetesSettings, usual } from '../runners/settings.ts'
 
-/** What the settings say of Kubernetes; the rest is the runner's own default. */
-export function kubernetesOf(settled: Settled): KubernetesSettings {
-  const { k8sNamespace, k8sUrl, k8sImage, k8sKeySecret } = settled.values
+/** The Kubernetes settings. The runner has defaults for the others. */
+export function kubernetesOf(resolved: ResolvedSettings): KubernetesSettings {
+  const { k8sNamespace, k8sUrl, k8sImage, k8sKeySecret } = resolved.values
   return {
-    allow: podRulesOf(settled),
+    allow: podRulesOf(resolved),
     ...(k8sNamespace !== undefined && { namespace: k8sNamespace }),
     ...(k8sUrl !== undefined && { serverUrl: k8sUrl }),
     ...(k8sImage !== undefined && { pawlImage: k8sImage === 'none' ? null : k8sImage }),
@@ -16,8 +16,8 @@ export function kubernetesOf(settled: Settled): KubernetesSettings {
   }
 }
 
-/** Pawl's own image and the namespace of stages are always allowed: the server chose them. */
-export function podRulesOf({ values }: Settled): PodRules {
+/** Pawl's own image and the configured namespace are always allowed. */
+export function podRulesOf({ values }: ResolvedSettings): PodRules {
   const { k8sImage = usual.pawlImage, k8sNamespace } = values
   const { k8sImages = [], k8sNamespaces = [], k8sSecrets = [], k8sServiceAccounts = [] } = values
   return {

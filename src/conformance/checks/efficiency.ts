@@ -1,8 +1,8 @@
-/** What makes a worker cheap to serve and good to watch. */
+/** Advised checks: they make a worker cheap to serve and easy to observe. */
 import { type Check, expect } from '../check.ts'
 
 const idleSeconds = 5
-const mostSyncs = 8
+const maxSyncs = 8
 
 const waits: Check = {
   id: 'waits',
@@ -11,12 +11,12 @@ const waits: Check = {
   async run(rig) {
     rig.start()
     const first = await rig.until('the worker asked for work', 15, () => rig.proxy.syncs.find(({ sync }) => sync.claim))
-    expect((first.sync.waitSeconds ?? 0) >= 1, 'it asks for work without waitSeconds')
+    expect((first.sync.waitSeconds ?? 0) >= 1, 'it claims without waitSeconds')
     const before = rig.proxy.syncs.length
     await rig.pause(idleSeconds)
-    const asked = rig.proxy.syncs.length - before
-    expect(asked <= mostSyncs, `with nothing to do it asked ${asked} times in ${idleSeconds} s`)
-    return `with nothing to do it asked ${asked} times in ${idleSeconds} s`
+    const syncs = rig.proxy.syncs.length - before
+    expect(syncs <= maxSyncs, `without work, it sent ${syncs} syncs in ${idleSeconds} s`)
+    return `without work, it sent ${syncs} syncs in ${idleSeconds} s`
   },
 }
 
@@ -32,8 +32,8 @@ const tellsStart: Check = {
       const { state } = await rig.engine.task(id)
       return state === 'running'
     })
-    return 'the task was seen running'
+    return 'the task was reported as running'
   },
 }
 
-export const mannersChecks = [waits, tellsStart]
+export const efficiencyChecks = [waits, tellsStart]

@@ -1,4 +1,4 @@
-/** Flags that commands share, and what they make of them. */
+/** Flags that several commands have, and the API options made from them. */
 import { userInfo } from 'node:os'
 import type { CancelCall, ControlCall } from '../protocol/call-options.ts'
 
@@ -7,18 +7,17 @@ export const pageFlags = {
   cursor: { kind: 'text', value: 'CURSOR', summary: 'continue after an earlier page' },
 } as const
 
-export const callFlags = {
+export const historyFlags = {
   reason: { kind: 'text', value: 'TEXT', summary: 'the reason, recorded in the history' },
   as: { kind: 'text', value: 'NAME', summary: 'who is doing this, recorded in the history; default: your user name' },
 } as const
 
 export const cancelFlags = {
-  ...callFlags,
+  ...historyFlags,
   hard: { kind: 'switch', summary: 'fence off running work immediately instead of letting it finish' },
 } as const
 
-/** Whoever lost the answer can ask again under the same key, and nothing is done twice. */
-export const onceFlag = {
+export const idempotencyFlag = {
   'idempotency-key': {
     kind: 'text',
     value: 'KEY',
@@ -26,18 +25,18 @@ export const onceFlag = {
   },
 } as const
 
-type Said<T> = { readonly [Name in keyof T]?: T[Name] | undefined }
+type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined }
 
-export function callOf({ as, reason }: Said<{ as: string; reason: string }>): ControlCall {
-  return { actor: inAscii(as ?? userName()), ...(reason !== undefined && { reason }) }
+export function controlOptions({ as, reason }: Optional<{ as: string; reason: string }>): ControlCall {
+  return { actor: toAscii(as ?? userName()), ...(reason !== undefined && { reason }) }
 }
 
-export function cancelOf({ hard, ...flags }: Said<{ as: string; reason: string; hard: true }>): CancelCall {
-  return { ...callOf(flags), ...(hard && { mode: 'hard' }) }
+export function cancelOptions({ hard, ...flags }: Optional<{ as: string; reason: string; hard: true }>): CancelCall {
+  return { ...controlOptions(flags), ...(hard && { mode: 'hard' }) }
 }
 
-/** Without what was not said: an option that is there and undefined is no option. */
-export function said<T extends object>(options: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+/** Removes undefined properties: the API checks every property that is present. */
+export function withoutUndefined<T extends object>(options: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never
 }
 
@@ -49,8 +48,8 @@ function userName(): string {
   }
 }
 
-/** It travels in a header, which holds nothing else. */
-function inAscii(name: string): string {
+/** The actor is sent in a header, which must be ASCII. */
+function toAscii(name: string): string {
   const plain = name
     .normalize('NFKD')
     .replace(/[^\x20-\x7e]/g, '')

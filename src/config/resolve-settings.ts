@@ -1,4 +1,4 @@
-/** Puts the settings together: a flag goes before the environment, that before the file, that before the default. */
+/** Resolves the settings: flags override environment variables, which override the file, which overrides defaults. */
 import { resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import { dialectNames } from '../protocol/dialects.ts'
@@ -10,16 +10,16 @@ import { flagOf, type Setting, type SettingName, settings } from './settings.ts'
 
 export interface Source {
   readonly from: 'flag' | 'env' | 'file' | 'default'
-  /** The flag, the variable or the file. */
+  /** The name of the flag, variable or file; empty for a default. */
   readonly name: string
 }
 
-export interface Settled {
+export interface ResolvedSettings {
   readonly values: PawlConfig & typeof defaults
   readonly sources: Readonly<Record<SettingName, Source>>
 }
 
-export interface Given {
+export interface SettingSources {
   readonly flags: Readonly<Partial<Record<SettingName, unknown>>>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly file: ConfigFile | undefined
@@ -40,23 +40,23 @@ const defaults = {
   drainSeconds: settings.drainSeconds.default as number,
 }
 
-export function settle(given: Given): Settled {
+export function resolveSettings(given: SettingSources): ResolvedSettings {
   const rows = (Object.keys(settings) as SettingName[]).map(name => [name, find(name, given)] as const)
   const values = Object.fromEntries(rows.map(([name, { value }]) => [name, value]))
-  const sources = Object.fromEntries(rows.map(([name, { source }]) => [name, source])) as Settled['sources']
-  return { values: values as unknown as Settled['values'], sources }
+  const sources = Object.fromEntries(rows.map(([name, { source }]) => [name, source])) as ResolvedSettings['sources']
+  return { values: values as unknown as ResolvedSettings['values'], sources }
 }
 
-function find(name: SettingName, { flags, env, file }: Given): { value: unknown; source: Source } {
+function find(name: SettingName, { flags, env, file }: SettingSources): { value: unknown; source: Source } {
   const setting: Setting = settings[name]
   if (flags[name] !== undefined) {
     checkSetting(`--${flagOf(name)}`, name, flags[name])
     return { value: flags[name], source: { from: 'flag', name: `--${flagOf(name)}` } }
   }
-  const said = setting.env === undefined ? undefined : env[setting.env]
-  // An empty variable is how shells say that there is none.
-  if (setting.env !== undefined && said !== undefined && said !== '') {
-    const value = meant(setting, said)
+  const text = setting.env === undefined ? undefined : env[setting.env]
+  // In shells and container manifests, an empty variable means that it is not set.
+  if (setting.env !== undefined && text !== undefined && text !== '') {
+    const value = parseSettingText(setting, text)
     checkSetting(setting.env, name, value)
     return { value, source: { from: 'env', name: setting.env } }
   }
@@ -64,26 +64,26 @@ function find(name: SettingName, { flags, env, file }: Given): { value: unknown;
   return { value: setting.default, source: { from: 'default', name: '' } }
 }
 
-/** What a text is meant to be; what makes no sense stays a text, and its check says so. */
-export function meant({ kind }: Pick<Setting, 'kind'>, said: string): unknown {
-  if (kind === 'number') return said.trim() === '' || Number.isNaN(Number(said)) ? said : Number(said)
-  if (kind === 'list') return said.split(',').map(item => item.trim())
+/** Converts text to the type of the setting. Invalid text is returned unchanged, and the setting's check reports it. */
+export function parseSettingText({ kind }: Pick<Setting, 'kind'>, text: string): unknown {
+  if (kind === 'number') return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+  if (kind === 'list') return text.split(',').map(item => item.trim())
   if (kind === 'switch')
-    return ({ true: true, 1: true, false: false, 0: false } as Record<string, boolean>)[said] ?? said
-  return said
+    return ({ true: true, 1: true, false: false, 0: false } as Record<string, boolean>)[text] ?? text
+  return text
 }
 
-const strength = { flag: 3, env: 2, file: 1, default: 0 } as const
+const precedence = { flag: 3, env: 2, file: 1, default: 0 } as const
 
-/** The store: of a folder and a PostgreSQL server, the one that was said closer to the command. */
-export function storeOf({ values, sources }: Settled) {
+/** The store: the folder or the PostgreSQL database, whichever has the source of higher precedence. */
+export function storeOf({ values, sources }: ResolvedSettings) {
   const { database, data, schema, connections, pooler, listenDatabase } = values
   const bounds = boundsOf(values)
   if (sources.database.from === 'flag' && sources.data.from === 'flag') {
-    throw new Problem('COMMAND_INVALID', { why: '--database and --data name two stores: give one' })
+    throw new Problem('COMMAND_INVALID', { why: '--database cannot be combined with --data.' })
   }
-  const isServer = database !== undefined && strength[sources.database.from] >= strength[sources.data.from]
-  if (!isServer) return { folder: resolve(data), schema, bounds }
+  const isPostgres = database !== undefined && precedence[sources.database.from] >= precedence[sources.data.from]
+  if (!isPostgres) return { folder: resolve(data), schema, bounds }
   return {
     database,
     schema,
@@ -103,27 +103,26 @@ function boundsOf({ statementSeconds, lockSeconds, idleSeconds, connectionSecond
   }
 }
 
-/** The server that commands speak to: the one that is named, else the one that `pawl up` would start with the same settings. */
-export function serverOf({ values }: Settled): string {
+/** The URL of the server that commands call. Default: the one that `pawl up` would start with the same settings. */
+export function serverOf({ values }: ResolvedSettings): string {
   const { server, host, port, dialectAtRoot } = values
   if (server !== undefined) return server
-  const everywhere = host === '0.0.0.0' || host === '::'
-  const name = everywhere ? '127.0.0.1' : host
+  const isAnyAddress = host === '0.0.0.0' || host === '::'
+  const name = isAnyAddress ? '127.0.0.1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}${dialectAtRoot ? ownRoot : ''}`
 }
 
-/** The bounds of the server. */
-export function serverBoundsOf({ values }: Settled): Pick<ServerOptions, (typeof serverBounds)[number]> {
+export function serverBoundsOf({ values }: ResolvedSettings): Pick<ServerOptions, (typeof serverBounds)[number]> {
   return Object.fromEntries(serverBounds.map(name => [name, values[name]]))
 }
 
-/** What the server speaks besides its own words. */
-export function dialectsOf({ values, sources }: Settled): Omit<ServerOptions, 'host' | 'port' | 'keysOnly'> {
+/** The dialect options of the server. */
+export function dialectsOf({ values, sources }: ResolvedSettings): Omit<ServerOptions, 'host' | 'port' | 'keysOnly'> {
   const { dialects, dialectAtRoot, jobnikLeaseSeconds, falconeriLeaseSeconds } = values
   const leases = { jobnikLeaseSeconds, falconeriLeaseSeconds }
   const named = (dialects ?? []).flatMap(name => (name === 'all' ? dialectNames : name === 'none' ? [] : [name]))
   if (!dialectAtRoot) return { ...leases, dialects: named }
   if (named.length === 1) return { ...leases, dialects: named, rootDialect: named[0]! }
   const { name } = sources.dialectAtRoot
-  throw new Problem('COMMAND_INVALID', { why: `${name} goes with one dialect: name it with --dialect` })
+  throw new Problem('COMMAND_INVALID', { why: `${name} requires exactly one dialect, given with --dialect.` })
 }

@@ -1,4 +1,4 @@
-/** The worker program under test, as a process of its own that is ended by its id, with all that it has started. */
+/** The process of the worker under test. It has its own process group, so that it can be killed with all its children. */
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export interface Exit {
@@ -7,36 +7,36 @@ export interface Exit {
   readonly at: number
 }
 
-export interface Subject {
-  /** How it ended; undefined: it lives. */
+export interface WorkerProcess {
+  /** Undefined while the process runs. */
   exit(): Exit | undefined
   terminate(): void
-  /** Ends it and what it has started, now. */
+  /** Kills the process and its children. */
   end(): Promise<void>
-  /** The last lines that it wrote. */
-  lastWords(): string
+  /** The last lines of its output. */
+  recentOutput(): string
 }
 
 const keptCharacters = 2000
 
-/** Runs one command, with its arguments, by the shell's rules of quoting. */
-export function startSubject(command: string, environment: Readonly<Record<string, string>>): Subject {
-  // In place of the shell, so that a signal reaches the program; in a group of its own, so that nothing is left behind.
+/** Runs a shell command. */
+export function startWorkerProcess(command: string, environment: Readonly<Record<string, string>>): WorkerProcess {
+  // `exec` replaces the shell, so that signals reach the program. `detached` gives it its own process group.
   const child = spawn('sh', ['-c', `exec ${command}`], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   let exit: Exit | undefined
-  let words = ''
-  const listen = (text: Buffer) => {
-    words = (words + text.toString()).slice(-keptCharacters)
+  let output = ''
+  const append = (text: Buffer) => {
+    output = (output + text.toString()).slice(-keptCharacters)
   }
-  child.stdout.on('data', listen)
-  child.stderr.on('data', listen)
+  child.stdout.on('data', append)
+  child.stderr.on('data', append)
   const ended = new Promise<void>(resolve => {
     child.once('error', error => {
-      words += String(error)
+      output += String(error)
       exit = { code: null, signal: null, at: performance.now() }
       resolve()
     })
@@ -54,11 +54,11 @@ export function startSubject(command: string, environment: Readonly<Record<strin
       killGroup()
       process.removeListener('exit', killGroup)
       await ended
-      // What has left the group may hold these open; it must not keep us waiting.
+      // A process that has left the group may keep these open.
       child.stdout.destroy()
       child.stderr.destroy()
     },
-    lastWords: () => words.trim(),
+    recentOutput: () => output.trim(),
   }
 }
 
@@ -67,6 +67,6 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nobody of the group is left.
+    // All processes of the group have ended.
   }
 }

@@ -1,0 +1,168 @@
+/**
+ * The types of the package as its users see them: every export of every entry point, then the internal declarations that
+ * those refer to. Comments are removed. The text is built from the declarations that the compiler emits, so it changes
+ * only when a type changes.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { findRoot } from './job-schema-page.ts'
+
+export const publicApiFile = 'test/package/public-api.txt'
+
+const root = findRoot(import.meta.dirname)
+
+interface Declaration {
+  readonly path: string
+  readonly name: string
+}
+
+interface Module {
+  /** The text of each top-level declaration, without `export` and `declare`. Overloads share one entry. */
+  readonly declarations: ReadonlyMap<string, string>
+  /** Names that this module imports, with their origin. */
+  readonly imports: ReadonlyMap<string, Declaration>
+  /** Names that this module exports, with their origin. */
+  readonly exports: ReadonlyMap<string, Declaration>
+  /** Modules that it exports as a whole. */
+  readonly exportedModules: readonly string[]
+}
+
+export function publicApi(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-types-'))
+  try {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const options = ['-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--outDir', folder]
+    execFileSync(process.execPath, [tsc, ...options], { cwd: root })
+    return describe(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function describe(folder: string): string {
+  const { exports: entries } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | { types: string }>
+  }
+  const modules = new Map<string, Module>()
+  const load = (path: string): Module => {
+    const module = modules.get(path) ?? parseModule(path, readFileSync(join(folder, path), 'utf8'))
+    modules.set(path, module)
+    return module
+  }
+  const shown = new Set<string>()
+  const internal: Declaration[] = []
+  const sections = Object.entries(entries).flatMap(([entry, target]) => {
+    if (typeof target === 'string') return []
+    const exports = [...exportsOf(target.types.replace('./dist/', ''), load)].sort(byName)
+    const texts = exports.map(([name, origin]) => {
+      const key = `${origin.path} ${origin.name}`
+      if (shown.has(key)) return `${name}: see above`
+      shown.add(key)
+      internal.push(...references(origin, load))
+      return textOf(origin, load)
+    })
+    return [`# ${join('pawl', entry)}`, ...texts]
+  })
+  const internalTexts: [string, string][] = []
+  for (const declaration of internal) {
+    const key = `${declaration.path} ${declaration.name}`
+    if (shown.has(key)) continue
+    shown.add(key)
+    internal.push(...references(declaration, load))
+    internalTexts.push([`${declaration.name} ${declaration.path}`, textOf(declaration, load)])
+  }
+  return `${[...sections, '# internal', ...internalTexts.sort(byName).map(([, text]) => text)].join('\n\n')}\n`
+}
+
+const byName = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]) => (one < other ? -1 : 1)
+
+function textOf({ path, name }: Declaration, load: (path: string) => Module): string {
+  const text = load(path).declarations.get(name)
+  if (text === undefined) throw new Error(`${path} does not declare ${name}`)
+  return text
+}
+
+function exportsOf(path: string, load: (path: string) => Module): Map<string, Declaration> {
+  const { exports, exportedModules } = load(path)
+  const found = new Map(exportedModules.flatMap(other => [...exportsOf(other, load)]))
+  for (const [name, origin] of exports) found.set(name, resolveOrigin(origin, load))
+  return found
+}
+
+/** The module that declares a name, which may be re-exported several times. */
+function resolveOrigin({ path, name }: Declaration, load: (path: string) => Module): Declaration {
+  const module = load(path)
+  if (module.declarations.has(name)) return { path, name }
+  const origin = module.exports.get(name) ?? exportsOf(path, load).get(name)
+  if (origin === undefined) throw new Error(`${path} does not export ${name}`)
+  return resolveOrigin(origin, load)
+}
+
+/** `Pawl.context` is for Pawl's own code: changes of what it consists of must not look like changes of the API. */
+const isHidden = /^(engine\/context|store\/|files\/)/
+
+/** The declarations of the package that a declaration refers to. */
+function references(declaration: Declaration, load: (path: string) => Module): Declaration[] {
+  const { declarations, imports } = load(declaration.path)
+  const text = textOf(declaration, load).replace(/'[^']*'|"[^"]*"/g, '')
+  return [...new Set(text.match(/(?<![\w$.])[A-Za-z_$][\w$]*(?!\??:)/g))].flatMap(name => {
+    if (name === declaration.name) return []
+    if (declarations.has(name)) return [{ path: declaration.path, name }]
+    const origin = imports.get(name)
+    return origin === undefined ? [] : [resolveOrigin(origin, load)].filter(({ path }) => !isHidden.test(path))
+  })
+}
+
+function parseModule(path: string, source: string): Module {
+  const declarations = new Map<string, string>()
+  const imports = new Map<string, Declaration>()
+  const exports = new Map<string, Declaration>()
+  const exportedModules: string[] = []
+  for (const statement of statementsIn(source)) {
+    const from = /from '(\.[^']+)'/.exec(statement)?.[1]
+    const target = from === undefined ? '' : join(dirname(path), from).replace(/\.[jt]s$/, '.d.ts')
+    const declared = /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|const|function|class) ([\w$]+)/.exec(
+      statement,
+    )
+    if (/^export (type )?\*/.test(statement)) exportedModules.push(target)
+    else if (/^(import|export) (type )?\{/.test(statement)) {
+      for (const [, name, alias] of (/\{(.*)\}/s.exec(statement)?.[1] ?? '').matchAll(
+        /(?:type )?([\w$]+)(?: as ([\w$]+))?,?/g,
+      )) {
+        const names = statement.startsWith('import') ? imports : exports
+        if (from !== undefined) names.set(alias ?? name!, { path: target, name: name! })
+        else if (statement.startsWith('export')) exports.set(alias ?? name!, { path, name: name! })
+      }
+    } else if (declared !== null) {
+      const name = declared[1]!
+      const text = statement.replace(/^(export )?(declare )?/, '')
+      declarations.set(name, [declarations.get(name), text].filter(Boolean).join('\n'))
+      if (statement.startsWith('export')) exports.set(name, { path, name })
+    }
+  }
+  return { declarations, imports, exports, exportedModules }
+}
+
+/** The top-level statements of a declaration file, without comments. */
+function statementsIn(source: string): string[] {
+  const lines = source
+    .replace(/^\s*\/\*\*.*?\*\/\n/gms, '')
+    .replace(/^\s*\/\/.*\n/gm, '')
+    .split('\n')
+  const statements: string[] = []
+  let open: string[] = []
+  let depth = 0
+  for (const line of lines) {
+    if (line.trim() === '' || (depth === 0 && /^#!/.test(line))) continue
+    open.push(line)
+    const code = line.replace(/'[^']*'|"[^"]*"/g, '').replaceAll('=>', '')
+    depth += (code.match(/[{([]/g)?.length ?? 0) - (code.match(/[})\]]/g)?.length ?? 0)
+    if (depth === 0 && /[;}]$/.test(line)) {
+      statements.push(open.join('\n'))
+      open = []
+    }
+  }
+  return statements
+}

@@ -1,0 +1,58 @@
+/** Error messages for people, and exit codes for scripts. */
+import { maskKeys } from '../kernel/mask-keys.ts'
+import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
+import { type Line, styled } from './styled-line.ts'
+
+export const exitCodes = { good: 0, bad: 1, usage: 2, unreachable: 3 } as const
+
+const unreachable: readonly ProblemCode[] = ['STORE_LOCKED']
+
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof Problem)) return exitCodes.bad
+  const { status, code } = error
+  // A script that waits for a job must be able to tell a failed job (1) from a refused connection or key (3).
+  if (status === 503 || status === 401 || status === 403 || unreachable.includes(code)) return exitCodes.unreachable
+  return status === 400 || status === 422 ? exitCodes.usage : exitCodes.bad
+}
+
+/** The message for an error. Keys and passwords are masked, because the output of commands often ends up in logs. */
+export function errorMessage(error: unknown): Line[] {
+  if (!(error instanceof Problem)) return unexpectedError(error).map(line => ['', maskKeys(line)])
+  const [first = '', ...rest] = problemLines(error).map(maskKeys)
+  return [[styled('red', 'pawl: '), first], ...rest.map(line => `  ${line}`)]
+}
+
+function unexpectedError(error: unknown): string[] {
+  const { stack, message } = error as Error
+  return ['pawl: Unexpected error. This is a bug in Pawl:', ...(stack ?? message ?? String(error)).split('\n')]
+}
+
+/** Hints that apply only on the command line. */
+const commandLineHints: Partial<Record<ProblemCode, readonly string[]>> = {
+  SERVER_UNREACHABLE: ['To open a store without a server, use --database or --data.'],
+  STORE_LOCKED: ['If `pawl up` has opened it, leave out --data to connect to that server, or name it with --server.'],
+}
+
+function problemLines({ code, details }: Problem): string[] {
+  const { means, hint } = problems[code]
+  const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
+  if (code === 'COMMAND_INVALID') return [why!]
+  if (code === 'FILE_INVALID') return [`${file}: ${why}`]
+  if (code === 'OPTION_UNKNOWN') {
+    return [`${at}: unknown option "${option}".${didYouMean === undefined ? '' : ` Did you mean "${didYouMean}"?`}`]
+  }
+  // The name of a flag or variable already names the option.
+  if (code === 'OPTION_INVALID') return [`${/^--|^[A-Z_]+$/.test(at!) ? at : `${at}: ${option}`} must ${must}.`]
+  if (code === 'SPEC_INVALID') {
+    const lines = (issues as unknown as { at: string; why: string }[]).map(issue => `${issue.at}: ${issue.why}`)
+    return [`${means} Nothing was submitted.`, ...lines, ...(more === undefined ? [] : [`and ${more} more`])]
+  }
+  const facts = Object.entries({
+    ...rest,
+    ...(at && { at }),
+    ...(option && { option }),
+    ...(must && { must }),
+    ...(why && { why }),
+  }).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return [`${means}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`, hint, ...(commandLineHints[code] ?? [])]
+}

@@ -1,2 +1,0 @@
-export { printCheck, printReport } from './report.ts'
-export { runConformance } from './run.ts'
