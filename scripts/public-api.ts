@@ -120,6 +120,8 @@ function parseModule(path: string, source: string): Module {
   const imports = new Map<string, Declaration>()
   const exports = new Map<string, Declaration>()
   const exportedModules: string[] = []
+  /** Names that come from packages. */
+  const packages = new Map<string, string>()
   for (const statement of statementsIn(source)) {
     const from = /from '(\.[^']+)'/.exec(statement)?.[1]
     const target = from === undefined ? '' : join(dirname(path), from).replace(/\.[jt]s$/, '.d.ts')
@@ -132,7 +134,9 @@ function parseModule(path: string, source: string): Module {
         /(?:type )?([\w$]+)(?: as ([\w$]+))?,?/g,
       )) {
         const names = statement.startsWith('import') ? imports : exports
+        const packageName = /from '([^.'][^']*)'/.exec(statement)?.[1]
         if (from !== undefined) names.set(alias ?? name!, { path: target, name: name! })
+        else if (packageName !== undefined) packages.set(alias ?? name!, packageName)
         else if (statement.startsWith('export')) exports.set(alias ?? name!, { path, name: name! })
       }
     } else if (declared !== null) {
@@ -141,6 +145,10 @@ function parseModule(path: string, source: string): Module {
       declarations.set(name, [declarations.get(name), text].filter(Boolean).join('\n'))
       if (statement.startsWith('export')) exports.set(name, { path, name })
     }
+  }
+  for (const name of exports.keys()) {
+    const packageName = packages.get(name)
+    if (packageName !== undefined) declarations.set(name, `type ${name}: see the package ${packageName}`)
   }
   return { declarations, imports, exports, exportedModules }
 }
