@@ -1,6 +1,5 @@
 /** `--vocabulary`: what is asked for is answered in another system's words, before any command sees it. */
-import { wordsOf } from '../dialects/all-words.ts'
-import { inWords } from '../dialects/vocabulary.ts'
+import { inWords, wordsOf } from '../dialects/vocabulary.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import { type DialectName, dialectNames, type Spoken, spokenBy } from '../protocol/dialects.ts'
 

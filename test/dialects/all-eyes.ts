@@ -1,7 +1,6 @@
 /** Looking at one entity through all vocabularies at once, and holding what they say against the tables and our own state. */
 import assert from 'node:assert/strict'
-import { wordsOf } from '../../src/dialects/all-words.ts'
-import { inWords } from '../../src/dialects/vocabulary.ts'
+import { inWords, wordsOf } from '../../src/dialects/vocabulary.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
