@@ -14,7 +14,7 @@ import { isId } from '../../schema/fields.ts'
 
 export interface RequestField<Value> {
   readonly check: Field
-  /** Parses text: a query holds nothing else. Undefined if it cannot, and then the check refuses the text. */
+  /** Parses text, because queries contain nothing else. Returns undefined for text that the check should refuse. */
   readonly parse?: (text: string) => Value | undefined
   /** The value of a field that is absent. */
   readonly default?: Value
@@ -26,7 +26,7 @@ export type FieldTable = Readonly<Record<string, RequestField<unknown>>>
 
 type FieldValue<Any> = Any extends RequestField<infer Value> ? Value : never
 
-/** What a table of fields reads. Only fields that are required, or have a default, are always there. */
+/** The values that a table of fields reads. A field is optional unless the reader requires it. */
 export type ValuesOf<Table, Required extends keyof Table = never> = {
   readonly [Name in Required]: FieldValue<Table[Name]>
 } & { readonly [Name in Exclude<keyof Table, Required>]?: FieldValue<Table[Name]> }
@@ -56,7 +56,7 @@ export const flag: RequestField<boolean> = {
 
 const digits = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined)
 
-/** `parse`: which texts a dialect takes for a number. */
+/** `parse` decides which texts the dialect accepts as numbers. */
 export function wholeNumber(from: number, to: number, parse: (text: string) => number | undefined = digits) {
   return { check: number({ from, to, whole: true }), parse } satisfies RequestField<number>
 }

@@ -21,7 +21,7 @@ export function readBody<Table extends FieldTable, Required extends keyof Table 
   return readOrRefuse(body, table, { ...rules, at, parse: false })
 }
 
-/** A parameter that is given twice is a list, which no check takes. */
+/** A parameter that is given twice arrives as a list, which every check refuses. */
 export function readQuery<Table extends FieldTable>(
   query: Readonly<Record<string, unknown>>,
   table: Table,
@@ -63,13 +63,13 @@ export function readFields(
   const values: Record<string, unknown> = {}
   const faults: FieldFault[] = []
   for (const [name, field] of Object.entries(table)) {
-    const said = Object.hasOwn(given, name) ? given[name] : undefined
-    if (said === undefined || (said === null && nulls === 'absent' && field.takesNull !== true)) {
+    const sent = Object.hasOwn(given, name) ? given[name] : undefined
+    if (sent === undefined || (sent === null && nulls === 'absent' && field.takesNull !== true)) {
       if (Object.hasOwn(field, 'default')) values[name] = field.default
       continue
     }
-    const parsed = parse && typeof said !== 'object' ? field.parse?.(String(said)) : undefined
-    const value = parsed ?? said
+    const parsed = parse && typeof sent !== 'object' ? field.parse?.(String(sent)) : undefined
+    const value = parsed ?? sent
     const must = field.check(value)
     if (must === undefined) values[name] = value
     else faults.push({ name, value, must, check: field.check })

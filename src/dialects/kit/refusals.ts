@@ -1,8 +1,8 @@
-/** How a dialect puts our problems into its own words: a table of what differs. */
+/** Translates Pawl's problems into a dialect's errors, by a table of the differences. */
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
 import type { Fault } from '../dialect.ts'
 
-/** What is left out stays as Pawl has it. */
+/** Fields that are absent keep Pawl's value. */
 export interface Rewording {
   readonly status?: number
   readonly code?: string

@@ -9,7 +9,7 @@ import { wordFor } from '../words.ts'
 import type { keptOf } from './invoke.ts'
 import { words } from './words.ts'
 
-/** Final or cancelled states whose reason is in the task's events. */
+/** States whose reason is in the task's events. */
 const reasoned: readonly TaskState[] = ['skipped', 'cancelled']
 
 export async function workInfos(engine: AskersEngine, tasks: readonly TaskView[]) {

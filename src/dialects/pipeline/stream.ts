@@ -30,7 +30,7 @@ export function hasSeenAll({ job }: Snapshot, lastId: string | undefined): boole
   return isFinal(jobLifecycle, job.state) && readSeen(lastId).job >= ended(job)
 }
 
-/** `from`: the end of the feed before the first look. */
+/** `from`: the end of the feed before the job was first read. */
 export async function* streamOf(
   { engine, signal, heartbeatSeconds, read }: Streaming,
   first: Snapshot,
