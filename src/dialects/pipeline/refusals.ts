@@ -26,7 +26,7 @@ export const invalid = (details: readonly Detail[]): Answer => good({ detail: de
 export function readAll(given: Readonly<Record<string, unknown>>, table: FieldTable, place: 'body' | 'query') {
   const { values, faults } = readFields(given, table, { parse: true, nulls: 'checked' })
   const details = faults.map(({ name, value, must, check }): Detail => {
-    return { type: faultType(check, value), loc: [place, name], msg: `It must ${must}.`, input: given[name] }
+    return { type: faultType(check, value), msg: `It must ${must}.`, loc: [place, name], input: given[name] }
   })
   return details.length > 0 ? { details } : { values: { ...given, ...values } }
 }
