@@ -151,7 +151,7 @@ test('marie: what cannot be part of a DAG is refused, and nothing of it is kept'
     assert.deepEqual([answer.http, answer.status, answer.code], [http, 'error', code], answer.message)
     assert.match(answer.message, message)
   }
-  await refused({ ...job, dependencies: ['b'] }, 400, 'BAD_REQUEST', /dependencies must stand beside a dag_id/)
+  await refused({ ...job, dependencies: ['b'] }, 400, 'BAD_REQUEST', /dependencies must be sent with a dag_id/)
   await refused({ ...job, dag_id: uuid, dependencies: ['b'] }, 400, 'BAD_REQUEST', /this DAG has no job 'b'/)
   await refused({ ...job, dag_id: uuid, dependencies: ['a'] }, 400, 'BAD_REQUEST', /'a' cannot need itself/)
   assert.deepEqual([(await rig.engine.jobs()).items, (await rig.engine.tasks()).items], [[], []])
