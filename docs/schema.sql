@@ -1,4 +1,4 @@
--- Dumped from a database by `npm run docs`; do not edit. src/store/migrations creates this schema.
+-- Dumped from a database by `npm run docs`; do not edit. src/store/schema/migrations creates this schema.
 
 create schema pawl;
 

@@ -4,7 +4,8 @@ import { makeSql, type Sql } from '../src/store/driver/sql.ts'
 import { migrate, schemaSql } from '../src/store/schema/migrate.ts'
 import { dumpSchema } from './dump-schema.ts'
 
-const note = '-- Dumped from a database by `npm run docs`; do not edit. src/store/migrations creates this schema.'
+const note =
+  '-- Dumped from a database by `npm run docs`; do not edit. src/store/schema/migrations creates this schema.'
 
 /** The page, from a store in memory that was just created. */
 export async function embeddedSchemaPage(): Promise<string> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Browser, chromium } from 'playwright-core'
 import { startBabysitter } from '../src/babysitter/babysitter.ts'
-import { type Pawl, pawl } from '../src/engine/engine.ts'
+import { type Engine, openEngine } from '../src/engine/engine.ts'
 import { startServer } from '../src/server/server.ts'
 import { defineTask } from '../src/worker/define-task.ts'
 import { startWorker } from '../src/worker/worker.ts'
@@ -44,7 +44,7 @@ const tasks = [
   }),
 ]
 
-async function fill(engine: Pawl) {
+async function fill(engine: Engine) {
   const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
   const invoices = await engine.submit({
     name: 'invoices',
@@ -101,7 +101,7 @@ async function take(browser: Browser, url: string, pages: Readonly<Record<string
 }
 
 mkdirSync(folder, { recursive: true })
-const engine = await pawl({})
+const engine = await openEngine({})
 const server = await startServer(engine, { port: 0 })
 const babysitter = startBabysitter(engine)
 const workers = ['ada', 'grace'].map(name => startWorker(engine, tasks, { name, concurrency: 4 }))

@@ -6,7 +6,8 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
-import { vacuumWorn } from '../store/driver/vacuum.ts'
+import { engineBehind, type Pawl } from '../engine/engine.ts'
+import { vacuumBloatedTables } from '../store/admin/examine.ts'
 import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
@@ -25,7 +26,8 @@ export function allChores({ oneConnection }: Context): Chore[] {
 const patienceMs = 10_000
 
 /** Starts the chores; the answer stops them. */
-export function startBabysitter({ context }: { context: Context }, chores = allChores(context)) {
+export function startBabysitter(engine: Pawl, chores = allChores(engineBehind(engine).context)) {
+  const { context } = engineBehind(engine)
   const ending = new AbortController()
   // Each chore listens to it, and there are more of them than Node thinks usual.
   setMaxListeners(chores.length + 1, ending.signal)
@@ -45,6 +47,6 @@ const tidyEmbedded: Chore = {
   name: 'tidy-embedded',
   everySeconds: 60,
   async run({ sql }) {
-    return { vacuumed: await vacuumWorn(sql) }
+    return { vacuumed: await vacuumBloatedTables(sql) }
   },
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { needsServer } from '../../test/harness/databases.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../test/harness/task-in.ts'
-import { pawl } from '../engine/engine.ts'
+import { openEngine } from '../engine/engine.ts'
 import { keepDoing } from './chore.ts'
 import { endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
 
@@ -133,7 +133,7 @@ test('retention walks through a long table, stretch by stretch', async t => {
 
 test('two babysitters at once end each task once', async t => {
   const run = await fresh(t)
-  const other = await pawl({ database: run.url!, schema: run.schema })
+  const other = await openEngine({ database: run.url!, schema: run.schema })
   t.after(() => other.close())
   const mortal = { type: 'a', expireInSeconds: 1 }
   const ids = (await run.engine.enqueueMany(Array.from({ length: 100 }, () => mortal))).map(({ id }) => id)

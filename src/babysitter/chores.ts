@@ -3,15 +3,21 @@ import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { brokenRules } from '../store/admin/integrity.ts'
-import { countMoves, forgetMinutes, noteDepths } from '../store/admin/stats.ts'
+import { countMoves, deleteOldStats, recordQueueDepths } from '../store/admin/stats.ts'
 import { clockMs } from '../store/driver/clock.ts'
-import { firstChange, forgetChanges } from '../store/feed/forget-changes.ts'
+import { deleteOldChanges, startOfChangeScan } from '../store/feed/delete-old-changes.ts'
 import { currentGeneration } from '../store/feed/generation.ts'
-import { staleQueues } from '../store/flow/unserved-queues.ts'
-import { forgetIds } from '../store/tasks/chosen-ids.ts'
-import { forgetLines } from '../store/tasks/logs.ts'
-import { removeRedrives } from '../store/tasks/redrive.ts'
-import { forget, graceOver, oldTasks, overdueTasks, removeTasks } from '../store/tasks/task-chores.ts'
+import { findUnservedQueues } from '../store/flow/unserved-queues.ts'
+import { deleteFreedIds } from '../store/tasks/chosen-ids.ts'
+import { deleteOldLogLines } from '../store/tasks/logs.ts'
+import { deleteOldRedrives } from '../store/tasks/redrive.ts'
+import {
+  deleteExpiredRecords,
+  deleteTasks,
+  findExpiredCancels,
+  findExpiredTasks,
+  findTasksPastRetention,
+} from '../store/tasks/task-chores.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
@@ -23,7 +29,7 @@ export const expireTasks: Chore = {
   name: 'expire',
   everySeconds: 1,
   async run(context) {
-    const { ids, looked } = await overdueTasks(context.sql, batch)
+    const { ids, looked } = await findExpiredTasks(context.sql, batch)
     const { moved, failed } = await judge(context, ids, task => (task.overdue ? expire(task) : undefined))
     const gone = looked - ids.length
     return { expired: moved, failed, more: looked === batch && moved + gone > 0 }
@@ -35,7 +41,7 @@ export const endGraces: Chore = {
   name: 'end-graces',
   everySeconds: 1,
   async run(context) {
-    const ids = await graceOver(context.sql, batch)
+    const ids = await findExpiredCancels(context.sql, batch)
     const { moved, failed } = await judge(context, ids, task => {
       const isOver = task.cancelling && task.cancelledForSeconds! >= task.settings.graceSeconds
       return isOver ? endGrace(task) : undefined
@@ -53,19 +59,19 @@ export interface RetentionOptions {
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
   let after = first
-  let walk = firstChange
+  let scan = startOfChangeScan
   return {
     name: 'retention',
     everySeconds: 10,
     async run(context) {
       const { sql } = context
-      const { ids, next } = await oldTasks(sql, after, 5000)
+      const { ids, next } = await findTasksPastRetention(sql, after, 5000)
       after = next ?? first
       const unruly: Unruly[] = []
       const gone = await splitting<string, string | undefined>(
         ids,
         // In a transaction, for only its rollback says that the locks of a part that failed are given up.
-        part => sql.begin(tx => removeTasks(tx, part)),
+        part => sql.begin(tx => deleteTasks(tx, part)),
         (id, error) => {
           unruly.push({ id, error })
           return undefined
@@ -74,13 +80,13 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
       await tellUnruly(context, 'task', unruly)
       const failed = unruly.length
       const removed = gone.length - failed
-      const { pulses, keys, sessions } = await forget(sql)
-      const { forgotten: changes, ...walked } = await forgetChanges(sql, walk)
-      walk = walked.walk
-      const lines = await forgetLines(sql, keepLogSeconds)
-      const minutes = await forgetMinutes(sql)
-      const redrives = await removeRedrives(sql, defaultSettings.keepSeconds)
-      const freed = await forgetIds(sql)
+      const { pulses, keys, sessions } = await deleteExpiredRecords(sql)
+      const { deleted: changes, ...scanned } = await deleteOldChanges(sql, scan)
+      scan = scanned.scan
+      const lines = await deleteOldLogLines(sql, keepLogSeconds)
+      const minutes = await deleteOldStats(sql)
+      const redrives = await deleteOldRedrives(sql, defaultSettings.keepSeconds)
+      const freed = await deleteFreedIds(sql)
       const more = next !== null && removed > 0
       return { removed, failed, pulses, keys, sessions, changes, lines, minutes, redrives, freed, more }
     },
@@ -115,8 +121,8 @@ export const watchQueues: Chore = {
   name: 'watch-queues',
   everySeconds: 30,
   async run({ sql, log }) {
-    await noteDepths(sql)
-    const stale = await staleQueues(sql, 60)
+    await recordQueueDepths(sql)
+    const stale = await findUnservedQueues(sql, 60)
     for (const { queue, due, oldestSeconds } of stale) {
       log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue: start one.' })
     }

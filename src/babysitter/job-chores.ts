@@ -7,13 +7,13 @@ import { isFinal } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import {
-  cutOffJobs,
-  type JobWalk,
-  leftBehind,
-  oldJobs,
-  overdueGates,
-  overdueJobs,
-  staleJobs,
+  findAbandonedSubmissions,
+  findExpiredGates,
+  findJobsPastDeadline,
+  findJobsPastRetention,
+  findStaleJobs,
+  findUndrivenJobs,
+  type JobScan,
 } from '../store/jobs/job-chores.ts'
 import { removeJob } from '../store/jobs/job-ends.ts'
 import type { Chore } from './chore.ts'
@@ -21,8 +21,8 @@ import { tellUnruly } from './tell-unruly.ts'
 import { type Turn, takingTurns } from './turns.ts'
 
 const batch = 100
-/** How far each engine has come in its walk through ended jobs. */
-const walks = new WeakMap<Context, JobWalk>()
+/** How far each engine has scanned its ended jobs. */
+const scans = new WeakMap<Context, JobScan>()
 const staleWords = 'Job timed out or was orphaned'
 
 /** Goes on with jobs whose driver died, with the same function as everybody else; and with removals that were cut off. */
@@ -34,7 +34,7 @@ export function driveOn(olderThanSeconds = 3): Chore {
     async run(context) {
       const turn = await each(
         context,
-        (limit, except) => leftBehind(context.sql, olderThanSeconds, limit, except),
+        (limit, except) => findUndrivenJobs(context.sql, olderThanSeconds, limit, except),
         id => driveOrRemove(context, id),
       )
       return count('driven', turn, await tell(context, turn))
@@ -62,12 +62,12 @@ export const jobDeadlines: Chore = {
     const { sql } = context
     const expired = await eachDeadline(
       context,
-      (limit, except) => overdueJobs(sql, limit, except),
+      (limit, except) => findJobsPastDeadline(sql, limit, except),
       id => end(context, id, 'expired', 'deadline'),
     )
     const closed = await eachGate(
       context,
-      (limit, except) => overdueGates(sql, limit, except),
+      (limit, except) => findExpiredGates(sql, limit, except),
       ({ id, jobId }) => driveJob(context, jobId, 'babysitter', book => closeGate(book, id)),
     )
     const failed = (await tell(context, expired)) + (await tell(context, closed))
@@ -90,7 +90,7 @@ export const failStale: Chore = {
   async run(context) {
     const turn = await eachStale(
       context,
-      (limit, except) => staleJobs(context.sql, limit, except),
+      (limit, except) => findStaleJobs(context.sql, limit, except),
       id => end(context, id, 'failed', staleWords),
     )
     return count('stale', turn, await tell(context, turn))
@@ -108,14 +108,20 @@ export const jobRetention: Chore = {
     const { sql } = context
     const dropped = await eachCutOff(
       context,
-      (limit, except) => cutOffJobs(sql, 600, limit, except),
+      (limit, except) => findAbandonedSubmissions(sql, 600, limit, except),
       id => end(context, id, 'cancelled', 'its submission was cut off'),
     )
     const removed = await eachOld(
       context,
       async (limit, except) => {
-        const { ids, walk } = await oldJobs(sql, defaultSettings.keepSeconds, limit, except, walks.get(context))
-        walks.set(context, walk)
+        const { ids, scan } = await findJobsPastRetention(
+          sql,
+          defaultSettings.keepSeconds,
+          limit,
+          except,
+          scans.get(context),
+        )
+        scans.set(context, scan)
         return ids
       },
       id => removeJob(sql, id),

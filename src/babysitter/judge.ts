@@ -2,7 +2,13 @@ import type { Context } from '../engine/context.ts'
 import { rollUp } from '../engine/jobs/roll-up.ts'
 import { splitting } from '../engine/split.ts'
 import type { Verdict } from '../kernel/decide.ts'
-import { type LockedTask, lockTasks, type Ruling, stagesOf, writeRulings } from '../store/tasks/rulings.ts'
+import {
+  type LockedTask,
+  lockTasks,
+  stagesOfUpdates,
+  type TaskUpdate,
+  writeTaskUpdates,
+} from '../store/tasks/task-updates.ts'
 import { tellUnruly, type Unruly } from './tell-unruly.ts'
 
 /**
@@ -18,21 +24,21 @@ export async function judge(
   const unruly: Unruly[] = []
   const run = (batch: readonly string[]) =>
     sql.begin(async tx => {
-      const rulings: Ruling[] = []
+      const rulings: TaskUpdate[] = []
       for (const task of await lockTasks(tx, batch, 'pass over')) {
         const verdict = decide(task)
         if (verdict?.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch })
       }
-      await writeRulings(tx, rulings, 'babysitter')
+      await writeTaskUpdates(tx, rulings, 'babysitter')
       return rulings
     })
-  const rulings = await splitting<string, Ruling | undefined>(ids, run, (id, error) => {
+  const rulings = await splitting<string, TaskUpdate | undefined>(ids, run, (id, error) => {
     unruly.push({ id, error })
     return undefined
   })
   await tellUnruly(context, 'task', unruly)
   const written = rulings.filter(ruling => ruling !== undefined)
   if (written.length > 0) wake.tell([...new Set(written.map(({ task }) => task.queue))])
-  await rollUp(context, stagesOf(written))
+  await rollUp(context, stagesOfUpdates(written))
   return { moved: written.length, failed: unruly.length }
 }

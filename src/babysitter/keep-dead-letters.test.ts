@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { workOff } from '../../test/harness/jobs.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { firstJob, oldJobs } from '../store/jobs/job-chores.ts'
+import { findJobsPastRetention, startOfJobScan } from '../store/jobs/job-chores.ts'
 import { retention } from './chores.ts'
 import { jobRetention } from './job-chores.ts'
 
@@ -20,7 +20,7 @@ async function kept<Name extends string>({ engine }: Fresh, tasks: Record<Name, 
 
 test('a dead letter stays when tasks that ended otherwise go, whatever was said about keeping those', async t => {
   const run = await fresh(t)
-  const soon = new Date((await run.engine.clock()) + 1000)
+  const soon = new Date((await run.engine.internals.clock()) + 1000)
   const tasks = {
     failed: await taskIn(run, 'failed'),
     letter: await taskIn(run, 'dead_lettered'),
@@ -35,7 +35,7 @@ test('a dead letter stays when tasks that ended otherwise go, whatever was said 
 test('a dead letter goes after its own retention, said by the task or its type, and not before its date', async t => {
   const run = await fresh(t)
   await run.engine.putTaskType('typed', { keepDeadLetterSeconds: 10 * day })
-  const inAYear = new Date((await run.engine.clock()) + 365 * day * 1000)
+  const inAYear = new Date((await run.engine.internals.clock()) + 365 * day * 1000)
   const tasks = {
     own: await taskIn(run, 'dead_lettered', { keepDeadLetterSeconds: 5 * day }),
     typed: await taskIn(run, 'dead_lettered', { type: 'typed' }),
@@ -98,13 +98,17 @@ test('jobs that stay for their dead letters do not keep later ones from going', 
   const { id } = await engine.submit({ name: 'plain', stages })
   await workOff(run, 'a')
   await run.advance(15 * day)
-  let walk = firstJob
+  let scan = startOfJobScan
   const found: string[] = []
   for (let look = 0; look < 3; look++) {
-    const seen = await oldJobs(run.sql, 14 * day, 10, [], walk, 2)
+    const seen = await findJobsPastRetention(run.sql, 14 * day, 10, [], scan, 2)
     found.push(...seen.ids)
-    walk = seen.walk
+    scan = seen.scan
   }
   assert.deepEqual(found, [id])
-  assert.deepEqual((await oldJobs(run.sql, 14 * day, 10, [], walk, 2)).walk, firstJob, 'then it begins again')
+  assert.deepEqual(
+    (await findJobsPastRetention(run.sql, 14 * day, 10, [], scan, 2)).scan,
+    startOfJobScan,
+    'then it begins again',
+  )
 })

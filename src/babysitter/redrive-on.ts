@@ -1,5 +1,5 @@
 import { goOn, tellFailed } from '../engine/tasks/redrive.ts'
-import { idleRedrives } from '../store/tasks/redrive.ts'
+import { findAbandonedRedrives } from '../store/tasks/redrive.ts'
 import type { Chore } from './chore.ts'
 import { takingTurns } from './turns.ts'
 
@@ -17,7 +17,7 @@ export function redriveOn(olderThanSeconds = 3): Chore {
       let redriven = 0
       const { failures } = await each(
         context,
-        (limit, except) => idleRedrives(sql, olderThanSeconds, limit, except),
+        (limit, except) => findAbandonedRedrives(sql, olderThanSeconds, limit, except),
         async id => {
           const did = await goOn(context, sql, id, lettersPerLook)
           redriven += did.redriven

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { storyOf, taskIn } from '../../test/harness/task-in.ts'
-import { pawl } from '../engine/engine.ts'
+import { openEngine } from '../engine/engine.ts'
 import { rescue } from './rescue.ts'
 
 /** A babysitter that has been looking all the time. */
@@ -253,7 +253,7 @@ test('a look that the store did not answer does not count as having looked', asy
 
 test('two babysitters at once take each task back once', async t => {
   const run = await fresh(t)
-  const other = await pawl({ database: run.url!, schema: run.schema })
+  const other = await openEngine({ database: run.url!, schema: run.schema })
   t.after(() => other.close())
   const { engine } = run
   await engine.enqueueMany(Array.from({ length: 200 }, () => ({ type: 'a' })))

@@ -8,8 +8,8 @@
 import { loseLease, timeOut } from '../kernel/decide.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { clockMs } from '../store/driver/clock.ts'
-import type { LockedTask } from '../store/tasks/rulings.ts'
-import { overrunTasks } from '../store/tasks/task-chores.ts'
+import { findExpiredLeases } from '../store/tasks/task-chores.ts'
+import type { LockedTask } from '../store/tasks/task-updates.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 
@@ -43,7 +43,7 @@ export function rescue({
       lookedAt = at
       if (at < blindUntil) return { rescued: 0, isBlind: true }
       const sightedSeconds = (at - blindUntil) / 1000
-      const ids = await overrunTasks(context.sql, claimsPerLook)
+      const ids = await findExpiredLeases(context.sql, claimsPerLook)
       const { moved, failed } = await judge(context, ids, task => decide(task, sightedSeconds))
       return { rescued: moved, failed, more: moved > 0 }
     },

@@ -28,21 +28,21 @@ import { podsOf } from '../runners/stages-to-run.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
 import {
-  holdersIn,
-  noteMissing,
-  noteRuns,
-  noteStopped,
+  type CommandStage,
+  findEndedRounds,
+  findLeaseHolders,
+  findRunsToStop,
   openCommandStages,
-  roundsThatAreOver,
+  recordMissingRuns,
+  recordRuns,
+  recordStoppedRuns,
   runsOf,
-  runsToEnd,
-  type StageOfRunner,
 } from '../store/jobs/runs.ts'
 import type { Chore } from './chore.ts'
 import { judge } from './judge.ts'
 
 type NamedRunner = Runner & { readonly namespace: string }
-type EndedRun = Awaited<ReturnType<typeof runsToEnd>>[number]
+type EndedRun = Awaited<ReturnType<typeof findRunsToStop>>[number]
 
 /** How long the runner's own namespace goes without a look, though nothing is known to run there. */
 const ownLookSeconds = 60
@@ -58,10 +58,10 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
       const stages = (await openCommandStages(context.sql)).filter(({ files }) => files.runner?.kind === 'kubernetes')
       const started = await start(context, runner, stages)
       // What is compared was read before the look: what began between the two is in neither.
-      const holders = await holdersIn(context.sql, idsOf(stages))
+      const holders = await findLeaseHolders(context.sql, idsOf(stages))
       const running = stages.map(stage => toRunning(stage, runner.namespace))
       const workers = await placed(context, holders)
-      const ended = await runsToEnd(context.sql)
+      const ended = await findRunsToStop(context.sql)
       const now = await clockMs(context.sql)
       const spaces = [...running, ...workers, ...ended].map(({ namespace }) => namespace)
       if (now >= ownLookAt) spaces.push(runner.namespace)
@@ -85,19 +85,19 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
   }
 }
 
-const idsOf = (stages: readonly StageOfRunner[]) => stages.map(({ stageId }) => stageId)
+const idsOf = (stages: readonly CommandStage[]) => stages.map(({ stageId }) => stageId)
 
-function toRunning({ stageId, round, files, madeAt, missingSince }: StageOfRunner, usual: string): RunningStage {
+function toRunning({ stageId, round, files, madeAt, missingSince }: CommandStage, usual: string): RunningStage {
   const namespace = files.runner?.kind === 'kubernetes' ? (files.runner.namespace ?? usual) : usual
   return { stageId, round, namespace, createdAt: madeAt, missingSince }
 }
 
-async function start(context: Context, runner: NamedRunner, stages: readonly StageOfRunner[]): Promise<number> {
+async function start(context: Context, runner: NamedRunner, stages: readonly CommandStage[]): Promise<number> {
   const fresh = stages.filter(({ madeAt }) => madeAt === null)
   const ensured = await runner.ensure(fresh.flatMap(toRun))
   const problems = new Map(ensured.flatMap(({ stageId, problem }) => (problem ? [[stageId, problem] as const] : [])))
   const made = fresh.filter(({ stageId }) => !problems.has(stageId))
-  await noteRuns(
+  await recordRuns(
     context.sql,
     made.map(stage => toRunning(stage, runner.namespace)),
   )
@@ -122,13 +122,13 @@ async function start(context: Context, runner: NamedRunner, stages: readonly Sta
   return made.length
 }
 
-function toRun(stage: StageOfRunner): StageToRun[] {
+function toRun(stage: CommandStage): StageToRun[] {
   const { files, madeAt: _made, missingSince: _missing, left: _left, trouble: _trouble, parallelism, ...rest } = stage
   if (files.run === null || files.runner?.kind !== 'kubernetes') return []
   return [{ ...rest, parallelism: podsOf(files.runner, parallelism), run: files.run, runner: files.runner }]
 }
 
-type Holders = Awaited<ReturnType<typeof holdersIn>>
+type Holders = Awaited<ReturnType<typeof findLeaseHolders>>
 
 /**
  * Where the pods of these workers are. A queue may be shared, so that is not where the stages of their tasks run: a pod
@@ -146,13 +146,13 @@ async function placed({ sql }: Context, holders: Holders): Promise<HeldWorker[]>
 
 async function heed(
   context: Context,
-  stages: readonly StageOfRunner[],
+  stages: readonly CommandStage[],
   findings: Findings,
   holders: Holders,
   lostWorkers: readonly LostWorker[],
 ): Promise<number> {
   const { missing, back, vanishedFor15Min, ended } = findings
-  await noteMissing(context.sql, missing, back)
+  await recordMissingRuns(context.sql, missing, back)
   const reasons = new Map([
     ...vanishedFor15Min.map(id => [id, vanishedReason] as const),
     ...ended.map(({ stageId, why }) => [stageId, why] as const),
@@ -174,7 +174,7 @@ async function heed(
 }
 
 /** Only while it runs in that round. */
-async function failStage(context: Context, { stageId, jobId, round }: StageOfRunner, message: string): Promise<void> {
+async function failStage(context: Context, { stageId, jobId, round }: CommandStage, message: string): Promise<void> {
   await driveJob(context, jobId, 'babysitter', book => {
     const stage = book.stages.find(({ id }) => id === stageId)
     const isOpen = stage?.state === 'pending' || stage?.state === 'running'
@@ -192,7 +192,7 @@ async function stopEnded(context: Context, runner: Runner, ended: readonly Ended
     seen.jobs.some(job => job.stageId === run.stageId && job.round === run.round && job.state === 'active')
   for (const run of ended.filter(isActive)) await runner.stop(run)
   const gone = ended.filter(run => seen.namespaces.includes(run.namespace) && !isActive(run))
-  await noteStopped(context.sql, gone)
+  await recordStoppedRuns(context.sql, gone)
 }
 
 /**
@@ -208,7 +208,7 @@ async function stopStrays(
 ): Promise<number> {
   const seenTo = new Set(ended.map(jobNameOf))
   const ours = strays.filter(job => isJobName(job.name) && job.name === jobNameOf(job) && !seenTo.has(job.name))
-  const over = new Set((await roundsThatAreOver(sql, ours)).map(jobNameOf))
+  const over = new Set((await findEndedRounds(sql, ours)).map(jobNameOf))
   const loose = ours.filter(({ name }) => over.has(name))
   for (const { stageId, round, namespace } of loose) await runner.stop({ stageId, round, namespace })
   return loose.length

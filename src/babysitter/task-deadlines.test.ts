@@ -4,7 +4,7 @@ import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import type { TaskOptions } from '../protocol/tasks/tasks.ts'
-import { makeLanes } from '../store/tasks/enqueue.ts'
+import { createLanes } from '../store/tasks/enqueue.ts'
 import { ageLanes } from './age-lanes.ts'
 
 /** Time passes, and the babysitter looks. */
@@ -151,8 +151,8 @@ test('who queues the first task of a deadline while another does, shares its lan
   const f = await fresh(t)
   const kind = { queue: 'q', type: 'a', priority: 0, settings: { softDeadlineSeconds: 60 } }
   const second = await f.sql.begin(async tx => {
-    await makeLanes(tx, [kind])
-    const made = makeLanes(f.sql, [kind])
+    await createLanes(tx, [kind])
+    const made = createLanes(f.sql, [kind])
     await eventually('the second waits for the first', async () => {
       const waiting = await f.sql`
         select from pg_stat_activity where wait_event_type = 'Lock' and query like ${`%"${f.schema}".lane_for%`}`

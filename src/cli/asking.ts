@@ -1,6 +1,6 @@
 /** Flags that commands share, and what they make of them. */
 import { userInfo } from 'node:os'
-import type { CancelCall, ControlCall } from '../protocol/api.ts'
+import type { CancelCall, ControlCall } from '../protocol/call-options.ts'
 
 export const pageFlags = {
   limit: { kind: 'number', value: 'N', summary: 'maximum number of results' },

@@ -34,8 +34,8 @@ export async function reach(settled: Settled): Promise<Reached> {
       })
     }
     // A command that speaks to a server begins sooner without it.
-    const { pawl } = await import('../engine/engine.ts')
-    const engine = await pawl({ ...demandStore(settled), ...(await pipelinesOf(settled)) })
+    const { openEngine } = await import('../engine/engine.ts')
+    const engine = await openEngine({ ...demandStore(settled), ...(await pipelinesOf(settled)) })
     return { api: engine, [Symbol.asyncDispose]: () => engine.close() }
   }
   const { key } = settled.values

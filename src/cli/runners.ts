@@ -5,7 +5,7 @@ import type { Chore } from '../babysitter/chore.ts'
 import { runInKubernetes } from '../babysitter/run-in-kubernetes.ts'
 import { runLocally } from '../babysitter/run-locally.ts'
 import type { Settled } from '../config/resolve.ts'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { beganAt } from '../machine/began-at.ts'
 import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
@@ -27,7 +27,7 @@ interface Flags {
 
 const usualWorkers = 16
 
-export async function openRunners(engine: Pawl, settled: Settled, url: string, flags: Flags): Promise<Runners> {
+export async function openRunners(engine: Engine, settled: Settled, url: string, flags: Flags): Promise<Runners> {
   // Commands run as the user of this process, and would find the address of the store with its password.
   if (flags.commands === true && !hideOwnSecrets(settled)) {
     logOf(settled.values)('secrets.visible', {
@@ -44,9 +44,9 @@ export async function openRunners(engine: Pawl, settled: Settled, url: string, f
 }
 
 /** Where the server wants keys, its own workers have one. It ends with the server, or when the next one starts here. */
-async function openPool(engine: Pawl, settled: Settled, url: string, flags: Flags): Promise<LocalPool> {
+async function openPool(engine: Engine, settled: Settled, url: string, flags: Flags): Promise<LocalPool> {
   await revokeLeftKeys(engine)
-  const wantsKeys = settled.values.keysOnly === true || (await engine.anyKeys())
+  const wantsKeys = settled.values.keysOnly === true || (await engine.internals.anyKeys())
   const key = wantsKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const pool = localPool({
@@ -86,7 +86,7 @@ export function workersKeyName(host = hostname(), pid = process.pid): string {
  * A host's name is taken to be one machine's: two that share a name and a store would revoke each other's keys. Keys of
  * hosts that never start a server again stay until somebody revokes them.
  */
-export async function revokeLeftKeys(engine: Pick<Pawl, 'keys' | 'revokeKey'>): Promise<void> {
+export async function revokeLeftKeys(engine: Pick<Engine, 'keys' | 'revokeKey'>): Promise<void> {
   const ofThisHost = `${prefix}${hostname()}:`
   for (const { id, name, roles, revokedAt } of await engine.keys()) {
     if (revokedAt !== null || roles.join() !== 'worker' || !name.startsWith(ofThisHost)) continue

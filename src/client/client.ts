@@ -1,9 +1,11 @@
-/** The engine's interface from the other side of HTTP: every operation is a row of the table of routes. */
+/** The API over HTTP. Every method is made from its entry in the registry of operations. */
 
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
-import type { Call, PawlApi } from '../protocol/api.ts'
-import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
+import type { PawlApi } from '../protocol/api.ts'
+import type { Call } from '../protocol/call-options.ts'
+import type { ArgumentSource, OperationEntry } from '../protocol/operation.ts'
+import { namedOperations, type OperationMethods, takesKey } from '../protocol/operations.ts'
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
 import { checkPayload, recordOf, type TaskDefinition } from '../protocol/tasks/task-type.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
@@ -15,7 +17,7 @@ export interface ClientOptions {
   /** Default http://127.0.0.1:7295. */
   readonly server?: string
   readonly key?: string
-  /** How long to go on asking a server that cannot be reached. Default 30; 0: ask once. */
+  /** How long to retry while the server cannot be reached. Default 30; 0: do not retry. */
   readonly patienceSeconds?: number
   /** How long to wait for one answer. Default 30. */
   readonly answerSeconds?: number
@@ -34,30 +36,30 @@ const fields = {
   answerSeconds: number({ from: 0.1, to: 3600 }),
 }
 
-/** Opens a client. Nothing is sent until something is asked. */
+/** Opens a client. Nothing is sent until a method is called. */
 export function connect(options: ClientOptions = {}): PawlClient {
   checkOptions(options, fields, 'client')
   const { server = 'http://127.0.0.1:7295', key, patienceSeconds = 30, answerSeconds = 30 } = options
   const link: Link = { server, key, patienceSeconds }
   const definitions = new Map<string, TaskDefinition>()
-  const operations = Object.fromEntries(
-    (Object.keys(routes) as Operation[]).map(operation => [
-      operation,
-      (...args: unknown[]) => ask(link, requestOf(operation, args, answerSeconds)),
+  const methods = Object.fromEntries(
+    namedOperations.map(([name, operation]) => [
+      name,
+      (...args: unknown[]) => ask(link, requestOf(name, operation, args, answerSeconds)),
     ]),
-  ) as unknown as Pick<PawlApi, Operation>
+  ) as unknown as OperationMethods
 
   const client: PawlClient = {
-    ...operations,
+    ...methods,
     server,
     async sync(request: SyncRequest, signal?: AbortSignal) {
       try {
-        if (!signal?.aborted) return await operations.sync(request, signal)
+        if (!signal?.aborted) return await methods.sync(request, signal)
       } catch (error) {
         if (!signal?.aborted) throw error
       }
-      // It may have won something just when it was called off: asked again under its id, it gets that, and waits no more.
-      return operations.sync({ ...request, waitSeconds: 0 })
+      // The aborted request may have claimed tasks. Sent again under its `syncId`, it gets them without waiting.
+      return methods.sync({ ...request, waitSeconds: 0 })
     },
     async enqueue<In>(type: string | TaskDefinition<In>, payload: In, options: TaskOptions & Call = {}) {
       const { actor, idempotencyKey, ...task } = options
@@ -71,11 +73,11 @@ export function connect(options: ClientOptions = {}): PawlClient {
         const definition = definitions.get(type)
         if (definition !== undefined) await checkPayload(definition, payload, `tasks[${index}].payload`)
       }
-      return operations.enqueueMany(items, call)
+      return methods.enqueueMany(items, call)
     },
     async register(definition: TaskDefinition) {
       if (definitions.get(definition.type) === definition) return
-      await operations.putTaskType(definition.type, recordOf(definition))
+      await methods.putTaskType(definition.type, recordOf(definition))
       definitions.set(definition.type, definition)
     },
     close: async () => {},
@@ -88,24 +90,25 @@ function callOf({ actor, idempotencyKey }: { actor: string | undefined; idempote
   return { ...(actor !== undefined && { actor }), ...(idempotencyKey !== undefined && { idempotencyKey }) }
 }
 
-/** Turns the arguments of an operation into the request that the server makes them of again. */
-function requestOf(operation: Operation, args: readonly unknown[], answerSeconds: number): Ask {
-  const route: Route = routes[operation]
-  const given = Object.fromEntries(route.takes.map((name, index) => [name, args[index]]))
-  const said = (given.options ?? given.call ?? given.said ?? {}) as Record<string, unknown>
-  const { tx, actor, idempotencyKey, traceparent, holder, ...options } = said
-  if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation })
-  if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: operation, option: 'holder' })
-  const held = 'epoch' in given ? { epoch: given.epoch, ...(given.said as object) } : undefined
-  const named = (held ?? (given.options === undefined ? given.body : options)) as Record<string, unknown> | undefined
-  const { path, rest } = addressOf(route.path, given.id, named)
-  const isClaim = operation === 'sync' || operation === 'claims'
-  // A key of our own makes it safe to send again when its answer was lost.
+/** Turns the arguments of a method into the request from which the server restores them. */
+function requestOf(name: string, operation: OperationEntry, args: readonly unknown[], answerSeconds: number): Ask {
+  const { takes } = operation
+  const given: Partial<Record<ArgumentSource, unknown>> = Object.fromEntries(
+    takes.map((source, index) => [source, args[index]]),
+  )
+  const call = (given.options ?? given.call ?? given.rest ?? {}) as Record<string, unknown>
+  const { tx, actor, idempotencyKey, traceparent, holder, ...options } = call
+  if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation: name })
+  if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: name, option: 'holder' })
+  const report = 'epoch' in given ? { epoch: given.epoch, ...(given.rest as object) } : undefined
+  const fields = (report ?? (given.options === undefined ? given.body : options)) as Record<string, unknown> | undefined
+  const { path, rest } = addressOf(operation.path, given.id, fields)
+  // With a key of its own, the request is safe to send again when the answer was lost.
   const sendKey = takesKey(operation)
     ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? newId())) }
     : {}
   return {
-    method: route.method,
+    method: operation.method,
     path: path + queryText(given.query),
     headers: {
       ...sendKey,
@@ -113,18 +116,18 @@ function requestOf(operation: Operation, args: readonly unknown[], answerSeconds
       ...(traceparent !== undefined && { traceparent: String(traceparent) }),
     },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
-    repeatable: operation !== 'sync' && operation !== 'createKey',
-    seconds: isClaim ? patienceOf(args[0] as SyncRequest, answerSeconds) : answerSeconds,
-    signal: isClaim ? (args[route.takes.length] as AbortSignal | undefined) : undefined,
+    repeatable: operation.isRepeatable !== false,
+    seconds: takes.includes('signal') ? patienceOf(given.body as SyncRequest, answerSeconds) : answerSeconds,
+    signal: given.signal as AbortSignal | undefined,
   }
 }
 
-/** A beat must be sent again before the lease is over, so it is not waited for as long as other answers. */
+/** A heartbeat must be sent again before the lease expires, so its answer is awaited for a shorter time. */
 function patienceOf({ claim = 0, waitSeconds = 0, settled = [] }: SyncRequest, answerSeconds: number): number {
   return claim === 0 && settled.length === 0 ? Math.min(answerSeconds, 5) : answerSeconds + waitSeconds
 }
 
-/** Puts parameters into the path; those that are fields of the body are taken out of it. */
+/** Puts parameters into the path. Those that are fields of the body are removed from it. */
 function addressOf(pattern: string, id: unknown, body: unknown) {
   let rest = body as Record<string, unknown> | undefined
   const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -138,8 +141,10 @@ function addressOf(pattern: string, id: unknown, body: unknown) {
 
 function queryText(query: unknown): string {
   const entries = Object.entries((query ?? {}) as Record<string, unknown>).filter(([, value]) => value !== undefined)
-  const text = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, wordOf(value)])).toString()
+  const text = new URLSearchParams(
+    entries.map(([name, value]): [string, string] => [name, queryValue(value)]),
+  ).toString()
   return text === '' ? '' : `?${text}`
 }
 
-const wordOf = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
+const queryValue = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))

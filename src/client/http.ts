@@ -1,4 +1,4 @@
-/** One request to a server: asked again after a while where that is safe, and answered with the problem that it names. */
+/** One request to a server. It is retried where that is safe; an error becomes the problem that the server names. */
 import { Problem, type ProblemCode, problems, willPass } from '../kernel/problem.ts'
 
 export interface Ask {
@@ -6,7 +6,7 @@ export interface Ask {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Sent twice it has no second effect, so it may be sent again when the answer was lost. */
+  /** Sent twice, it has no second effect, so it may be sent again when the answer was lost. */
   readonly repeatable: boolean
   /** How long to wait for the answer. */
   readonly seconds: number
@@ -16,7 +16,7 @@ export interface Ask {
 export interface Link {
   readonly server: string
   readonly key: string | undefined
-  /** How long to go on asking a server that cannot be reached. */
+  /** How long to retry while the server cannot be reached. */
   readonly patienceSeconds: number
 }
 
@@ -32,13 +32,13 @@ export async function ask(link: Link, what: Ask): Promise<unknown> {
     } catch (error) {
       if (!willPass(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
         throw error
-      // Not all at once, when a server comes back to many.
+      // With jitter: not all clients at once when a server comes back.
       await pause(pauseMs * (0.5 + Math.random() / 2), what.signal)
     }
   }
 }
 
-/** Until the time is over, or the signal aborts. No Node needed: a page asks through here too. */
+/** Sleeps until the time is over or the signal aborts. Runs in browsers too, so without Node's timers. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -88,7 +88,7 @@ function parsed(text: string): unknown {
 function problemIn(answer: unknown, status: number, server: string): Error {
   const { code, details } = (answer ?? {}) as { code?: string; details?: Record<string, unknown> }
   if (code !== undefined && Object.hasOwn(problems, code)) return new Problem(code as ProblemCode, details)
-  // Whatever went wrong there, it was not this request: it may be answered the next time.
+  // The server failed, not the request: it may succeed the next time.
   if (status >= 500) {
     const request = details?.requestId === undefined ? '' : `, request id ${details.requestId}`
     return new Problem('SERVER_UNREACHABLE', { server, why: `HTTP ${status}${request}` })
@@ -96,7 +96,7 @@ function problemIn(answer: unknown, status: number, server: string): Error {
   return new Error(`The server answered ${status}: ${JSON.stringify(answer ?? null)}`)
 }
 
-/** What lies at the bottom of "fetch failed". */
+/** The root cause of "fetch failed". */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   const inner = cause as (Error & { code?: string }) | undefined

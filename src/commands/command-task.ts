@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import type { FileStore } from '../files/file-store.ts'
 import { type CommandPayload, commandType, type RunPlan } from '../kernel/datum.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
-import { checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { callback, checkOptions, type Fields, field, number, text } from '../schema/check.ts'
 import type { TaskContext } from '../worker/context.ts'
 import { defineTask, type Task } from '../worker/define-task.ts'
 import { GiveUp } from '../worker/errors.ts'
@@ -34,10 +34,10 @@ export interface CommandTaskOptions {
 }
 
 const fields: Fields = {
-  files: value => (typeof value === 'object' && value !== null ? undefined : 'be what openFiles() gives'),
+  files: field({}, value => (typeof value === 'object' && value !== null ? undefined : 'be what openFiles() gives')),
   folder: text(2000),
   secretsFolder: text(2000),
-  artifactsOf: value => (typeof value === 'function' ? undefined : 'be a function'),
+  artifactsOf: callback,
   transfers: number({ from: 1, to: 1000, whole: true }),
 }
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
-import { isObject } from '../schema/check.ts'
+import { faultOf, isObject } from '../schema/check.ts'
 import { loadModule } from './load-module.ts'
 import { type Setting, type SettingName, settings } from './settings.ts'
 
@@ -70,6 +70,6 @@ export function checkSetting(from: string, option: string, value: unknown): void
     const meant = nearest(option, Object.keys(settings))
     throw new Problem('OPTION_UNKNOWN', { at: from, option, ...(meant && { didYouMean: meant }) })
   }
-  const fault = value === undefined ? undefined : setting.check(value)
+  const fault = value === undefined ? undefined : faultOf(setting.check, value)
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: from, option, must: fault })
 }

@@ -1,9 +1,10 @@
 /** The settings, as a table: the flags, the environment and the file are all read by it, and `pawl config` prints it. */
 
+import { poolerModes } from '../kernel/pooler-mode.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { logLevels } from '../protocol/tasks/logs.ts'
 import { type Field, number, oneOf, text } from '../schema/check.ts'
-import { boundSeconds, poolerModes, schemaName, serverUrl, settingFields } from '../schema/fields.ts'
+import { boundSeconds, schemaName, serverUrl, settingFields } from '../schema/fields.ts'
 import { defaultPort, silentLeaseSeconds } from '../server/options.ts'
 import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './checks.ts'
 import type { PawlConfig } from './config.ts'

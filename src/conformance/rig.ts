@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { taskLifecycle } from '../kernel/task.ts'
 import type { HeldTask } from '../protocol/tasks/sync.ts'
 import type { EventView, TaskOptions, TaskView } from '../protocol/tasks/tasks.ts'
@@ -30,7 +30,7 @@ export const shortLease: TaskOptions = { leaseSeconds: shortLeaseSeconds, heartb
 const quickRetry: TaskOptions = { retry: { attempts: 3, delaySeconds: 0.1, jitter: false } }
 
 export interface Site {
-  readonly engine: Pawl
+  readonly engine: Engine
   readonly serverUrl: string
   readonly key: string
   readonly command: string
@@ -41,7 +41,7 @@ export interface Site {
 type Looked<T> = T | undefined | false | Promise<T | undefined | false>
 
 export interface Rig {
-  readonly engine: Pawl
+  readonly engine: Engine
   readonly queue: string
   readonly proxy: RecordingProxy
   readonly journal: Journal

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { startBabysitter } from '../babysitter/babysitter.ts'
 import { endGraces, expireTasks } from '../babysitter/chores.ts'
 import { rescue } from '../babysitter/rescue.ts'
-import { pawl } from '../engine/engine.ts'
+import { openEngine } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
-import { checkOptions, number, text } from '../schema/check.ts'
+import { abortSignal, callback, checkOptions, field, number, text } from '../schema/check.ts'
 import { startServer } from '../server/server.ts'
 import { type Check, Fault } from './check.ts'
 import { allChecks } from './checks/all.ts'
@@ -31,15 +31,13 @@ export interface ConformanceOptions {
   readonly signal?: AbortSignal
 }
 
-const isFunction = (value: unknown) => (typeof value === 'function' ? undefined : 'be a function')
-
 const fields = {
   worker: text(4000),
   database: text(2000),
-  only: (value: unknown) => (Array.isArray(value) ? undefined : 'be a list of checks'),
+  only: field({}, value => (Array.isArray(value) ? undefined : 'be a list of checks')),
   atOnce: number({ from: 1, to: 20, whole: true }),
-  tell: isFunction,
-  signal: (value: unknown) => (value instanceof AbortSignal ? undefined : 'be an AbortSignal'),
+  tell: callback,
+  signal: abortSignal,
 }
 
 /** Drives a worker program through the protocol. It resolves also where the worker fails: the report says so. */
@@ -49,7 +47,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
   const checks = only === undefined ? allChecks : only.map(checkNamed)
   const folder = await mkdtemp(join(tmpdir(), 'pawl-conformance-'))
   try {
-    await using engine = await pawl(database === undefined ? {} : { database, schema: 'pawl_conformance' })
+    await using engine = await openEngine(database === undefined ? {} : { database, schema: 'pawl_conformance' })
     // It has seen every claim from the first on, so it need not wait before it trusts what it sees.
     await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false }), expireTasks, endGraces])
     const key = await engine.createKey({ name: 'conformance', role: 'worker' })

@@ -1,93 +1,66 @@
 /**
- * The engine as the asker of a request may use it, which is all of the engine that a dialect sees. Every call checks the
- * asker's roles and queues, by the rules of Pawl's own routes, so no dialect can reach further than they do.
+ * The engine as a dialect sees it. Every call checks the roles and queues of the key by the rules of Pawl's own routes, so
+ * no dialect can do more than they allow.
  */
 
 import type { Figures } from '../engine/admin/figures.ts'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Internals } from '../engine/internals.ts'
+import type { EngineMethods } from '../engine/operations.ts'
 import type { JobView } from '../protocol/jobs/jobs.ts'
+import type { OperationName } from '../protocol/operations.ts'
 import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 import type { Call } from './dialect.ts'
 
-/** Operations that have a route of their own: they need what it needs. */
-export type RoutedOperation =
-  | 'addStages'
-  | 'addTasks'
-  | 'approve'
-  | 'attempts'
-  | 'cancel'
-  | 'cancelJob'
-  | 'claims'
-  | 'deadLetter'
-  | 'deadLetters'
-  | 'deleteJob'
-  | 'deleteTask'
-  | 'enqueueMany'
-  | 'events'
-  | 'job'
-  | 'jobEvents'
-  | 'jobTasks'
-  | 'jobs'
-  | 'pauseJob'
-  | 'redrive'
-  | 'reportArtifacts'
-  | 'resume'
-  | 'resumeJob'
-  | 'stage'
-  | 'stageTasks'
-  | 'stages'
-  | 'startJob'
-  | 'stats'
-  | 'task'
-  | 'taskArtifacts'
-  | 'taskEvents'
-  | 'tasks'
-  | 'workers'
+/** Left out: dialects find the epoch of a lease themselves, so knowing it proves nothing. They report as below instead. */
+type ByEpoch = 'sync' | 'start' | 'heartbeat' | 'succeed' | 'fail' | 'skip' | 'release' | 'cancelled'
 
-/** Operations without a route that only read, and so need the permission `read`. */
-export type ReadingOperation =
-  | 'countsByState'
-  | 'countTasks'
-  | 'deepestQueues'
-  | 'inputsFound'
-  | 'reasonsOf'
-  | 'taskCounts'
-  | 'totals'
+/** Internal use cases that only read, and so need the permission `read`. */
+export const readingInternals = [
+  'countsByState',
+  'countTasks',
+  'deepestQueues',
+  'inputsFound',
+  'reasonsOf',
+  'taskCounts',
+  'totals',
+] as const satisfies readonly (keyof Internals)[]
 
 export interface AskersEngine
-  extends Pick<Pawl, RoutedOperation | ReadingOperation | 'clock' | 'follow' | 'ready' | 'setJobPriority' | 'take'> {
-  submit(spec: Parameters<Pawl['submit']>[0], call?: Parameters<Pawl['submit']>[1]): Promise<JobView>
-  /** A new job of what did not succeed in this one, which stays as it is: so a producer may do it. */
+  extends Pick<EngineMethods, Exclude<OperationName, ByEpoch>>,
+    Pick<Internals, (typeof readingInternals)[number] | 'clock' | 'setJobPriority' | 'take'>,
+    Pick<Engine, 'follow' | 'ready'> {
+  /** Creates a job from what did not succeed in this one, which stays unchanged: so a producer may do it. */
   cloneJob(id: string, call: Call & { readonly name: string }): Promise<JobView>
-  /** For operators, and for producers whose key is for the queues of the job. */
+  /** For operators, and for producers whose key includes the queues of the job. */
   replaceJobMetadata: ReplaceMetadata
-  /** For operators, and for producers whose key is for the queue of the stage. */
+  /** For operators, and for producers whose key includes the queue of the stage. */
   replaceStageMetadata: ReplaceMetadata
   /** For operators, and for workers whose key claimed the task. */
   replaceTaskMetadata: ReplaceMetadata
-  /**
-   * A task that the asker's key has claimed, now or before; of another's it tells nothing. Reports on it need no second
-   * look at its claims.
-   */
+  /** A task that this key has claimed, now or before. Any other task is refused. Later reports do not read its claims again. */
   heldTask(id: string): Promise<TaskView>
-  /**
-   * Ends an attempt that the asker's key has claimed. A dialect finds the epoch itself, so knowing it proves nothing.
-   * Without an epoch it is the attempt that is under way.
-   */
-  succeed(id: string, epoch: number | null, said?: Parameters<Pawl['succeed']>[2]): Promise<TaskView>
-  fail(id: string, epoch: number | null, said?: Parameters<Pawl['fail']>[2]): Promise<TaskView>
-  release(id: string, epoch: number | null, said?: Parameters<Pawl['release']>[2]): Promise<TaskView>
-  /** Takes a worker's reports on tasks that the asker's key has claimed. */
-  report(worker: string, said: Pick<SyncRequest, 'started' | 'beats' | 'settled'>): Promise<SyncAnswer>
-  /** Cancels a task in the name of the lease that the asker's key has. */
-  cancelHeld(held: HeldTask, call: NonNullable<Parameters<Pawl['cancel']>[1]>): Promise<unknown>
-  /** Sets a task aside in the name of the lease that the asker's key has. */
-  deadLetterHeld(held: HeldTask, call: Parameters<Pawl['deadLetter']>[1]): Promise<unknown>
+  /** Ends an attempt that this key has claimed. Without an epoch, it is the attempt that is running. */
+  succeed: Settle<'succeed'>
+  fail: Settle<'fail'>
+  release: Settle<'release'>
+  /** Takes a worker's reports on tasks that this key has claimed. */
+  report(worker: string, reports: Pick<SyncRequest, 'started' | 'beats' | 'settled'>): Promise<SyncAnswer>
+  /** Cancels a task in the name of the lease that this key has. */
+  cancelHeld(held: HeldTask, call: NonNullable<Parameters<EngineMethods['cancel']>[1]>): Promise<unknown>
+  /** Moves a task to the dead-letter queue in the name of the lease that this key has. */
+  deadLetterHeld(held: HeldTask, call: Parameters<EngineMethods['deadLetter']>[1]): Promise<unknown>
   /** Whether jobs can be submitted by this name. */
   hasPipeline(name: string): boolean
   /** The figures that this process counts about itself. */
   figures(): Figures
 }
+
+type Settle<Name extends 'succeed' | 'fail' | 'release'> = (
+  id: string,
+  epoch: number | null,
+  report?: Parameters<EngineMethods[Name]>[2],
+) => Promise<TaskView>
 
 type ReplaceMetadata = (id: string, metadata: Record<string, unknown>, call: Call) => Promise<unknown>

@@ -7,7 +7,7 @@ import { taskIn } from '../../test/harness/task-in.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import type { TaskQuery } from '../protocol/tasks/tasks.ts'
 import { defineTask } from '../worker/define-task.ts'
-import { pawl } from './engine.ts'
+import { openEngine } from './engine.ts'
 
 /** How many rows there are, whatever they hold: what is refused must leave no trace. */
 async function rows({ sql }: Fresh): Promise<unknown> {
@@ -92,8 +92,8 @@ test('an option that does not exist is refused with the one that was meant', asy
   await refuses(run, () => engine.putTaskType('a', any({ leaseSecond: 60 })), unknown, /didYouMean: "leaseSeconds"/)
   await refuses(run, () => engine.tasks(any({ states: 'queued' })), unknown, /didYouMean: "state"/)
   await refuses(run, () => engine.sync(any({ worker: 'w', queue: ['a'] })), unknown, /didYouMean: "queues"/)
-  await refuses(run, () => pawl(any({ databse: 'x' })), unknown, /didYouMean: "database"/)
-  const bound = (bounds: object) => pawl(any({ database: 'postgres://127.0.0.1:1/x', bounds }))
+  await refuses(run, () => openEngine(any({ databse: 'x' })), unknown, /didYouMean: "database"/)
+  const bound = (bounds: object) => openEngine(any({ database: 'postgres://127.0.0.1:1/x', bounds }))
   await refuses(run, () => bound({ lockSecond: 1 }), unknown, /didYouMean: "lockSeconds"/)
   await refuses(run, () => bound({ lockSeconds: 'x' }), 'OPTION_INVALID', /lockSeconds/)
   await refuses(run, () => engine.enqueue('a', null, any({ constructor: 1 })), unknown, /constructor/)

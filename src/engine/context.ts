@@ -5,8 +5,10 @@ import type { Sql } from '../store/driver/sql.ts'
 import type { Activities } from './activities.ts'
 import type { Figures } from './admin/figures.ts'
 import type { WatchKey } from './admin/watch-keys.ts'
+import type { Feed } from './feed/feed-watch.ts'
 import type { Turns } from './jobs/condition-budget.ts'
 import type { ClaimHints } from './tasks/claim-hints.ts'
+import type { RegisteredTypes } from './tasks/task-types.ts'
 import type { Wake } from './wake.ts'
 import type { Bell } from './wake-signal.ts'
 
@@ -20,6 +22,9 @@ export interface Context {
   readonly aside: Sql
   readonly wake: Wake
   readonly hints: ClaimHints
+  /** One look at the feed for all who wait for new events. */
+  readonly feed: Feed
+  readonly types: RegisteredTypes
   readonly log: Log
   readonly figures: Figures
   readonly activities: Activities

@@ -9,16 +9,19 @@ import type { JobSpec } from '../spec/job-spec.ts'
 import type { Pipelines } from '../spec/named-job.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { readYaml } from '../spec/read-yaml.ts'
-import { usualBounds } from '../store/driver/postgres.ts'
+import { defaultBounds } from '../store/driver/postgres.ts'
 import { dueByQueue } from '../store/tasks/claim.ts'
 import { Activities } from './activities.ts'
 import { makeFigures } from './admin/figures.ts'
 import { keyWatch } from './admin/watch-keys.ts'
 import { checkOptions } from './check.ts'
 import type { Context } from './context.ts'
+import { watchFeed } from './feed/feed-watch.ts'
 import { Turns } from './jobs/condition-budget.ts'
 import { asSql, type PawlOptions, type Store } from './open-store.ts'
 import { claimHints } from './tasks/claim-hints.ts'
+import { readEvents } from './tasks/read-tasks.ts'
+import { noTypes } from './tasks/task-types.ts'
 import { wakeBoard } from './wake.ts'
 import { makeBell } from './wake-signal.ts'
 
@@ -33,12 +36,14 @@ export function makeContext(options: PawlOptions, store: Store, signal: AbortSig
     wake,
     watchKey: keyWatch(store.sql, wake, signal),
     hints: claimHints(),
+    feed: watchFeed(query => readEvents(store, query)),
+    types: noTypes(),
     log: options.log ?? (() => {}),
     figures: makeFigures(store.connections, store.statements),
     activities: new Activities(),
     ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
     maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
-    lockSeconds: options.bounds?.lockSeconds ?? usualBounds.lockSeconds,
+    lockSeconds: options.bounds?.lockSeconds ?? defaultBounds.lockSeconds,
     files: openFiles({
       ...options.files,
       ...(options.fileRoots !== undefined && { roots: options.fileRoots }),

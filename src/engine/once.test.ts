@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { needsServer } from '../../test/harness/databases.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { taskIn } from '../../test/harness/task-in.ts'
-import { pawl } from './engine.ts'
+import { openEngine } from './engine.ts'
 
 test('a request repeated with its Idempotency-Key has the first answer and no second effect', async t => {
   const { engine } = await fresh(t)
@@ -77,7 +77,7 @@ test(
   needsServer(),
   async t => {
     const { engine, url, schema } = await fresh(t)
-    const other = await pawl({ database: url!, schema })
+    const other = await openEngine({ database: url!, schema })
     t.after(() => other.close())
     for (let round = 0; round < 20; round++) {
       const call = { idempotencyKey: `k${round}` }

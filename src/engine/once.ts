@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeJson } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Bounds, Sql } from '../store/driver/sql.ts'
-import { findAnswer, keepAnswer, reserveKey } from '../store/tasks/idempotency.ts'
+import { findResponse, reserveKey, saveResponse } from '../store/tasks/idempotency.ts'
 
 export interface Idempotency {
   readonly idempotencyKey?: string
@@ -27,12 +27,12 @@ export async function once<T>(
   const fingerprint = fingerprintOf(asked ?? request)
   return sql.begin(async tx => {
     if (!(await reserveKey(tx, holder, key, fingerprint))) {
-      const first = await findAnswer<T>(tx, holder, key)
+      const first = await findResponse<T>(tx, holder, key)
       if (first.request !== fingerprint) throw new Problem('IDEMPOTENCY_MISMATCH', { idempotencyKey: key })
       return first.answer
     }
     const answer = await work(tx)
-    await keepAnswer(tx, holder, key, answer)
+    await saveResponse(tx, holder, key, answer)
     return answer
   }, bounds)
 }
@@ -43,7 +43,7 @@ export async function keepFuller(
   { idempotencyKey: key, holder = '' }: Idempotency,
   answer: unknown,
 ): Promise<void> {
-  if (key !== undefined) await keepAnswer(sql, holder, key, answer)
+  if (key !== undefined) await saveResponse(sql, holder, key, answer)
 }
 
 /** Of whatever was asked, before it was looked at: it may not even be JSON. */

@@ -1,16 +1,17 @@
 import type { FilesOptions } from '../files/files.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
-import { boundSeconds, type PoolerMode, poolerModes, schemaName } from '../schema/fields.ts'
+import { type PoolerMode, poolerModes } from '../kernel/pooler-mode.ts'
+import { boundSeconds, schemaName } from '../schema/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
-import { callerDriver } from '../store/driver/caller-transaction.ts'
 import { openEmbedded } from '../store/driver/embedded.ts'
 import { type Listening, notifications, notifyOnCommit } from '../store/driver/notify.ts'
-import { observed } from '../store/driver/observed-driver.ts'
-import { openPools, type Pools, usualBounds } from '../store/driver/postgres.ts'
+import { observeDriver } from '../store/driver/observed-driver.ts'
+import { defaultBounds, openPools, type Pools } from '../store/driver/postgres.ts'
 import { makeReadiness, type Readiness } from '../store/driver/readiness.ts'
+import { callerDriver } from '../store/driver/savepoints.ts'
 import { type Driver, makeSql, type Sql } from '../store/driver/sql.ts'
 import { type Connections, type Durations, makeDurations, observe } from './admin/figures.ts'
-import { checkOptions, number, object, oneOf, text } from './check.ts'
+import { anything, callback, checkOptions, field, number, object, oneOf, text } from './check.ts'
 import type { CallerTransaction, Log } from './context.ts'
 import type { Messenger } from './wake.ts'
 
@@ -77,13 +78,13 @@ export const optionFields = {
   bounds: object,
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
   migrate: oneOf([true, false]),
-  store: () => undefined,
+  store: anything,
   files: object,
-  fileRoots: (value: unknown) => (isTexts(value) ? undefined : 'be a list of folders'),
-  s3Buckets: (value: unknown) => (isTexts(value) ? undefined : 'be a list of buckets'),
+  fileRoots: field({}, value => (isTexts(value) ? undefined : 'be a list of folders')),
+  s3Buckets: field({}, value => (isTexts(value) ? undefined : 'be a list of buckets')),
   podRules: object,
   pipelines: object,
-  log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
+  log: callback,
 }
 
 const boundFields = {
@@ -119,7 +120,7 @@ export async function openStore(options: PawlOptions): Promise<Store> {
   const pools = openPools(database, {
     connections,
     prepare,
-    bounds: { ...usualBounds, ...bounds },
+    bounds: { ...defaultBounds, ...bounds },
     ...(connectionSeconds !== undefined && { connectionSeconds }),
     pooler,
   })
@@ -159,8 +160,8 @@ type Observing = Pick<Store, 'statements' | 'readiness'>
 const makeObserving = (): Observing => ({ statements: makeDurations(), readiness: makeReadiness() })
 
 function observedSql(driver: Driver, { statements, readiness }: Observing, schema: string): Sql {
-  const { noteFault } = readiness
-  return makeSql(observed(driver, { noteSeconds: seconds => observe(statements, seconds), noteFault }), schema)
+  const { recordFault } = readiness
+  return makeSql(observeDriver(driver, { recordSeconds: seconds => observe(statements, seconds), recordFault }), schema)
 }
 
 /** A caller's transaction as ours. */

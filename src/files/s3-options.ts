@@ -1,4 +1,4 @@
-import { checkOptions, type Fields, nested, number, text } from '../schema/check.ts'
+import { checkOptions, type Fields, field, nested, number, text } from '../schema/check.ts'
 
 export interface S3Options {
   /** Where the server is. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile; else Amazon's. */
@@ -28,10 +28,11 @@ export interface S3Options {
 const mebibyte = 1 << 20
 
 const fields: Fields = {
-  endpoint: value =>
+  endpoint: field({}, value =>
     typeof value === 'string' && /^https?:\/\/[^/]/.test(value) ? undefined : 'be an address: http://… or https://…',
+  ),
   region: text(100),
-  forcePathStyle: value => (typeof value === 'boolean' ? undefined : 'be true or false'),
+  forcePathStyle: field({}, value => (typeof value === 'boolean' ? undefined : 'be true or false')),
   credentials: nested({ accessKeyId: text(1000), secretAccessKey: text(1000), sessionToken: text(10_000) }, [
     'accessKeyId',
     'secretAccessKey',

@@ -1,5 +1,5 @@
 /** The systems whose words Pawl speaks: each one's routes under `/dialects/<name>`, and `--vocabulary` in the CLI. */
-import type { Operation } from './routes.ts'
+import type { OperationName } from './operations.ts'
 
 export const dialectNames = ['marie', 'jobnik', 'falconeri', 'pipeline', 'jsm'] as const
 export type DialectName = (typeof dialectNames)[number]
@@ -7,7 +7,7 @@ export type DialectName = (typeof dialectNames)[number]
 export type Spoken = 'job' | 'stage' | 'task' | 'attempt' | 'artifact' | 'event'
 
 /** The operations whose answers the CLI can show in another system's words, and what they answer with. */
-export const spokenBy: Partial<Readonly<Record<Operation, Spoken>>> = {
+export const spokenBy: Partial<Readonly<Record<OperationName, Spoken>>> = {
   jobs: 'job',
   job: 'job',
   jobEvents: 'event',

@@ -13,7 +13,9 @@ import {
   anything,
   type Field,
   type Fields,
+  faultOf,
   field,
+  firstFault,
   isObject,
   moment,
   nested,
@@ -32,7 +34,7 @@ const why = text(10_000)
 
 /** A list of at most so many; what its elements hold is checked by whoever can say which one is at fault. */
 function listOf(items: Field, most: number): Field {
-  return field({ type: 'array', items: items.schema ?? {}, maxItems: most }, value =>
+  return field({ type: 'array', items, maxItems: most }, value =>
     Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
   )
 }
@@ -40,16 +42,13 @@ function listOf(items: Field, most: number): Field {
 /** One of the words, or several of them. */
 export function some(words: readonly string[]): Field {
   const one = oneOf(words)
-  const schema = { anyOf: [one.schema!, { type: 'array', items: one.schema!, maxItems: words.length }] }
-  return field(schema, value => {
-    if (!Array.isArray(value)) return one(value)
-    return value.map(one).find(fault => fault !== undefined)
-  })
+  const schema = { anyOf: [one, { type: 'array', items: one, maxItems: words.length }] }
+  return field(schema, value => (Array.isArray(value) ? firstFault(one, value) : faultOf(one, value)))
 }
 
 export const names = (most: number): Field =>
-  field({ type: 'array', items: name.schema!, maxItems: most }, value =>
-    Array.isArray(value) && value.length <= most && value.every(item => name(item) === undefined)
+  field({ type: 'array', items: name, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most && value.every(item => faultOf(name, item) === undefined)
       ? undefined
       : 'be a list of names',
   )
@@ -123,9 +122,9 @@ const lineFields = nested(
   ['n', 'message'],
 )
 const mostLines = logLimits.lines + 1
-const logs = field({ type: 'array', items: lineFields.schema!, maxItems: mostLines }, value =>
+const logs = field({ type: 'array', items: lineFields, maxItems: mostLines }, value =>
   Array.isArray(value) && value.length <= mostLines
-    ? value.map(lineFields).find(fault => fault !== undefined)
+    ? firstFault(lineFields, value)
     : `be a list of at most ${mostLines} lines`,
 )
 
@@ -154,7 +153,7 @@ const saidArtifact: Fields = {
   name: field({ type: 'string', minLength: 1, maxLength: longestName }, value =>
     typeof value === 'string' && Buffer.byteLength(value) > longestName
       ? `have at most ${longestName} bytes`
-      : text(longestName)(value),
+      : faultOf(text(longestName), value),
   ),
   uri: text(8000),
   state: oneOf(['registered', 'uploaded', 'error']),
@@ -175,7 +174,7 @@ export const artifactsFields: Fields = {
 
 /** Items are looked at one by one: a bad one is refused, its neighbours go on. */
 const batchOf = (fields: Fields): Field =>
-  field({ type: 'array', items: nested(fields, ['id', 'epoch']).schema!, maxItems: mostReports }, value =>
+  field({ type: 'array', items: nested(fields, ['id', 'epoch']), maxItems: mostReports }, value =>
     Array.isArray(value) && value.length <= mostReports && value.every(isObject)
       ? undefined
       : `be a list of at most ${mostReports} objects`,
@@ -238,7 +237,9 @@ export const approveFields: Fields = { ...controlFields, comment: why, data: any
 export const retryJobFields: Fields = { ...controlFields, clone: flag, name }
 
 /** What an error says, which may be nothing. */
-export const message = field({ type: 'string', maxLength: 10_000 }, value => (value === '' ? undefined : why(value)))
+export const message = field({ type: 'string', maxLength: 10_000 }, value =>
+  value === '' ? undefined : faultOf(why, value),
+)
 
 /** Most dead letters of one redrive. */
 export const mostRedriven = 1_000_000

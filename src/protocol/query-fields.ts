@@ -16,6 +16,8 @@ export const pageFields: Fields = { limit, cursor: text(500) }
 /** Of a list by name. Its cursor holds a name, each of whose characters may take eight of the cursor's. */
 export const namedPageFields: Fields = { limit, cursor: text(2000) }
 
+export const taskTypeQueryFields: Fields = { ...namedPageFields, type: name }
+
 export const taskEventFields: Fields = { ...pageFields, pulses: oneOf([true, false]) }
 
 export const deadLetterQueryFields: Fields = {
@@ -26,8 +28,7 @@ export const deadLetterQueryFields: Fields = {
   message,
 }
 
-const time = field({ type: 'string', format: 'date-time' }, moment)
-const created: Fields = { createdFrom: time, createdTo: time }
+const created: Fields = { createdFrom: moment, createdTo: moment }
 /** For whoever turns pages by their number: how many to pass over, and how many there are in all. */
 const numbered: Fields = { offset: number({ from: 0, to: 1_000_000_000, whole: true }), total: oneOf([true, false]) }
 const order = oneOf(['newest', 'oldest'])
@@ -105,6 +106,6 @@ export const feedFields: Fields = {
   limit: number({ from: 1, to: 10_000, whole: true }),
   types: names(100),
   jobId: name,
-  since: time,
-  until: time,
+  since: moment,
+  until: moment,
 }

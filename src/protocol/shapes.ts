@@ -1,20 +1,40 @@
-/** What views are made of, as JSON Schema. */
-import type { Schema } from '../schema/check.ts'
+/** Parts of schemas for what Pawl writes. Each carries the static type of its values; nothing checks them at run time. */
+import { type Schema, type Shape, type Typed, typed } from '../schema/check.ts'
 
-export const text = { type: 'string' }
-export const whole = { type: 'integer' }
-export const figure = { type: 'number' }
-export const flag = { type: 'boolean' }
-export const id = { type: 'string', format: 'uuid' }
-export const at = { type: 'string', format: 'date-time' }
-export const anything = {}
-export const object = { type: 'object' }
-export const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
-export const list = (items: Schema): Schema => ({ type: 'array', items })
-export const words = (...all: readonly string[]): Schema => ({ type: 'string', enum: all })
-export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+export const text = typed<string>({ type: 'string' })
+export const whole = typed<number>({ type: 'integer' })
+export const figure = typed<number>({ type: 'number' })
+export const flag = typed<boolean>({ type: 'boolean' })
+export const id = typed<string>({ type: 'string', format: 'uuid' })
+export const at = typed<string>({ type: 'string', format: 'date-time' })
+export const anything = typed({})
+export const object = typed<Record<string, unknown>>({ type: 'object' })
 
-/** Every field is there; those that are not, are named. */
+type ValueOf<Inner> = Inner extends Typed<infer Value> ? Value : unknown
+
+export const orNull = <const Inner extends Schema>(schema: Inner): Typed<ValueOf<Inner> | null> =>
+  typed({ anyOf: [schema, { type: 'null' }] })
+
+export const list = <const Inner extends Schema>(items: Inner): Typed<readonly ValueOf<Inner>[]> =>
+  typed({ type: 'array', items })
+
+export const words = <const Word extends string>(...all: readonly Word[]): Typed<Word> =>
+  typed({ type: 'string', enum: all })
+
+/** A schema of the OpenAPI document, by name. */
+export const ref = <Value = unknown>(name: string): Typed<Value> => typed({ $ref: `#/components/schemas/${name}` })
+
+type Table = Readonly<Record<string, Typed>>
+
+/** An object that Pawl writes. Its static type is read off it. */
+export function shape<const Required extends Table, const Optional extends Table = Record<never, Typed>>(
+  required: Required,
+  optional?: Optional,
+): Shape<Required, Optional> {
+  return view({ ...required, ...optional }, Object.keys(optional ?? {})) as never
+}
+
+/** An object of a type that is written by hand: every field is there, except those that are named. */
 export function view<View>(
   properties: Record<keyof View & string, Schema>,
   optional: readonly (keyof View & string)[] = [],

@@ -1,7 +1,7 @@
 /** What the Kubernetes runner must be told, once, where the server starts. */
 
 import { noPodRules, type PodRules } from '../kernel/pod-rules.ts'
-import { checkOptions, type Fields, field, nested, number, object, text } from '../schema/check.ts'
+import { checkOptions, type Fields, faultOf, field, nested, number, object, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 
 export interface KubernetesSettings {
@@ -57,10 +57,10 @@ const dnsLabel = field({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z
 
 const fields = {
   serverUrl,
-  pawlImage: field({}, value => (value === null ? undefined : text(500)(value))),
+  pawlImage: field({}, value => (value === null ? undefined : faultOf(text(500), value))),
   keySecret: field({}, value => {
     const secret = nested({ secret: text(253), key: text(253) }, ['secret', 'key'])
-    return value === null ? undefined : secret(value)
+    return value === null ? undefined : faultOf(secret, value)
   }),
   namespace: dnsLabel,
   instance: dnsLabel,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Check } from 'typebox/value'
 import { nearest } from '../kernel/suggest.ts'
-import { checkOptions, nested } from './check.ts'
+import { checkOptions, faultOf, moment, nested, number, oneOf, orNull, type Static, text } from './check.ts'
 
 const options = ['leaseSeconds', 'heartbeatSeconds', 'priority', 'runAt', 'dedupeKey']
 
@@ -30,5 +31,34 @@ test('a word of many megabytes is compared with none, and told in short', () => 
   assert.equal(nearest(long, options), undefined)
   const told = (error: { details: { option: string } }) => error.details.option === `${'x'.repeat(100)}…`
   assert.throws(() => checkOptions({ [long]: 1 }, {}, 'options'), told)
-  assert.equal(nested({})({ [long]: 1 }), `not have "${'x'.repeat(100)}…"`)
+  assert.equal(faultOf(nested({}), { [long]: 1 }), `not have "${'x'.repeat(100)}…"`)
+})
+
+const person = nested(
+  {
+    name: text(5),
+    age: number({ from: 0, to: 150, whole: true }),
+    role: oneOf(['reader', 'writer']),
+    boss: orNull(text(5)),
+    born: moment,
+  },
+  ['name'],
+)
+
+test('TypeBox reads our schemas, and finds the same faults', () => {
+  const good: Static<typeof person>[] = [
+    { name: 'Ann' },
+    { name: 'Ann', age: 7, role: 'writer', boss: null, born: '2026-01-01T00:00:00Z' },
+  ]
+  const bad = [
+    {},
+    null,
+    { name: '' },
+    { name: 'Ann\0' },
+    { name: 'Ann', age: 0.5 },
+    { name: 'Ann', what: 1 },
+    { name: 1 },
+  ]
+  for (const value of good) assert.deepEqual([Check(person, value), faultOf(person, value)], [true, undefined])
+  for (const value of bad) assert.deepEqual([Check(person, value), typeof faultOf(person, value)], [false, 'string'])
 })

@@ -14,37 +14,37 @@ export function isId(id: unknown): id is string {
 }
 
 /** The id of something that is to be made, where whoever makes it chooses it. */
-export const chosenId = field({ type: 'string', pattern: uuid.source.replaceAll('a-f', 'a-fA-F') }, value =>
+export const chosenId = field<string>({ type: 'string', pattern: uuid.source.replaceAll('a-f', 'a-fA-F') }, value =>
   isId(value) ? undefined : 'be a UUID',
 )
 
-export const serverUrl = field({ type: 'string' }, value =>
+export const serverUrl = field<string>({ type: 'string' }, value =>
   typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value)
     ? undefined
     : 'be a URL that begins with http:// or https://',
 )
 
 /** The name of a schema of the database. */
-export const schemaName = field({ type: 'string' }, value =>
+export const schemaName = field<string>({ type: 'string' }, value =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
 )
 
 const w3c = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
-export const traceparent = field({ type: 'string', pattern: w3c.source }, value =>
+export const traceparent = field<string>({ type: 'string', pattern: w3c.source }, value =>
   typeof value === 'string' && w3c.test(value) ? undefined : 'be a W3C traceparent',
 )
 
 /** W3C has it that so many characters are passed on. */
 export const tracestate = text(512)
 
-const retryFields: Fields = {
+const retryFields = {
   attempts: number({ from: 1, to: 1000, whole: true }),
   losses: orNull(number({ from: 1, to: 1000, whole: true })),
   delaySeconds: number({ from: 0, to: year }),
   factor: number({ from: 1, to: 100 }),
   maxSeconds: number({ from: 0, to: year }),
   jitter: oneOf([true, false]),
-}
+} satisfies Fields
 
 /** How tasks are leased, retried and kept, as it may be said of a stage. */
 export const settingFields = {
@@ -61,10 +61,3 @@ export const settingFields = {
 
 /** How long the store may take for something, in seconds. */
 export const boundSeconds = number({ from: 0.01, to: 86_400 })
-
-/**
- * Whether there is a pooler that hands out connections by transaction between us and the PostgreSQL server. `none` is also
- * right for a pooler that hands out whole sessions.
- */
-export const poolerModes = ['detect', 'transaction', 'none'] as const
-export type PoolerMode = (typeof poolerModes)[number]

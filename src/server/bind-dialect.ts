@@ -5,13 +5,13 @@ import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '
 import { openApiOf } from '../dialects/docs.ts'
 import type { Log } from '../engine/context.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
-import { type Asker, demand, refusePages } from './admit.ts'
 import { engineFor } from './askers-engine.ts'
-import { admitAgain, callOf, letIn, type Served } from './bind.ts'
-import { demandKeyStill } from './calls.ts'
+import { type Asker, refusePages, requirePermission } from './authenticate.ts'
+import { callOf, checkKeyAgain, identify, type Served } from './bind.ts'
+import { requireUnrevoked } from './calls.ts'
 import { missing } from './not-found.ts'
-import { problemIn, sayWhenToRetry, tellBug } from './problems.ts'
-import type { Came } from './read-request.ts'
+import { logBug, problemIn, setRetryAfter } from './problems.ts'
+import type { HttpInput } from './read-request.ts'
 
 /** `root`: where it is served, without a slash at its end. */
 export function bindDialect(app: FastifyInstance, served: Served, dialect: Dialect, root: string, log: Log): void {
@@ -21,7 +21,7 @@ export function bindDialect(app: FastifyInstance, served: Served, dialect: Diale
         const problem = problemIn(error)
         if (problem !== undefined) return refuseIn(dialect, reply, problem)
         const bug = { status: 500, code: 'BUG', details: { requestId: request.id } }
-        const message = `A bug in Pawl. ${tellBug(log, error, request)}`
+        const message = `A bug in Pawl. ${logBug(log, error, request)}`
         return send(reply, dialect.refuse({ ...bug, message }))
       })
       const routes = routesOf(dialect, root)
@@ -55,31 +55,31 @@ function documentOf(dialect: Dialect, root: string): DialectRoute {
 
 /** A problem that is found before a route is, in the words of whoever is spoken to there. */
 export function refuseIn(dialect: Dialect, reply: FastifyReply, problem: Problem): FastifyReply {
-  sayWhenToRetry(reply, problem)
+  setRetryAfter(reply, problem)
   return send(reply, dialect.refuse(faultOf(problem)))
 }
 
 function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, route: DialectRoute, root: string): void {
-  const { door, calls, streams, heartbeatSeconds, dialectSettings: settings } = served
+  const { keys, calls, streams, heartbeatSeconds, dialectSettings: settings } = served
   scope.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     async onRequest(request) {
       if (route.needs === null) return
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
-      await letIn(door, request, dialect)
-      demand(request.asker!, route.needs)
-      if (route.also !== undefined) demand(request.asker!, route.also)
+      await identify(keys, request, dialect)
+      requirePermission(request.asker!, route.needs)
+      if (route.also !== undefined) requirePermission(request.asker!, route.also)
     },
-    preHandler: admitAgain(door, dialect),
+    preHandler: checkKeyAgain(keys, dialect),
     handler: (request, reply) =>
       calls.answer(reply, request.asker?.holder ?? '', async signal => {
-        const { params, query, body } = request as Came
+        const { params, query, body } = request as HttpInput
         const asker = request.asker ?? nobody
         const engine = engineFor(served, asker)
         const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
         const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said })
-        demandKeyStill(signal)
+        requireUnrevoked(signal)
         if (answer.stream !== undefined) closeWith(reply, streams.open(asker))
         return send(reply, answer)
       }),

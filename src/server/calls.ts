@@ -19,7 +19,7 @@ export interface Calls {
 const lastBytesMs = 1000
 
 /** Throws if the call's key was revoked while it was being answered. */
-export function demandKeyStill(signal: AbortSignal): void {
+export function requireUnrevoked(signal: AbortSignal): void {
   if (signal.reason instanceof Problem) throw signal.reason
 }
 

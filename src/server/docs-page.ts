@@ -1,9 +1,9 @@
-/** The API for people: one page, made of the same tables as the OpenAPI document. It asks nothing of anybody. */
+/** The docs page of the API, made from the same registry as the OpenAPI document. It loads nothing else. */
 import { createHash } from 'node:crypto'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
-import { type Request, requests } from '../protocol/requests.ts'
-import { type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
+import type { OperationEntry } from '../protocol/operation.ts'
+import { namedOperations, takesKey } from '../protocol/operations.ts'
 import type { Fields, Schema } from '../schema/check.ts'
 
 const style = `
@@ -14,7 +14,7 @@ const style = `
   small { opacity: .75 }
   tr:target { background: #fd08 }`
 
-/** Nothing is fetched and nothing runs: its one style sheet is named by its hash. */
+/** Nothing is loaded and nothing runs. The one style sheet is allowed by its hash. */
 export const docsPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
@@ -31,13 +31,13 @@ export function docsPage(): string {
 <title>Pawl: the HTTP API</title>
 <style>${style}</style>
 <h1>The HTTP API</h1>
-<p>For machines: <a href="openapi.json">openapi.json</a>. Bodies and answers are JSON; what goes wrong is a problem
-(RFC 9457) with one of the <a href="#problems">codes</a> below. Lists are <code>{ items, next }</code>: send
-<code>next</code> as <code>cursor</code> to go on. A request whose row names the <code>Idempotency-Key</code> may carry one:
-sent again within 24 hours it has its first answer and no second effect. A claim has the same tasks again, as far as they
-are still held; one that won nothing leaves its key free. What a worker reports needs no key, for its epoch tells that
-it is sent again. An API key is sent as <code>Authorization: Bearer pawl_…</code>.</p>
-${routeSections()}
+<p>For machines: <a href="openapi.json">openapi.json</a>. Bodies and answers are JSON; errors are problems (RFC 9457)
+with one of the <a href="#problems">codes</a> below. Lists are <code>{ items, next }</code>: send <code>next</code> as
+<code>cursor</code> to get the next page. A request whose row names the <code>Idempotency-Key</code> accepts one: sent again
+within 24 hours, it gets its first answer again and has no second effect. A claim gets the same tasks again, as far as they
+are still held; the key of a claim that got no task is free again. Reports of workers need no key, because their epoch
+identifies repeats. Send an API key as <code>Authorization: Bearer pawl_…</code>.</p>
+${operationSections()}
 <h2>Roles</h2>
 ${table(['role', 'may'], (Object.keys(roles) as Role[]).map(roleRow))}
 <h2 id="problems">Problems</h2>
@@ -46,30 +46,30 @@ ${table(['code', 'status', 'means', 'what to do'], Object.entries(problems).map(
 `
 }
 
-function routeSections(): string {
+function operationSections(): string {
   const groups = new Map<string, string[]>()
-  for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
-    const noun = route.path.split('/')[2]!
-    groups.set(noun, [...(groups.get(noun) ?? []), routeRow(operation, route)])
+  for (const [name, operation] of namedOperations) {
+    const noun = operation.path.split('/')[2]!
+    groups.set(noun, [...(groups.get(noun) ?? []), operationRow(name, operation)])
   }
   return [...groups].map(([noun, rows]) => `<h2>${noun}</h2>\n${table(['', 'does', 'takes'], rows)}`).join('\n')
 }
 
-function routeRow(operation: Operation, { method, path, says, needs }: Route): string {
-  const { query, body, list, spec }: Request = requests[operation]
+function operationRow(name: string, operation: OperationEntry): string {
+  const { method, path, summary, permission, query, body, list, spec } = operation
   const takes = [
     ...(spec === undefined ? [] : [spec === 'job' ? 'a job spec' : 'a list of stages']),
-    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list.schema))} }`]),
+    ...(list === undefined ? [] : [`a list of { ${namesIn(propertiesOf(list))} }`]),
     ...(query === undefined ? [] : [`?${namesIn(query)}`]),
     ...(body === undefined ? [] : [`{ ${namesIn(body)} }`]),
     ...(takesKey(operation) ? ['Idempotency-Key'] : []),
   ]
   const cells = [
     `<code>${method} ${escaped(path)}</code>`,
-    `${escaped(says)} <small>${needs}</small>`,
+    `${escaped(summary)} <small>${permission}</small>`,
     takes.map(text => `<code>${escaped(text)}</code>`).join('<br>'),
   ]
-  return `<tr id="${operation}">${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
+  return `<tr id="${name}">${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
 }
 
 const propertiesOf = (schema: Schema = {}) => (schema.properties ?? {}) as Schema

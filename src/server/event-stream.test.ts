@@ -16,15 +16,15 @@ function streaming(t: TestContext, perPage = 1, payload: unknown = null) {
   }
   const to = Object.assign(new Writable({ highWaterMark: 1, write }), { writeHead: () => {} })
   to.on('error', () => {})
-  const events = async () => {
+  const read = async () => {
     await turn()
     asked += 1
     const event = { type: 'task.queued', cursor: 'c', payload } as unknown as FeedEvent
     return { items: Array<FeedEvent>(perPage).fill(event), next: 'c', more: true }
   }
   const over = new AbortController()
-  const reader = { events, feed: { more: () => assert.fail('there is more') } }
-  const engine = { follow: (ask: FeedQuery, how: Following) => follow(reader, ask, how) }
+  const feed = { read, more: () => assert.fail('there is more') }
+  const engine = { follow: (ask: FeedQuery, how: Following) => follow(feed, ask, how) }
   const source = { engine, heartbeatSeconds: 15 }
   const ended = streamEvents(source, {}, to as unknown as ServerResponse, over.signal, () => {})
   t.after(async () => {

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks/tasks.ts'
 
 /** Events that are kept in memory for each slow client: one page, as objects and as text. */
@@ -14,7 +14,7 @@ const chunkSize = 16_384
 const slowestMs = 30_000
 
 export interface StreamSource {
-  readonly engine: Pick<Pawl, 'follow'>
+  readonly engine: Pick<Engine, 'follow'>
   readonly heartbeatSeconds: number
 }
 

@@ -105,9 +105,9 @@ test('while the store is away, what this process knows is told, and nothing old'
   let isAway = false
   const totals = async () => {
     if (isAway) throw new Problem('STORE_UNAVAILABLE')
-    return engine.totals()
+    return engine.internals.totals()
   }
-  const metrics = makeMetrics({ totals, context: engine.context })
+  const metrics = makeMetrics({ internals: { totals }, context: engine.context })
   assert.equal(await figureOf(metrics, 'pawl_queue_due{queue="work"}'), 1)
   isAway = true
   assert.equal(await figureOf(metrics, 'pawl_store_up'), 0)
@@ -123,9 +123,9 @@ test('many who read at once cost the store one question', async t => {
   let asked = 0
   const totals = () => {
     asked += 1
-    return engine.totals()
+    return engine.internals.totals()
   }
-  const metrics = makeMetrics({ totals, context: engine.context })
+  const metrics = makeMetrics({ internals: { totals }, context: engine.context })
   await Promise.all(Array.from({ length: 20 }, () => metrics.text()))
   assert.equal(asked, 1)
   await metrics.text()

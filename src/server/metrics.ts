@@ -3,7 +3,7 @@
  * them (`max by`, not `sum`); what a process counts about itself says so in its help.
  */
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { mostNamed, otherName } from '../kernel/bounded-names.ts'
 import { upperSeconds } from '../kernel/histogram.ts'
 
@@ -15,8 +15,12 @@ export interface Metrics {
   onRequest(route: string, method: string, status: number, seconds: number): void
 }
 
-type Source = Pick<Pawl, 'totals'> & { readonly context: Pick<Pawl['context'], 'figures'> }
-type Totals = Awaited<ReturnType<Pawl['totals']>>
+interface Source {
+  readonly internals: Pick<Engine['internals'], 'totals'>
+  readonly context: Pick<Engine['context'], 'figures'>
+}
+
+type Totals = Awaited<ReturnType<Engine['internals']['totals']>>
 
 const httpBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -41,7 +45,7 @@ export function makeMetrics(engine: Source): Metrics {
   const toName = (named: readonly string[]) => ({ named, most: mostNamed, others: otherName })
   async function collect(): Promise<string> {
     own()
-    const totals = await engine.totals(toName(types), toName(queues)).catch(() => undefined)
+    const totals = await engine.internals.totals(toName(types), toName(queues)).catch(() => undefined)
     up.set(totals === undefined ? 0 : 1)
     if (totals !== undefined) {
       types = namesIn(totals.moves)

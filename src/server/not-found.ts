@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
 import { dialectNames } from '../protocol/dialects.ts'
-import { routes } from '../protocol/routes.ts'
-import { plainPaths } from './plain.ts'
+import { operations } from '../protocol/operations.ts'
 import { sendProblem } from './problems.ts'
+import { publicPaths } from './public-routes.ts'
 
 interface Address {
   readonly method: string
   readonly path: string
 }
 
-/** Why there is no answer: an address that knows other methods says so. `root`: what all of them begin with. */
+/** The problem of a request without a route. It lists the methods that the path allows. `root`: prefix of all paths. */
 export function missing(addresses: readonly Address[], root: string) {
   const known = addresses.map(({ method, path }) => ({
     methods: method === 'GET' ? ['GET', 'HEAD'] : [method],
@@ -26,7 +26,7 @@ export function missing(addresses: readonly Address[], root: string) {
   }
 }
 
-/** A dialect is served only if the server was told to. */
+/** Dialects are served only if they are enabled. */
 function notServed(path: string): { readonly todo?: string } {
   const name = /^\/dialects\/([^/]+)/.exec(path)?.[1]
   const isKnown = (dialectNames as readonly unknown[]).includes(name)
@@ -34,8 +34,8 @@ function notServed(path: string): { readonly todo?: string } {
 }
 
 const own: readonly Address[] = [
-  ...Object.values(routes),
-  ...[...plainPaths, '/metrics', '/v1/me'].map(path => ({ method: 'GET', path })),
+  ...Object.values(operations),
+  ...[...publicPaths, '/metrics', '/v1/me'].map(path => ({ method: 'GET', path })),
 ]
 
 export function notFound(root: string) {

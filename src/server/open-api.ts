@@ -1,10 +1,8 @@
-/** The OpenAPI document, read off the tables: the routes, the fields of requests, the views, the problems. */
+/** The OpenAPI document, read off the registry of operations, the views and the problems. */
 
 import { permissions, type Role, roles } from '../kernel/role.ts'
-import { answers } from '../protocol/answers.ts'
-import { problemsOf } from '../protocol/operation-problems.ts'
-import { type Request, requests } from '../protocol/requests.ts'
-import { hasBody, type Operation, type Route, routes, takesKey } from '../protocol/routes.ts'
+import type { OperationEntry } from '../protocol/operation.ts'
+import { hasBody, namedOperations, problemsOf, takesKey } from '../protocol/operations.ts'
 import { views } from '../protocol/views.ts'
 import { nested, type Schema } from '../schema/check.ts'
 import { name } from '../schema/fields.ts'
@@ -22,8 +20,9 @@ export function openApi(): Schema {
   const { stage: stageSpec, inputs } = $defs as Record<string, Schema>
   const { allOf: _stageRules, ...stage } = stageSpec!
   const paths: Record<string, Record<string, Schema>> = {}
-  for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(operation, route) }
+  for (const [name, operation] of namedOperations) {
+    const { path, method } = operation
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(name, operation) }
   }
   return {
     openapi: '3.1.0',
@@ -36,7 +35,7 @@ export function openApi(): Schema {
       schemas: {
         ...views,
         JobSpec: refersInside(job),
-        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']).schema!,
+        NamedJob: nested({ pipeline: name, ...besideName }, ['pipeline']),
         StageSpec: refersInside(stage),
         AddedStage: refersInside(addedStage(stage)),
         InputSpec: refersInside(inputs!),
@@ -48,85 +47,80 @@ export function openApi(): Schema {
   }
 }
 
-function operationOf(operation: Operation, route: Route): Schema {
-  const request = requests[operation]
-  const answer = answers[operation]
+function operationOf(name: string, operation: OperationEntry): Schema {
+  const { summary, permission, path, status, answer, streams } = operation
+  const stream = streams && { 'text/event-stream': { schema: { type: 'string' } } }
+  const content = { 'application/json': { schema: answer }, ...stream }
   return {
-    operationId: operation,
-    summary: route.says,
-    description: `Needs the permission \`${route.needs}\`: to ${permissions[route.needs]}.`,
-    tags: [route.path.split('/')[2]!],
-    parameters: parametersOf(operation, route, request),
-    ...(hasBody(route) && { requestBody: bodyOf(route, request) }),
+    operationId: name,
+    summary,
+    description: `Needs the permission \`${permission}\`: to ${permissions[permission]}.`,
+    tags: [path.split('/')[2]!],
+    parameters: parametersOf(operation),
+    ...(hasBody(operation) && { requestBody: bodyOf(operation) }),
     responses: {
-      [route.status]:
-        answer === undefined
-          ? { description: 'Done.' }
-          : { description: route.says, content: contentOf(operation, answer) },
+      [status]: answer === undefined ? { description: 'Done.' } : { description: summary, content },
       ...problemResponses(problemsOf(operation)),
     },
   }
 }
 
-function contentOf(operation: Operation, schema: Schema): Schema {
-  const json = { 'application/json': { schema } }
-  return operation === 'events' ? { ...json, 'text/event-stream': { schema: { type: 'string' } } } : json
-}
-
-function parametersOf(operation: Operation, route: Route, request: Request): Schema[] {
-  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+function parametersOf(operation: OperationEntry): Schema[] {
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(request.query ?? {}).map(([name, { schema = {} }]) => ({
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
     schema,
     ...(isList(schema) && { style: 'form', explode: false }),
   }))
-  return [...inPath, ...inQuery, ...(takesKey(operation) ? headersOf(route) : [])]
+  return [...inPath, ...inQuery, ...(takesKey(operation) ? headersOf(operation) : [])]
 }
 
 const idempotencyKey: Schema = {
   name: 'Idempotency-Key',
   in: 'header',
-  description: 'Sent again within 24 hours it has its first answer and no second effect. One that was refused is free.',
+  description:
+    'A request that is sent again within 24 hours gets its first answer again and has no second effect. The key of a refused request is free again.',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 }
 
 const claimKey: Schema = {
   ...idempotencyKey,
   description:
-    'Sent again within 24 hours it has the same tasks, as far as they are still held, and claims no more. One that won nothing is free.',
+    'A claim that is sent again within 24 hours gets the same tasks, as far as they are still held, and claims no more. If it got none, the key is free again.',
 }
 
 const traceparent: Schema = {
   name: 'traceparent',
   in: 'header',
-  description: 'W3C trace context, kept with the job or the tasks that bring none of their own.',
+  description: 'W3C trace context. It is stored with the job, or with tasks that have none of their own.',
   schema: { type: 'string' },
 }
 
-/** A claim makes nothing that could keep a trace. */
-const headersOf = ({ needs }: Route) => (needs === 'work' ? [claimKey] : [idempotencyKey, traceparent])
+/** A claim creates nothing that could store a trace. */
+const headersOf = ({ permission }: OperationEntry) =>
+  permission === 'work' ? [claimKey] : [idempotencyKey, traceparent]
 
 const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? [])].some(({ type }) => type === 'array')
 
-function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: Request): Schema {
-  const named = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+function bodyOf({ path, body = {}, list, acceptsSingle, spec, required = [] }: OperationEntry): Schema {
+  const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const fields = Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
-  const many = list && { type: 'array', items: list.schema, maxItems: 10_000 }
+  const many = list && { type: 'array', items: list, maxItems: 10_000 }
   const schema =
     spec === 'job'
       ? { anyOf: [{ $ref: '#/components/schemas/JobSpec' }, { $ref: '#/components/schemas/NamedJob' }] }
       : spec === 'stages'
         ? { type: 'array', items: { $ref: '#/components/schemas/AddedStage' } }
         : list === undefined
-          ? nested(fields, required).schema
-          : single
-            ? { anyOf: [list.schema, many] }
+          ? nested(fields, required)
+          : acceptsSingle
+            ? { anyOf: [list, many] }
             : many
   const content = { 'application/json': { schema } }
   return {
@@ -135,7 +129,7 @@ function bodyOf(route: Route, { body = {}, list, single, spec, required = [] }: 
   }
 }
 
-/** One that is added to a job may leave its name to us. */
+/** The name of an added stage is optional. */
 function addedStage({ required: _, ...stage }: Schema): Schema {
   return stage
 }

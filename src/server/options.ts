@@ -1,9 +1,9 @@
 import type { Log } from '../engine/context.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
-import { checkOptions, field, number, oneOf, orNull, text } from '../schema/check.ts'
+import { callback, checkOptions, field, number, oneOf, orNull, text } from '../schema/check.ts'
 import { settingFields } from '../schema/fields.ts'
 import { longestYaml } from '../spec/yaml-limits.ts'
-import { isLoopback } from './admit.ts'
+import { isLoopback } from './authenticate.ts'
 
 export interface ServerOptions {
   /** Default 127.0.0.1. On an address that is not this machine's own, every request needs a key. */
@@ -78,7 +78,7 @@ const fields = {
   blockedSeconds: blockBound,
   maxStreams: streamCount,
   maxStreamsPerKey: streamCount,
-  log: (value: unknown) => (typeof value === 'function' ? undefined : 'be a function'),
+  log: callback,
 }
 
 export function serverSettings(options: ServerOptions): Required<ServerOptions> {

@@ -1,7 +1,7 @@
 /** The errors in the OpenAPI document: the possible problems of each status. */
 
 import { type ProblemCode, problems } from '../kernel/problem.ts'
-import { commonProblems } from '../protocol/operation-problems.ts'
+import { commonProblems } from '../protocol/operations.ts'
 import type { Schema } from '../schema/check.ts'
 
 const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }

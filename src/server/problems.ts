@@ -1,22 +1,22 @@
-/** Every error becomes an RFC 9457 problem, here and nowhere else. A bug is a 500 that says nothing of itself. */
+/** Every error becomes an RFC 9457 problem. A bug becomes a 500 without details, which are only logged. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../engine/context.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
-  sayWhenToRetry(reply, problem)
+  setRetryAfter(reply, problem)
   return reply
     .status(problem.status)
     .type('application/problem+json')
     .send(JSON.stringify(bodyOf(problem, reply.server.prefix)))
 }
 
-/** How long a busy store is given; one that is full, away or read-only needs longer. */
+/** A busy store recovers sooner than one that is full, unreachable or read-only. */
 const busySeconds = 1
 const awaySeconds = 5
 
-export function sayWhenToRetry(reply: FastifyReply, { code, status }: Problem): void {
+export function setRetryAfter(reply: FastifyReply, { code, status }: Problem): void {
   if (status === 503) reply.header('retry-after', code === 'STORE_BUSY' ? busySeconds : awaySeconds)
 }
 
@@ -30,7 +30,7 @@ export function problemHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const problem = problemIn(error)
     if (problem !== undefined) return sendProblem(reply, problem)
-    const detail = tellBug(log, error, request)
+    const detail = logBug(log, error, request)
     const bug = {
       type: 'about:blank',
       title: 'A bug in Pawl.',
@@ -42,8 +42,8 @@ export function problemHandler(log: Log) {
   }
 }
 
-/** Returns the sentence with which whoever asked can find the line in the log. */
-export function tellBug(log: Log, error: Error, { id, headers: { traceparent }, method, url }: FastifyRequest): string {
+/** Returns the sentence that tells the client how to find the entry in the log. */
+export function logBug(log: Log, error: Error, { id, headers: { traceparent }, method, url }: FastifyRequest): string {
   log('http.bug', {
     level: 'error',
     requestId: id,
@@ -56,7 +56,7 @@ export function tellBug(log: Log, error: Error, { id, headers: { traceparent }, 
   return `The server’s log describes it under the request id ${id}.`
 }
 
-/** What the asker may act on; undefined: a bug. */
+/** The problem that the client can act on; undefined: a bug. */
 export function problemIn(error: FastifyError): Problem | undefined {
   return error instanceof Problem ? error : fromFastify(error)
 }
@@ -70,6 +70,6 @@ const codes: Record<string, ProblemCode> = {
 function fromFastify(error: FastifyError): Problem | undefined {
   const code = codes[error.code]
   if (code !== undefined) return new Problem(code)
-  const isTheirs = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
-  return isTheirs ? new Problem('REQUEST_INVALID', { why: error.message }) : undefined
+  const isClientError = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
+  return isClientError ? new Problem('REQUEST_INVALID', { why: error.message }) : undefined
 }

@@ -5,13 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { dialects } from '../dialects/all.ts'
 import type { Log } from '../engine/context.ts'
-import type { Pawl } from '../engine/engine.ts'
+import { engineBehind, type Pawl } from '../engine/engine.ts'
+import { mergedReports } from '../engine/tasks/merge-reports.ts'
 import { newId } from '../kernel/id.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { permissionsOf } from '../kernel/role.ts'
 import type { Me } from '../protocol/admin/keys.ts'
-import { type Operation, routes } from '../protocol/routes.ts'
-import { admit, type Door } from './admit.ts'
+import { operationNames } from '../protocol/operations.ts'
+import { authenticate, type KeyRules } from './authenticate.ts'
 import { bind, type Served } from './bind.ts'
 import { bindDashboard } from './bind-dashboard.ts'
 import { bindDialect, refuseIn } from './bind-dialect.ts'
@@ -20,8 +21,8 @@ import { readBodies } from './bodies.ts'
 import { type Calls, openCalls } from './calls.ts'
 import { notFound } from './not-found.ts'
 import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
-import { bindDocs, bindHealth } from './plain.ts'
 import { bodyOf, problemHandler, sendProblem } from './problems.ts'
+import { bindDocs, bindHealth } from './public-routes.ts'
 import { limitStreams } from './streams.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
@@ -33,36 +34,30 @@ export interface Server {
 }
 
 /** Serves until it is closed. Closing it leaves the engine open. */
-export async function startServer(engine: Pawl, options: ServerOptions = {}): Promise<Server> {
+export async function startServer(pawl: Pawl, options: ServerOptions = {}): Promise<Server> {
+  const engine = engineBehind(pawl)
   const settings = serverSettings(options)
   const { host, port, keysOnly, heartbeatSeconds, maxBodyBytes, log, rootDialect } = settings
-  if (keysOnly && !(await engine.anyKeys())) throw new Problem('KEYS_WANTED', { host })
+  if (keysOnly && !(await engine.internals.anyKeys())) throw new Problem('KEYS_WANTED', { host })
   const calls = openCalls(engine.context.activities, engine.context.watchKey)
   const app = makeApp(settings, calls)
   app.setErrorHandler(problemHandler(log))
   const root = rootDialect === null ? '' : ownRoot
-  const door = { keyOf: (secret: string) => engine.keyOf(secret), anyKeys: () => engine.anyKeys(), keysOnly }
+  const { internals } = engine
+  const keys = { keyOf: (secret: string) => internals.keyOf(secret), anyKeys: internals.anyKeys, keysOnly }
   const { jobnikLeaseSeconds, falconeriLeaseSeconds } = settings
   const dialectSettings = { jobnikLeaseSeconds, falconeriLeaseSeconds }
   const { blockedSeconds } = settings
   const watchdog = blockedSeconds === 0 ? noWatchdog : startWatchdog(engine.context, blockedSeconds)
   const streams = limitStreams(settings)
-  const served = {
-    engine,
-    door,
-    calls,
-    streams,
-    sync: engine.merging(),
-    heartbeatSeconds,
-    maxBodyBytes,
-    dialectSettings,
-  }
+  const reports = mergedReports(engine.context)
+  const served = { engine, keys, calls, streams, reports, heartbeatSeconds, maxBodyBytes, dialectSettings }
   logRequests(app, log)
   app.register(async own => bindOwn(app, own, served, root, watchdog), { prefix: root })
   for (const name of settings.dialects) bindDialect(app, served, dialects[name], `/dialects/${name}`, log)
   if (rootDialect !== null) {
     bindDialect(app, served, dialects[rootDialect], '', log)
-    // Whoever watches over the process looks where it always does.
+    // Health probes expect these at the root.
     bindHealth(app, engine, watchdog)
   }
   await app.listen({ host, port }).catch(async error => {
@@ -81,11 +76,11 @@ export async function startServer(engine: Pawl, options: ServerOptions = {}): Pr
 /** Pawl's own routes. */
 function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, root: string, watchdog: Watchdog): void {
   own.setNotFoundHandler(notFound(root))
-  bindMetrics(app, own, served.engine, served.door)
-  for (const operation of Object.keys(routes) as Operation[]) bind(own, served, operation)
+  bindMetrics(app, own, served.engine, served.keys)
+  for (const name of operationNames) bind(own, served, name)
   bindHealth(own, served.engine, watchdog)
   bindDocs(own)
-  bindMe(own, served.door)
+  bindMe(own, served.keys)
   bindDashboard(own)
 }
 
@@ -158,9 +153,9 @@ function urlOf({ address, family, port }: AddressInfo): string {
 }
 
 /** Tells the dashboard who the caller is and what it may do. Every operation checks this again. */
-function bindMe(app: FastifyInstance, door: Door): void {
+function bindMe(app: FastifyInstance, keys: KeyRules): void {
   app.get('/v1/me', async (request): Promise<Me> => {
-    const { name = null, roles, queues } = await admit(door, request)
+    const { name = null, roles, queues } = await authenticate(keys, request)
     return { name, role: roles[0]!, roles, permissions: permissionsOf(roles), queues }
   })
 }

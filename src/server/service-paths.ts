@@ -1,6 +1,6 @@
 /** Routes that the server answers without an operation of the engine, for the OpenAPI document. */
 
-import { commonProblems } from '../protocol/operation-problems.ts'
+import { commonProblems } from '../protocol/operations.ts'
 import { flag, ref, text } from '../protocol/shapes.ts'
 import type { Schema } from '../schema/check.ts'
 import { problemResponses } from './problem-responses.ts'

@@ -3,7 +3,7 @@
  * there is a limit for all of them, and one for those of a key, lest one client take the places of all others.
  */
 import { Problem } from '../kernel/problem.ts'
-import type { Asker } from './admit.ts'
+import type { Asker } from './authenticate.ts'
 
 export interface StreamLimits {
   readonly maxStreams: number

@@ -2,8 +2,8 @@
 
 import { Problem } from '../kernel/problem.ts'
 import { nearest } from '../kernel/suggest.ts'
-import { type Field, isObject, type Shape } from '../schema/check.ts'
-import type { List } from './fields.ts'
+import { type Field, type Fields, faultOf, isObject } from '../schema/check.ts'
+import type { OrTrue } from './fields.ts'
 
 export interface Fault {
   readonly at: string
@@ -20,15 +20,27 @@ export interface Issue {
 }
 
 export function faultsIn(value: unknown, field: Field, at: string): Fault[] {
-  if (field.shape !== undefined && isObject(value)) return faultsInObject(value, field.shape, at)
-  const must = field(value)
+  const shape = shapeOf(field)
+  if (shape !== undefined && isObject(value)) return faultsInObject(value, shape, at)
+  const must = faultOf(field, value)
   if (must !== undefined) return [{ at: at || 'spec', why: `must ${must}` }]
-  const { items } = field as Partial<List>
+  const items = field.items as Field | undefined
   if (items === undefined) return []
   return (value as unknown[]).flatMap((item, index) => faultsIn(item, items, `${at}[${index}]`))
 }
 
-function faultsInObject(value: Record<string, unknown>, { fields, required }: Shape, at: string): Fault[] {
+/** What an object must hold; undefined if the field is not for objects. */
+function shapeOf(field: Field): { readonly fields: Fields; readonly required: readonly string[] } | undefined {
+  const { properties, required = [] } = (field as OrTrue)['~object'] ?? field
+  if (properties === undefined) return undefined
+  return { fields: properties as Fields, required: required as string[] }
+}
+
+function faultsInObject(
+  value: Record<string, unknown>,
+  { fields, required }: NonNullable<ReturnType<typeof shapeOf>>,
+  at: string,
+): Fault[] {
   const place = (name: string) => (at === '' ? name : `${at}.${name}`)
   const found = Object.entries(value).flatMap(([name, inner]): Fault[] => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined

@@ -1,7 +1,19 @@
 /** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
 
 import { unkeepable, writeJson } from '../kernel/json.ts'
-import { type Field, field, isObject, moment, nested, number, object, oneOf, orNull, text } from '../schema/check.ts'
+import {
+  type Field,
+  faultOf,
+  field,
+  isObject,
+  moment,
+  nested,
+  number,
+  object,
+  oneOf,
+  orNull,
+  text,
+} from '../schema/check.ts'
 import { chosenId, name, priority, settingFields, traceparent, tracestate, year } from '../schema/fields.ts'
 import { checkCondition, type Gives, longestCondition } from './conditions.ts'
 import { folderUri, inputField, runField, runnerField } from './file-fields.ts'
@@ -9,18 +21,12 @@ import type { JobSpec, StageSpec } from './job-spec.ts'
 
 export const mostStages = 10_000
 
-/** A list. It looks at no element itself: whoever does can then say which one is at fault. */
-export interface List extends Field {
-  readonly items: Field
-}
-
-export function listOf(items: Field, most: number, more: object = {}): List {
-  const schema = { type: 'array', items: items.schema ?? {}, maxItems: most, ...more }
-  const check = field(schema, value => {
+/** A list. Its elements are not checked here, but by `faultsIn`, which reports the place of each fault. */
+export function listOf(items: Field, most: number, more: object = {}): Field {
+  return field({ type: 'array', items, maxItems: most, ...more }, value => {
     if (!Array.isArray(value)) return 'be a list'
     return value.length > most ? `have at most ${most} elements, not ${value.length}` : undefined
   })
-  return Object.assign(check, { items })
 }
 
 const json = field({}, value => {
@@ -29,12 +35,12 @@ const json = field({}, value => {
   return why && `be JSON that can be kept: ${why}`
 })
 
-const metadata = field(object.schema!, value => object(value) ?? json(value))
+const metadata = field(object, value => faultOf(object, value) ?? faultOf(json, value))
 
 function condition(gives: Gives): Field {
   const short = text(longestCondition)
-  return field(short.schema!, value => {
-    const must = short(value)
+  return field(short, value => {
+    const must = faultOf(short, value)
     const why = must === undefined ? checkCondition(value as string, gives) : undefined
     return why === undefined ? must : `be CEL: ${why}`
   })
@@ -56,12 +62,17 @@ const toleranceFields = {
 }
 
 /** An object of its own fields, or `true` for all of its defaults. */
-function orTrue(other: Field): Field {
-  const schema = { anyOf: [{ type: 'boolean', const: true }, other.schema ?? {}] }
-  const check = field(schema, value =>
-    value === true ? undefined : isObject(value) ? other(value) : 'be true or an object',
+function orTrue(other: Field): OrTrue {
+  const schema = { anyOf: [{ type: 'boolean', const: true }, other] }
+  const either = field(schema, value =>
+    value === true ? undefined : isObject(value) ? faultOf(other, value) : 'be true or an object',
   )
-  return Object.assign(check, { shape: other.shape })
+  return Object.defineProperty(either, '~object', { value: other }) as OrTrue
+}
+
+export interface OrTrue extends Field {
+  /** The schema of the object, so that each of its faults can be reported. */
+  readonly '~object'?: Field
 }
 
 /** A time without a zone would be another one on another machine. */
@@ -69,7 +80,7 @@ const zoned = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 const exactMoment = field({ type: 'string', pattern: zoned.source }, value =>
   typeof value === 'string' && !zoned.test(value)
     ? 'be ISO 8601 with its zone, as 2030-01-01T00:00:00Z'
-    : moment(value),
+    : faultOf(moment, value),
 )
 
 const stageFields = {

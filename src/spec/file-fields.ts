@@ -1,26 +1,26 @@
 /** What may be written of commands and files in a job spec. */
-import { type Field, field, isObject, nested, number, oneOf, text } from '../schema/check.ts'
+import { type Field, faultOf, field, isObject, nested, number, oneOf, text } from '../schema/check.ts'
 import { relativeUri } from './absolute-uris.ts'
 
 const word = text(10_000)
 
 function listOf(item: Field, most: number, least = 0): Field {
-  const schema = { type: 'array', items: item.schema ?? {}, maxItems: most, ...(least > 0 && { minItems: least }) }
+  const schema = { type: 'array', items: item, maxItems: most, ...(least > 0 && { minItems: least }) }
   return field(schema, value => {
     if (!Array.isArray(value)) return 'be a list'
     if (value.length > most || value.length < least) return `have from ${least} to ${most} elements`
-    const at = value.findIndex(element => item(element) !== undefined)
-    return at < 0 ? undefined : `have a [${at}] that must ${item(value[at])}`
+    const at = value.findIndex(element => faultOf(item, element) !== undefined)
+    return at < 0 ? undefined : `have a [${at}] that must ${faultOf(item, value[at])}`
   })
 }
 
 export function mapOf(names: RegExp, called: string, item: Field): Field {
-  const schema = { type: 'object', propertyNames: { pattern: names.source }, additionalProperties: item.schema ?? {} }
+  const schema = { type: 'object', propertyNames: { pattern: names.source }, additionalProperties: item }
   return field(schema, value => {
     if (!isObject(value)) return 'be an object'
     for (const [name, inner] of Object.entries(value)) {
       if (!names.test(name)) return `not have "${name}": it is no name of ${called}`
-      const fault = item(inner)
+      const fault = faultOf(item, inner)
       if (fault !== undefined) return `have a "${name}" that must ${fault}`
     }
     return undefined
@@ -36,11 +36,7 @@ const secretRef = nested({ secret: text(253), key: text(253), optional: oneOf([t
 
 export const runField = nested(
   {
-    command: listOf(
-      field({ type: 'string' }, value => anyText(value)),
-      1000,
-      1,
-    ),
+    command: listOf(anyText, 1000, 1),
     env: mapOf(variable, 'a variable', anyText),
     secrets: mapOf(variable, 'a variable', secretRef),
     permanentExitCodes: listOf(number({ from: 1, to: 255, whole: true }), 255),
@@ -95,8 +91,8 @@ const kubernetes = nested(
 )
 const withKubernetes = nested({ kubernetes }, ['kubernetes'])
 
-export const runnerField = field({ anyOf: [{ type: 'string', const: 'local' }, withKubernetes.schema!] }, value =>
-  value === 'local' ? undefined : isObject(value) ? withKubernetes(value) : 'be "local" or { kubernetes: … }',
+export const runnerField = field({ anyOf: [{ type: 'string', const: 'local' }, withKubernetes] }, value =>
+  value === 'local' ? undefined : isObject(value) ? faultOf(withKubernetes, value) : 'be "local" or { kubernetes: … }',
 )
 
 /** What an editor allows, for it looks at the file that a relative URI is read from. */
@@ -140,11 +136,11 @@ export const inputSchema = {
   type: 'object',
   minProperties: 1,
   propertyNames: { pattern: folderName.source, not: { const: 'out' } },
-  additionalProperties: { anyOf: [folder.schema!, several] },
+  additionalProperties: { anyOf: [folder, several] },
   if: { anyOf: [{ required: ['cross'] }, { required: ['union'] }] },
   // biome-ignore lint/suspicious/noThenProperty: A keyword of JSON Schema.
   then: { maxProperties: 1, additionalProperties: several },
-  else: { additionalProperties: { ...folder.schema, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] } },
+  else: { additionalProperties: { ...folder, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] } },
 }
 
 /** Why no folder of inputs can be called so. */
@@ -157,7 +153,7 @@ function foldersFault(folders: Record<string, unknown>): string | undefined {
   for (const [name, said] of Object.entries(folders)) {
     const unfit = folderNameFault(name)
     if (unfit !== undefined) return `not have "${name}": ${unfit}`
-    const fault = folder(said)
+    const fault = faultOf(folder, said)
     if (fault !== undefined) return `have a "${name}" that must ${fault}`
     const { uri, stage } = said as Record<string, unknown>
     if ((uri === undefined) === (stage === undefined)) return `have a "${name}" that must have a "uri" or a "stage"`

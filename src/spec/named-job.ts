@@ -18,7 +18,7 @@ const own = ['stages', 'open']
 
 /** What may stand beside the name. */
 export const besideName: Readonly<Record<string, Field>> = Object.fromEntries(
-  Object.entries(jobField.shape!.fields).filter(([name]) => !own.includes(name)),
+  Object.entries(jobField.properties).filter(([name]) => !own.includes(name)),
 )
 
 /** The spec that is meant; whatever names no pipeline is what it is. */

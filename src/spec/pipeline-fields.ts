@@ -1,5 +1,5 @@
 /** What may be written in a pipeline spec, and everything that is wrong with one. */
-import { type Field, field, isObject, nested, number, oneOf, orNull, text } from '../schema/check.ts'
+import { anything, faultOf, field, isObject, nested, number, oneOf, orNull, text } from '../schema/check.ts'
 import { year } from '../schema/fields.ts'
 import { relativeUri } from './absolute-uris.ts'
 import { readDuration } from './duration.ts'
@@ -9,8 +9,8 @@ import * as files from './file-fields.ts'
 import type { PipelineInput } from './pipeline.ts'
 
 const cpu = field({}, value => {
-  if (typeof value === 'string') return files.quantity(value)
-  return number({ from: 0.001, to: 100_000 })(value)
+  if (typeof value === 'string') return faultOf(files.quantity, value)
+  return faultOf(number({ from: 0.001, to: 100_000 }), value)
 })
 
 /** Long enough for a job, and short enough for its deadline. */
@@ -22,7 +22,7 @@ const timeout = field({}, value => {
 
 /** From the file of the spec is good here: it is made absolute later. */
 const uri = field({}, value =>
-  typeof value === 'string' && relativeUri.test(value) ? undefined : files.folderUri(value),
+  typeof value === 'string' && relativeUri.test(value) ? undefined : faultOf(files.folderUri, value),
 )
 
 const repo = field({}, value => {
@@ -62,7 +62,7 @@ const pipelineField = nested(
     job_timeout: orNull(timeout),
     node_selector: files.labelWords,
     // Looked at by inputFaults, which can say more.
-    input: field({}, () => undefined) as Field,
+    input: anything,
     egress: nested({ URI: uri }, ['URI']),
   },
   ['pipeline', 'transform', 'input', 'egress'],

@@ -1,5 +1,5 @@
 /** docs/job.schema.json, read off the tables: what an editor marks, parseJobSpec refuses. Graphs and CEL only the latter knows. */
-import type { Field, Schema } from '../schema/check.ts'
+import type { Schema } from '../schema/check.ts'
 import { jobField, stageField } from './fields.ts'
 import { inputSchema } from './file-fields.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'
@@ -16,6 +16,6 @@ export function jobSpecSchema(): Schema {
   }
 }
 
-function withRules({ schema }: Field, rules: readonly Rule[]): Schema {
+function withRules(schema: Schema, rules: readonly Rule[]): Schema {
   return { ...schema, allOf: rules.map(rule => rule.schema) }
 }

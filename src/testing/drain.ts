@@ -1,6 +1,6 @@
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { ClaimedTask, SettledTask, SyncAnswer, SyncPort } from '../protocol/tasks/sync.ts'
-import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
+import { checkOptions, type Fields, field, firstFault, number, oneOf, text } from '../schema/check.ts'
 import { nextDueSeconds } from '../store/tasks/claim.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -20,7 +20,7 @@ export interface DrainOptions {
 }
 
 const fields: Fields = {
-  queues: value => (Array.isArray(value) ? value.map(text(200)).find(Boolean) : 'be a list of names'),
+  queues: field({}, value => (Array.isArray(value) ? firstFault(text(200), value) : 'be a list of names')),
   skipWaits: oneOf([true, false]),
   concurrency: number({ from: 1, to: 1000, whole: true }),
   limit: number({ from: 1, to: 1_000_000, whole: true }),
@@ -38,7 +38,7 @@ export interface Ran extends Pick<SettledTask, 'id' | 'outcome' | 'output' | 'er
  * to the engine is listened to: it tells what was claimed and reported, and when there is no more.
  */
 export async function drain(
-  { engine, advance }: { engine: Pawl; advance(seconds: number): Promise<void> },
+  { engine, advance }: { engine: Engine; advance(seconds: number): Promise<void> },
   tasks: readonly Task[],
   options: DrainOptions = {},
 ): Promise<Ran[]> {
@@ -77,7 +77,7 @@ export async function drain(
   }
   const port: SyncPort = {
     putTaskType: (type, settings) => engine.putTaskType(type, settings),
-    completeIn: (tx, settled, worker) => engine.completeIn(tx as Parameters<Pawl['completeIn']>[0], settled, worker),
+    completeIn: (tx, settled, worker) => engine.completeIn(tx as Parameters<Engine['completeIn']>[0], settled, worker),
     async sync(request, signal) {
       if ((request.claim ?? 0) > 0) return claim(request, signal)
       const answer = await engine.sync(request, signal)

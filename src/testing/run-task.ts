@@ -5,7 +5,7 @@ import { Problem } from '../kernel/problem.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { checkPayload } from '../protocol/tasks/task-type.ts'
-import { checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { abortSignal, anything, checkOptions, type Fields, number, text } from '../schema/check.ts'
 import type { Task } from '../worker/define-task.ts'
 import { attempt, inHand, interrupt } from '../worker/held-task.ts'
 
@@ -24,10 +24,10 @@ export interface RunTaskOptions {
 const fields: Fields = {
   id: text(200),
   attempt: number({ from: 1, to: 1_000_000, whole: true }),
-  lastCheckpoint: () => undefined,
+  lastCheckpoint: anything,
   correlationId: text(200),
   traceparent: text(200),
-  signal: value => (value instanceof AbortSignal ? undefined : 'be an AbortSignal'),
+  signal: abortSignal,
 }
 
 /** What a worker would report, and what the handler said on the way. */

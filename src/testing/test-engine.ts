@@ -3,9 +3,9 @@ import { allChores } from '../babysitter/babysitter.ts'
 import type { Chore } from '../babysitter/chore.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import type { Context } from '../engine/context.ts'
-import { type Pawl, type PawlOptions, pawl } from '../engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../engine/engine.ts'
 import { checkOptions, number } from '../schema/check.ts'
-import { movableClock } from '../store/driver/movable-clock.ts'
+import { movableClock } from '../store/driver/clock.ts'
 import { openScratch } from '../store/driver/scratch-store.ts'
 import type { Task } from '../worker/define-task.ts'
 import { makeChanges } from './changes.ts'
@@ -15,7 +15,7 @@ import { type WaitFor, waitFor } from './wait-for.ts'
 export type TestEngineOptions = Pick<PawlOptions, 'log' | 'maxPayloadBytes' | 'pipelines'>
 
 /** An engine as any other, on a store in memory, with time in the test's hands. */
-export interface TestEngine extends Pawl {
+export interface TestEngine extends Engine {
   /**
    * Moves the database's clock on and does what has come due by then: leases run out, tasks and jobs expire, graces
    * end, jobs go on. It is one step: what would have come due in between is found at its end.
@@ -42,7 +42,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),
     ...(pipelines && { pipelines }),
   }
-  const engine = await pawl({ ...given, schema, store: { sql, close } })
+  const engine = await openEngine({ ...given, schema, store: { sql, close } })
   const move = await movableClock(quiet)
   const chores = choresOf(engine.context)
   const advance = async (seconds: number) => {

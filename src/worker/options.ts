@@ -1,5 +1,5 @@
 import { commandType } from '../kernel/datum.ts'
-import { checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { callback, checkOptions, type Fields, field, firstFault, number, text } from '../schema/check.ts'
 import type { Task } from './define-task.ts'
 
 export interface WorkerOptions {
@@ -23,13 +23,14 @@ export interface WorkerOptions {
 
 const fields: Fields = {
   name: text(200),
-  queues: value =>
-    Array.isArray(value) && value.length > 0 ? value.map(text(200)).find(Boolean) : 'be a list of names',
+  queues: field({}, value =>
+    Array.isArray(value) && value.length > 0 ? firstFault(text(200), value) : 'be a list of names',
+  ),
   concurrency: number({ from: 1, to: 10_000, whole: true }),
   buffer: number({ from: 0, to: 100_000, whole: true }),
   waitSeconds: number({ from: 0, to: 60 }),
   drainSeconds: number({ from: 0, to: 86_400 }),
-  log: value => (typeof value === 'function' ? undefined : 'be a function'),
+  log: callback,
 }
 
 export type WorkerSettings = Required<WorkerOptions>

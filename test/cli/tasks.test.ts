@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { pawl as openEngine } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import type { Page, QueuedTask, TaskView } from '../../src/protocol/tasks/tasks.ts'
 import { startServer } from '../../src/server/server.ts'
 import { type Cli, cli } from '../harness/cli.ts'
@@ -80,12 +80,12 @@ test('a type is set and shown, keys are made, listed and revoked, queues and wor
     'ann',
   ])
   const { id, secret } = made.json() as { id: string; secret: string }
-  assert.deepEqual((await engine.keyOf(secret))?.roles, ['worker', 'producer'])
+  assert.deepEqual((await engine.internals.keyOf(secret))?.roles, ['worker', 'producer'])
   const listed = await pawl.run(['key', 'list'])
   assert.ok(listed.out.includes(id) && !listed.out.includes(secret))
   assert.equal((await pawl.run(['key', 'revoke', id, '--as', 'bob'])).code, 0)
   assert.match((await pawl.run(['key', 'list'])).out, / now +ann +now +bob\s|ago +ann .* bob\s/)
-  assert.equal(await engine.keyOf(secret), undefined)
+  assert.equal(await engine.internals.keyOf(secret), undefined)
   await engine.enqueue('mail', null)
   await client.sync({ worker: 'hand', session: crypto.randomUUID(), queues: ['mail'], claim: 1 })
   assert.match((await pawl.run(['queue', 'list'])).out, /mail +0 +0 +1/)

@@ -53,7 +53,7 @@ test(
     assert.match(said, /The demo job succeeded/)
     assert.doesNotMatch(said, escapes)
     const [, link = ''] = /Demo job: (\S+)/.exec(said) ?? []
-    assert.match(await (await fetch(link)).text(), /<title>Pawl<\/title>/)
+    assert.match(await (await fetch(link)).text(), /<title>Engine<\/title>/)
 
     const [job] = await jobsAt(pawl, first.url)
     assert.deepEqual([job?.name, job?.state, job?.id], ['demo', 'succeeded', link.split('/').at(-1)])
@@ -149,8 +149,8 @@ async function onPostgres(t: TestContext): Promise<string[]> {
   const database = await serverUrl(18)
   const schema = `t_${randomBytes(6).toString('hex')}`
   t.after(async () => {
-    const { pawl } = await import('../../src/engine/engine.ts')
-    await using engine = await pawl({ database, schema, migrate: false })
+    const { openEngine } = await import('../../src/engine/engine.ts')
+    await using engine = await openEngine({ database, schema, migrate: false })
     await engine.context.sql.script(`drop schema if exists "${schema}" cascade`)
   })
   return ['--database', database, '--schema', schema]

@@ -74,7 +74,7 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
   const answered = async ({ path, entity, dialect }: Look, id: string) => {
     const answer =
       path === undefined
-        ? inWords(entity, await own[entity](id), wordsOf[dialect], await engine.clock())
+        ? inWords(entity, await own[entity](id), wordsOf[dialect], await engine.internals.clock())
         : await (await request(path(id))).json()
     return answer as Record<string, unknown>
   }
@@ -82,9 +82,9 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
   async function at(entity: Entity, id: string): Promise<void> {
     const mine = looks.filter(one => one.entity === entity)
     for (;;) {
-      const [from, before] = [await engine.clock(), await own[entity](id)]
+      const [from, before] = [await engine.internals.clock(), await own[entity](id)]
       const answers = await Promise.all(mine.map(one => answered(one, id)))
-      const [after, to] = [await own[entity](id), await engine.clock()]
+      const [after, to] = [await own[entity](id), await engine.internals.clock()]
       // The entity moved in between, so the words of both states are right.
       if (after.seq !== before.seq) continue
       for (const [index, { dialect, said }] of mine.entries()) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { pawl } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { needsServer } from '../harness/databases.ts'
 import { type FalconeriRig, falconeriRig, type Pod, type Said, speaking } from '../harness/falconeri.ts'
@@ -150,7 +150,7 @@ test(
   async t => {
     const f = await falconeriRig(t)
     await f.inbox.write(Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`file-${n}`, ''])))
-    const engine = await pawl({ database: f.url!, schema: f.schema })
+    const engine = await openEngine({ database: f.url!, schema: f.schema })
     const server = await startServer(engine, { port: 0, dialects: ['falconeri'] })
     t.after(async () => {
       await server.close()

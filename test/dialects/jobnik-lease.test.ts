@@ -4,9 +4,10 @@ import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Call } from '../../src/dialects/dialect.ts'
 import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
-import type { Asker } from '../../src/server/admit.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import { mergedReports } from '../../src/engine/tasks/merge-reports.ts'
 import { engineFor } from '../../src/server/askers-engine.ts'
+import type { Asker } from '../../src/server/authenticate.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { served } from '../harness/served.ts'
 import { jobnikClient } from './jobnik-client.ts'
@@ -83,10 +84,10 @@ test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so th
 const asker: Asker = { name: undefined, roles: ['worker'], queues: null, holder: '' }
 
 /** A dequeue whose client disconnects before the task is found. */
-function dequeueAndHangUp(engine: Pawl, type: string, call: Call = {}) {
+function dequeueAndHangUp(engine: Engine, type: string, call: Call = {}) {
   const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
   return dequeue.handle({
-    engine: engineFor({ engine, sync: engine.merging() }, asker),
+    engine: engineFor({ engine, reports: mergedReports(engine.context) }, asker),
     params: { type },
     query: {},
     body: undefined,

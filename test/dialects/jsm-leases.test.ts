@@ -47,10 +47,13 @@ test('a lease is as long as the claim says, is renewed by every heartbeat, and e
   const { jsm, engine, advance } = rig
   /** Requests that give a lease of this many seconds, counted from the request. */
   const leased = async (seconds: number, ask: () => Promise<Job>): Promise<Job> => {
-    const before = await engine.clock()
+    const before = await engine.internals.clock()
     const job = await ask()
     const began = Date.parse(job.lease!.expires_at) - seconds * 1000
-    assert.ok(began >= before - 2 && began <= (await engine.clock()) + 2, `${job.lease!.expires_at}: ${seconds} s`)
+    assert.ok(
+      began >= before - 2 && began <= (await engine.internals.clock()) + 2,
+      `${job.lease!.expires_at}: ${seconds} s`,
+    )
     return job
   }
   const lengths: [said: object, seconds: number, heartbeat: number][] = [

@@ -14,7 +14,7 @@ process.env.TZ = 'America/New_York'
 
 /** This many seconds from now, by the clock of the database. */
 async function inSeconds({ engine }: Awaited<ReturnType<typeof marieRig>>, seconds: number): Promise<string> {
-  return new Date((await engine.clock()) + seconds * 1000).toISOString()
+  return new Date((await engine.internals.clock()) + seconds * 1000).toISOString()
 }
 
 test('marie: with retry_backoff retries wait 5, 10 and 20 seconds, without it 5 each time; then the job has FAILED', async t => {

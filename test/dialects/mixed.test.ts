@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import type { PawlApi } from '../../src/protocol/api.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
@@ -17,7 +17,7 @@ type Handle = (task: ClaimedTask) => ['succeed' | 'fail' | 'skip', object] | 'se
 
 /** A worker that takes one step at a time. The job is read in all vocabularies after each step. */
 async function work(
-  engine: Pawl,
+  engine: Engine,
   seen: Watch,
   worker: string,
   queues: string[],

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { findRoot } from '../../scripts/job-schema-page.ts'
 import { allChores } from '../../src/babysitter/babysitter.ts'
 import { connect } from '../../src/client/client.ts'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import { startServer } from '../../src/server/server.ts'
 import { defineTask } from '../../src/worker/define-task.ts'
@@ -61,14 +61,14 @@ async function databaseFor(t: TestContext): Promise<Database> {
   }
 }
 
-async function open(t: TestContext, options: PawlOptions): Promise<Pawl> {
-  const engine = await pawl(options)
+async function open(t: TestContext, options: PawlOptions): Promise<Engine> {
+  const engine = await openEngine(options)
   t.after(() => engine.close())
   return engine
 }
 
 async function migrateAs(database: string): Promise<void> {
-  await using _ = await pawl({ database })
+  await using _ = await openEngine({ database })
 }
 
 /** Runs what a server, its workers and its chores do, and expects no complaint of anybody. */
@@ -140,7 +140,7 @@ test('a store that exists already can be handed to a role that can only read and
 test('a role that may not migrate is told what it lacks', bounded, async t => {
   const database = await databaseFor(t)
   await database.administer('create role pawl_app login')
-  const refusal = await pawl({ database: database.urlAs('pawl_app') }).then(
+  const refusal = await openEngine({ database: database.urlAs('pawl_app') }).then(
     () => assert.fail('It was let in.'),
     (error: unknown) => error as Problem,
   )

@@ -15,8 +15,8 @@ import { mostNeeds } from '../../src/spec/graph.ts'
 import { mostContainers, mostMembers, mostSequences, mostTexts, mostValues } from '../../src/spec/json-bounds.ts'
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
 import { longestYaml } from '../../src/spec/yaml-limits.ts'
-import { mostNoted } from '../../src/store/admin/stats.ts'
-import { mostPageBytes } from '../../src/store/driver/name-paging.ts'
+import { maxRecordedQueues } from '../../src/store/admin/stats.ts'
+import { maxPageBytes } from '../../src/store/driver/paging.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
 const rows = page.split('\n').filter(line => line.startsWith('| '))
@@ -47,8 +47,8 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'queues and task types': [mostNamed],
   'queues that Jobnik': [mostNamed],
   'workers that Marie': [mostWorkers, mostEndpoints],
-  'queues whose depth': [mostNoted],
-  'page of task types or workers': [`${mostPageBytes / 2 ** 20} MiB`],
+  'queues whose depth': [maxRecordedQueues],
+  'page of task types or workers': [`${maxPageBytes / 2 ** 20} MiB`],
 }
 
 test('the page of limits says the values that hold', () => {

@@ -105,7 +105,7 @@ async function isReady(child: ChildProcess, text: string, server: string): Promi
   const address = text.includes('pawl up') ? '/readyz' : '/v1/workers'
   const answer = await fetch(new URL(address, server)).catch(() => undefined)
   if (answer?.ok !== true) return false
-  return text.includes('pawl up') || ((await answer.json()) as unknown[]).length > 0
+  return text.includes('pawl up') || ((await answer.json()) as { items: unknown[] }).items.length > 0
 }
 
 async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv, how = ['-e']): Promise<void> {

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { driveOn } from '../../src/babysitter/job-chores.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
 import { needsServer } from '../harness/databases.ts'
@@ -18,9 +18,9 @@ import { type TcpProxy, tcpProxy } from '../harness/tcp-proxy.ts'
 const bounded = { timeout: 180_000, ...needsServer() }
 
 /** An engine whose connections go through a proxy. */
-async function behindProxy(t: TestContext, run: Fresh): Promise<{ engine: Pawl; proxy: TcpProxy }> {
+async function behindProxy(t: TestContext, run: Fresh): Promise<{ engine: Engine; proxy: TcpProxy }> {
   const proxy = await tcpProxy(t, Number(new URL(run.url!).port))
-  const engine = await pawl({ database: proxy.through(run.url!), schema: run.schema, migrate: false })
+  const engine = await openEngine({ database: proxy.through(run.url!), schema: run.schema, migrate: false })
   t.after(() => engine.close())
   return { engine, proxy }
 }
@@ -90,7 +90,7 @@ test(
   bounded,
   async t => {
     const run = await fresh(t)
-    const engine = await pawl({ database: run.url!, schema: run.schema, migrate: false })
+    const engine = await openEngine({ database: run.url!, schema: run.schema, migrate: false })
     const server = await startServer(engine, { port: 0 })
     t.after(async () => {
       await server.close()
@@ -145,7 +145,7 @@ test('a task that somebody holds is refused as busy, and its neighbours in the b
 test('a transaction whose process is frozen is ended by the server, and others go on', bounded, async t => {
   const run = await fresh(t)
   const bounds = { idleSeconds: 1 }
-  const frozen = await pawl({ database: run.url!, schema: run.schema, migrate: false, bounds })
+  const frozen = await openEngine({ database: run.url!, schema: run.schema, migrate: false, bounds })
   t.after(() => frozen.close())
   const { id } = await run.engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   const stuck = frozen.context.sql.begin(async tx => {
@@ -165,7 +165,7 @@ test('a transaction whose process is frozen is ended by the server, and others g
 
 test('whoever waits for a held job under an idempotency key keeps no connection from others', bounded, async t => {
   const run = await fresh(t)
-  const engine = await pawl({ database: run.url!, schema: run.schema, migrate: false, connections: 1 })
+  const engine = await openEngine({ database: run.url!, schema: run.schema, migrate: false, connections: 1 })
   t.after(() => engine.close())
   const { id } = await engine.submit({ name: 'held', stages: [{ name: 'a', task: 'a' }] })
   const other = await openTransaction(run.sql)

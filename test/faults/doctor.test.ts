@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { parse } from 'yaml'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { makeMetrics } from '../../src/server/metrics.ts'
 import { startCluster } from '../harness/cluster.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -14,7 +14,7 @@ const bounded = { timeout: 180_000 }
 async function ownServer(t: TestContext) {
   const settings = { fsync: 'off', max_prepared_transactions: '2', wal_level: 'replica' }
   const cluster = await startCluster({ version: 18, settings })
-  const engine = await pawl({ database: cluster.url })
+  const engine = await openEngine({ database: cluster.url })
   const admin = new pg.Client(cluster.url)
   await admin.connect()
   await admin.query('create database elsewhere')
@@ -29,7 +29,7 @@ async function ownServer(t: TestContext) {
 }
 
 /** Everything that the doctor says; it also names what has only just begun. */
-async function findings(engine: Pawl): Promise<string> {
+async function findings(engine: Engine): Promise<string> {
   const { findings } = await engine.doctor({ longSeconds: 0 })
   return findings.map(({ what, todo }) => `${what} ${todo}`).join('\n')
 }
@@ -59,7 +59,7 @@ test('the doctor sees that the feed is held back by a transaction that its user 
   await other.query('begin')
   await other.query(`insert into notes values ('open')`)
   await engine.enqueue('a', 1)
-  const plain = await pawl({ database: cluster.url.replace('postgres@', 'plain@'), migrate: false })
+  const plain = await openEngine({ database: cluster.url.replace('postgres@', 'plain@'), migrate: false })
   t.after(() => plain.close())
   const found = await findings(plain)
   assert.match(found, /The event feed is held back.*grant it pg_read_all_stats/)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
 import { dice, seed } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -66,7 +66,7 @@ function checkLife(said: readonly Said[], settled: Set<string>, leases: Set<stri
   }
 }
 
-async function workOff(engine: Pawl): Promise<void> {
+async function workOff(engine: Engine): Promise<void> {
   const work = defineTask({ type: 'work', leaseSeconds: 5, heartbeatSeconds: 1, handler: () => 'at last' })
   await using _babysitter = startBabysitter(engine, [rescue({ beginsBlind: false })])
   await using _worker = startWorker(engine, [work], { concurrency: 20, drainSeconds: 5, waitSeconds: 0.5 })
@@ -93,7 +93,7 @@ export async function killEmbedded(t: TestContext, lives: number): Promise<void>
   }
   assert.ok(queued.size > lives && settled.size > 0, `${queued.size} queued, ${settled.size} settled`)
 
-  await using engine = await pawl({ folder })
+  await using engine = await openEngine({ folder })
   assert.deepEqual(await engine.brokenRules(), [])
   for (const id of settled) assert.equal((await engine.task(id)).state, 'succeeded')
   await workOff(engine)

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { startCluster } from '../harness/cluster.ts'
 import { eventually } from '../harness/eventually.ts'
 import { primarySettings, startStandby } from '../harness/standby.ts'
@@ -12,17 +12,17 @@ import { primarySettings, startStandby } from '../harness/standby.ts'
 const bounded = { timeout: 300_000 }
 const gone = { code: 'CURSOR_GONE', status: 410 }
 
-async function open(t: TestContext, options: PawlOptions): Promise<Pawl> {
-  const engine = await pawl(options)
+async function open(t: TestContext, options: PawlOptions): Promise<Engine> {
+  const engine = await openEngine(options)
   t.after(() => engine.close())
   return engine
 }
 
-const enqueue = (engine: Pawl, count: number) =>
+const enqueue = (engine: Engine, count: number) =>
   engine.enqueueMany(Array.from({ length: count }, (_, n) => ({ type: 'work', payload: n })))
 
 /** Reads the feed to its end, which has this many events; returns the cursor there. */
-function readAll(engine: Pawl, count: number): Promise<string> {
+function readAll(engine: Engine, count: number): Promise<string> {
   return eventually(`${count} events are read`, async () => {
     const { items, next } = await engine.events({ limit: 10_000 })
     return items.length === count && next
@@ -56,12 +56,12 @@ test(
     const root = mkdtempSync(join(tmpdir(), 'pawl-copy-'))
     t.after(() => rmSync(root, { recursive: true, force: true }))
     const [original, copy] = [join(root, 'original'), join(root, 'copy')]
-    const first = await pawl({ folder: original })
+    const first = await openEngine({ folder: original })
     await enqueue(first, 5)
     const early = await readAll(first, 5)
     await first.close()
     cpSync(original, copy, { recursive: true })
-    const second = await pawl({ folder: original })
+    const second = await openEngine({ folder: original })
     await enqueue(second, 15)
     const late = await readAll(second, 20)
     await second.close()

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
@@ -45,7 +45,11 @@ async function isLostWhenTold(story: Fresh, operation: Operation, loss: Loss, se
   const told = `after losing ${loss.of} ${loss.n}, ${sequel}`
   const scene = await operation(place)
   const faulty = losing(sql, loss)
-  const weak = await pawl({ migrate: false, schema: story.schema, store: { sql: faulty.sql, close: async () => {} } })
+  const weak = await openEngine({
+    migrate: false,
+    schema: story.schema,
+    store: { sql: faulty.sql, close: async () => {} },
+  })
 
   const first = await scene.ask(weak).then(
     answer => ({ answer }),
@@ -85,7 +89,7 @@ async function driveToTheEnd(place: Place, told: string): Promise<void> {
   assert.fail(`${told}: a task does not end`)
 }
 
-async function babysit({ context }: Pawl): Promise<void> {
+async function babysit({ context }: Engine): Promise<void> {
   for (const chore of [rescue({ beginsBlind: false }), expireTasks, endGraces]) {
     while ((await chore.run(context)).more === true);
   }

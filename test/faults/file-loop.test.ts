@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-chores.ts'
 import { driveOn } from '../../src/babysitter/job-chores.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import { claimCommands, type Folder, folder, putOut } from '../harness/files.ts'
@@ -55,7 +55,7 @@ async function scene(t: TestContext, f: Fresh): Promise<Scene> {
 const chores = [findInputs, putInPlace, sweepUploads, driveOn()]
 
 /** Everything that there is to do: by the weak one first, as far as it comes, and then by the sound one, later. */
-async function tell(scene: Scene, weak: Pawl, isDead: () => boolean): Promise<void> {
+async function tell(scene: Scene, weak: Engine, isDead: () => boolean): Promise<void> {
   const { f, jobId } = scene
   for (let round = 0; round < 12; round++) {
     for (const chore of chores) if (!isDead()) await survived(() => chore.run(weak.context))
@@ -69,7 +69,7 @@ async function tell(scene: Scene, weak: Pawl, isDead: () => boolean): Promise<vo
   assert.fail('the job does not end')
 }
 
-async function work(f: Fresh, weak: Pawl): Promise<void> {
+async function work(f: Fresh, weak: Engine): Promise<void> {
   for (const task of await claimCommands(f)) {
     const files = filesOf(task)
     if (task.payload.outputs !== null) {
@@ -141,7 +141,7 @@ for (const what of ['store', 'files'] as const) {
 async function isLostWhenTold(t: TestContext, f: Fresh, what: 'store' | 'files', loss: Loss): Promise<boolean> {
   const told = await scene(t, f)
   const line = losing(f.sql, what === 'store' ? loss : { ...loss, n: Number.POSITIVE_INFINITY })
-  const weak = await pawl({ migrate: false, schema: f.schema, store: { sql: line.sql, close: async () => {} } })
+  const weak = await openEngine({ migrate: false, schema: f.schema, store: { sql: line.sql, close: async () => {} } })
   const place = losingFiles(weak.context.files, what === 'files' ? loss : { ...loss, n: Number.POSITIVE_INFINITY })
   Object.assign(weak.context, { files: place.files })
   const isDead = () => (what === 'store' ? line : place).wasLost()

@@ -4,7 +4,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { pawl } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import { startProgram } from '../harness/program.ts'
 import { freshFolder, readLine } from './embedded-story.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
@@ -34,7 +34,7 @@ test('a second container cannot open the volume of one that runs, which goes on 
   await first.said('it goes on', () => queued().length >= before + 20, 60)
   first.signal('SIGKILL')
   await first.ended
-  await using engine = await pawl({ folder })
+  await using engine = await openEngine({ folder })
   for (const id of queued()) assert.equal((await engine.task(id)).id, id)
   assert.deepEqual(await engine.brokenRules(), [])
 })

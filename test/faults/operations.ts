@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { redriveOn } from '../../src/babysitter/redrive-on.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
 import type { HeldTask, SettledTask, SyncAnswer } from '../../src/protocol/tasks/sync.ts'
 import type { TaskOptions, TaskView } from '../../src/protocol/tasks/tasks.ts'
@@ -23,7 +23,7 @@ export interface Place {
 
 export interface Scene<Answer = unknown> {
   /** The operation: once on a line that loses something, and once more on a sound one. */
-  ask(engine: Pawl): Promise<Answer>
+  ask(engine: Engine): Promise<Answer>
   /** What a babysitter has just looked at it looks at again so much later. */
   readonly againAfterSeconds?: number
   /** What must hold when the second has been answered. */
@@ -69,7 +69,7 @@ function settling(from: readonly TaskState[], ending: Ending, to: TaskState, opt
 /** A request of an operator on one task, repeated with its key. */
 function controlling(
   from: TaskState,
-  request: (engine: Pawl, id: string, call: { idempotencyKey: string }) => Promise<TaskView>,
+  request: (engine: Engine, id: string, call: { idempotencyKey: string }) => Promise<TaskView>,
   to: TaskState,
 ): Operation {
   return async ({ story, queue }) => {
@@ -273,7 +273,7 @@ export const operations: Record<string, Operation> = {
       async check() {
         const counted = await eventually('what other tests do is over, and all is counted', async () => {
           await countEvents.run(story.engine.context)
-          const moves = (await story.engine.totals()).moves.filter(({ type }) => type === queue)
+          const moves = (await story.engine.internals.totals()).moves.filter(({ type }) => type === queue)
           return moves.some(({ what }) => what === 'succeeded') && moves
         })
         for (const { what, n } of counted) assert.equal(n, 1, `${id} ${what}`)

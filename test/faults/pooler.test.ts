@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { defineTask, startWorker } from '../../src/worker/index.ts'
 import { ended, eventually } from '../harness/eventually.ts'
@@ -15,14 +15,14 @@ const bounded = { timeout: 180_000, skip: !hasPgBouncer && 'needs PgBouncer' }
 async function pooled(t: TestContext, serverConnections: number) {
   const run = await fresh(t)
   const bouncer = await startPgBouncer(run.url!, serverConnections)
-  const engines: Pawl[] = []
+  const engines: Engine[] = []
   t.after(async () => {
     await Promise.all(engines.map(engine => engine.close()))
     await bouncer.stop()
   })
   const open = async (listenDatabase?: string) => {
     const listening = listenDatabase === undefined ? {} : { listenDatabase }
-    const engine = await pawl({ database: bouncer.url, schema: run.schema, migrate: false, ...listening })
+    const engine = await openEngine({ database: bouncer.url, schema: run.schema, migrate: false, ...listening })
     engines.push(engine)
     return engine
   }

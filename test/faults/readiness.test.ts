@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { makeLog } from '../../src/cli/log.ts'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -15,7 +15,7 @@ const bounded = { timeout: 180_000, ...needsServer() }
 
 /** A server on an engine of its own. */
 async function serving(t: TestContext, options: PawlOptions) {
-  const engine = await pawl({ migrate: false, ...options })
+  const engine = await openEngine({ migrate: false, ...options })
   const server = await startServer(engine, { port: 0 })
   t.after(async () => {
     await server.close()
@@ -107,7 +107,7 @@ test('a bug is logged at the level error, under the id that the answer names', a
   const lines: string[] = []
   const log = makeLog({ level: 'warn', format: 'json', out: { write: line => lines.push(line) } })
   const { engine } = await fresh(t)
-  const broken: Pawl = {
+  const broken: Engine = {
     ...engine,
     jobs: () => {
       throw new TypeError('never mind')

@@ -2,7 +2,7 @@
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { pawl } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import { startCluster } from '../harness/cluster.ts'
 import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
@@ -91,7 +91,7 @@ test('the disk of the database is full for five seconds', bounded, async t => {
   const small = await smallDiskCluster(t, 400)
   if (small === undefined) return t.skip('mounting a small disk needs root on Linux')
   const { disk, cluster } = small
-  await (await pawl({ database: cluster.url })).close()
+  await (await openEngine({ database: cluster.url })).close()
   await underFault(t, { store: { database: cluster.url }, directUrl: () => cluster.url, schema: 'pawl' }, async () => {
     disk.fill()
     await sleep(5000)
@@ -103,7 +103,7 @@ for (const isSynchronous of [true, false]) {
   const kind = isSynchronous ? 'synchronous' : 'asynchronous'
   test(`the primary dies, and a standby that followed it by ${kind} replication is promoted`, bounded, async t => {
     const primary = await startCluster({ version: 18, settings: primarySettings })
-    const migrated = await pawl({ database: primary.url })
+    const migrated = await openEngine({ database: primary.url })
     await migrated.close()
     const standby = await startStandby(primary)
     t.after(async () => {

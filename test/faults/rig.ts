@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { connect } from '../../src/client/client.ts'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { Problem, willPass } from '../../src/kernel/problem.ts'
 import { startServer } from '../../src/server/server.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
@@ -37,7 +37,7 @@ const job: JobSpec = {
 
 /** Runs under load, does `fault` to it, waits until it has recovered by itself, and checks everything. */
 export async function underFault(t: TestContext, options: RigOptions, fault: () => Promise<void>): Promise<void> {
-  const engine = await pawl({ ...options.store, schema: options.schema, migrate: false })
+  const engine = await openEngine({ ...options.store, schema: options.schema, migrate: false })
   const server = await startServer(engine, { port: 0 })
   const babysitter = startBabysitter(engine)
   const note = defineTask({ type: 'note', leaseSeconds: 5, handler: (n: number) => n })
@@ -81,7 +81,7 @@ async function produce(url: string, seen: Seen, signal: AbortSignal): Promise<vo
 }
 
 /** Reads the feed from its start, page by page, and goes on from its last cursor, whatever happens in between. */
-function follow(engine: Pawl, seen: Seen, signal: AbortSignal) {
+function follow(engine: Engine, seen: Seen, signal: AbortSignal) {
   let cursor: string | undefined
   let isStopped = false
   let emptyPages = 0

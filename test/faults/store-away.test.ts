@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import {
   defineTask,
@@ -23,13 +23,13 @@ type Kind = (typeof kinds)[number]
 /** A cluster of this test's own, and engines on it; all end with the test. */
 async function ownCluster(t: TestContext) {
   const cluster = await startCluster({ version: 18, settings: { fsync: 'off' } })
-  const engines: Pawl[] = []
+  const engines: Engine[] = []
   t.after(async () => {
     for (const engine of engines) await engine.close()
     await cluster.stop()
   })
   const open = async (options: PawlOptions = {}) => {
-    const engine = await pawl({ ...options, database: cluster.url })
+    const engine = await openEngine({ ...options, database: cluster.url })
     engines.push(engine)
     return engine
   }

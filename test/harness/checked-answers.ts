@@ -5,8 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { dialects } from '../../src/dialects/all.ts'
 import { goodStatus } from '../../src/dialects/docs.ts'
 import type { ProblemCode } from '../../src/kernel/problem.ts'
-import { problemsOf } from '../../src/protocol/operation-problems.ts'
-import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import { namedOperations, type OperationName, operations, problemsOf } from '../../src/protocol/operations.ts'
 import { openApi } from '../../src/server/open-api.ts'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
@@ -14,7 +13,7 @@ ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 ajv.addSchema({ ...openApi(), $id: 'pawl' })
 
-const patterns = (Object.entries(routes) as [Operation, Route][]).map(([operation, { method, path, status }]) => ({
+const patterns = namedOperations.map(([operation, { method, path, status }]) => ({
   operation,
   method,
   status,
@@ -56,9 +55,9 @@ async function check(method: string, path: string, response: Response): Promise<
   checkAnswer(`${method} ${path}`, schema!, await readJson(response))
 }
 
-function checkCode(operation: Operation, code: ProblemCode): void {
-  const isListed = problemsOf(operation).includes(code)
-  assert.ok(isListed, `${operation} answers ${code}: list it in src/protocol/operation-problems.ts`)
+function checkCode(operation: OperationName, code: ProblemCode): void {
+  const isListed = problemsOf(operations[operation]).includes(code)
+  assert.ok(isListed, `${operation} answers ${code}: list it in its entry in src/protocol/`)
 }
 
 const spoken = Object.values(dialects).flatMap(({ name, routes, faults }) =>

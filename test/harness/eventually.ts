@@ -1,6 +1,6 @@
 /** Tests await facts: what has happened is asked for until it has, and a wait has an end. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import type { TaskView } from '../../src/protocol/tasks/tasks.ts'
 
@@ -22,7 +22,7 @@ export async function eventually<T>(
 }
 
 /** The task once it has ended, however it ended. */
-export function ended(engine: Pawl, id: string, withinSeconds = 30): Promise<TaskView> {
+export function ended(engine: Engine, id: string, withinSeconds = 30): Promise<TaskView> {
   const look = async () => {
     const task = await engine.task(id)
     return taskLifecycle.states[task.state].kind === 'final' && task

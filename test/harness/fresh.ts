@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import type { SyncAnswer, SyncRequest } from '../../src/protocol/tasks/sync.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
 import { type DatabaseName, database } from './databases.ts'
@@ -10,7 +10,7 @@ import { describeSchema, returnSchema, takeSchema } from './schemas.ts'
 import { sharedStore } from './stores.ts'
 
 export interface Fresh {
-  readonly engine: Pawl
+  readonly engine: Engine
   readonly sql: Sql
   readonly schema: string
   /** Undefined on the embedded store. */
@@ -33,7 +33,7 @@ export async function fresh(t: TestContext, options: FreshOptions = {}): Promise
   const store = await sharedStore(named ?? database())
   const used = await takeSchema(store.driver)
   const schema = used?.name ?? `t_${randomBytes(6).toString('hex')}`
-  const engine = await openEngine(store, schema, rest)
+  const engine = await engineOn(store, schema, rest)
   const { sql } = engine.context
   const mayStay = rules === undefined && options.migrate !== false
   const known = used ?? (mayStay ? await describeSchema(store.driver, schema) : undefined)
@@ -65,12 +65,12 @@ export async function fresh(t: TestContext, options: FreshOptions = {}): Promise
 }
 
 /** An engine whose test sets up its connections has a pool of its own. */
-async function openEngine(
+async function engineOn(
   store: Awaited<ReturnType<typeof sharedStore>>,
   schema: string,
   options: PawlOptions,
-): Promise<Pawl> {
+): Promise<Engine> {
   const isOwn = options.connections !== undefined || options.prepare !== undefined
-  if (isOwn && store.url !== undefined) return pawl({ ...options, schema, database: store.url })
-  return pawl({ ...options, schema, store: store.open(schema) })
+  if (isOwn && store.url !== undefined) return openEngine({ ...options, schema, database: store.url })
+  return openEngine({ ...options, schema, store: store.open(schema) })
 }

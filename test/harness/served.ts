@@ -1,7 +1,7 @@
 /** A fresh engine behind a server of its own, and a client that is connected to it. */
 import type { TestContext } from 'node:test'
 import { type ClientOptions, connect, type PawlClient } from '../../src/client/client.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { type Server, startServer } from '../../src/server/server.ts'
@@ -20,7 +20,7 @@ export interface ServedOptions {
   readonly server?: ServerOptions
   readonly client?: ClientOptions
   /** What must be there before the server starts. */
-  readonly before?: (engine: Pawl) => Promise<unknown>
+  readonly before?: (engine: Engine) => Promise<unknown>
 }
 
 export async function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {

@@ -4,7 +4,7 @@
  */
 import { type Store, serverStore } from '../../src/engine/open-store.ts'
 import { openEmbedded } from '../../src/store/driver/embedded.ts'
-import { openPools, usualBounds } from '../../src/store/driver/postgres.ts'
+import { defaultBounds, openPools } from '../../src/store/driver/postgres.ts'
 import { type Driver, makeSql } from '../../src/store/driver/sql.ts'
 import { bouncerUrl, type DatabaseName, serverUrl } from './databases.ts'
 import { atProcessEnd } from './process-end.ts'
@@ -44,7 +44,7 @@ async function embedded(): Promise<SharedStore> {
 
 async function server(name: Exclude<DatabaseName, 'embedded'>): Promise<SharedStore> {
   const url = name === 'pgbouncer' ? await bouncerUrl() : await serverUrl(name === 'postgres 15' ? 15 : 18)
-  const pools = openPools(url, { connections: 4, prepare: true, bounds: usualBounds })
+  const pools = openPools(url, { connections: 4, prepare: true, bounds: defaultBounds })
   // A test that mocks timers would leave the pool's own timers running, and they would end connections that are in use.
   Object.assign(pools.pool.options, { idleTimeoutMillis: 0, connectionTimeoutMillis: 0 })
   return {

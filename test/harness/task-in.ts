@@ -5,8 +5,8 @@ import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
 import type { HeldTask, SettledTask } from '../../src/protocol/tasks/sync.ts'
 import type { EventView, TaskOptions } from '../../src/protocol/tasks/tasks.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
-import { makeLanes } from '../../src/store/tasks/enqueue.ts'
-import { lockTasks, writeRulings } from '../../src/store/tasks/rulings.ts'
+import { createLanes } from '../../src/store/tasks/enqueue.ts'
+import { lockTasks, writeTaskUpdates } from '../../src/store/tasks/task-updates.ts'
 import type { Fresh } from './fresh.ts'
 
 export const everyState: readonly TaskState[] = statesOf(taskLifecycle)
@@ -35,7 +35,7 @@ export async function taskIn(
   if (state === 'expired') {
     await sql.begin(async tx => {
       const [task] = await lockTasks(tx, [id])
-      await writeRulings(
+      await writeTaskUpdates(
         tx,
         [{ task: task!, steps: [{ to: 'expired', cause: 'time_to_live' }], patch: {} }],
         'babysitter',
@@ -54,7 +54,7 @@ export async function taskIn(
 /** Nothing in the engine makes one before there are stages. */
 async function blockedTask(sql: Sql, type: string, queue: string): Promise<string> {
   const id = newId()
-  await makeLanes(sql, [{ queue, type, priority: 0 }])
+  await createLanes(sql, [{ queue, type, priority: 0 }])
   await sql`
     with made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, payload, history)

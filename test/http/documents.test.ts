@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { problems } from '../../src/kernel/problem.ts'
-import { problemsOf } from '../../src/protocol/operation-problems.ts'
-import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import { namedOperations, problemsOf } from '../../src/protocol/operations.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import { served } from '../harness/served.ts'
 
@@ -19,8 +18,8 @@ test('the OpenAPI document is one, and is what the server shows', async t => {
 
 test('the OpenAPI document knows every route', () => {
   const paths = openApi().paths as Record<string, Record<string, { operationId: string }>>
-  for (const [operation, { path, method }] of Object.entries(routes) as [Operation, Route][]) {
-    assert.equal(paths[path]![method.toLowerCase()]!.operationId, operation)
+  for (const [name, { path, method }] of namedOperations) {
+    assert.equal(paths[path]![method.toLowerCase()]!.operationId, name)
   }
 })
 
@@ -36,9 +35,10 @@ test('the OpenAPI document lists the problems of each operation per status', () 
   assert.deepEqual(listed('/v1/jobs/{id}', 'get', 404), ['JOB_NOT_FOUND'])
   assert.deepEqual(listed('/v1/jobs/{id}', 'get', 401), ['KEY_MISSING'])
   assert.deepEqual(listed('/v1/tasks/{id}/heartbeat', 'post', 409), ['LEASE_LOST', 'TASK_BUSY', 'MOVE_REFUSED'])
-  for (const [operation, { path, method }] of Object.entries(routes) as [Operation, Route][]) {
+  for (const [name, operation] of namedOperations) {
+    const { path, method } = operation
     for (const code of problemsOf(operation)) {
-      assert.ok(listed(path, method.toLowerCase(), problems[code].status).includes(code), `${operation} ${code}`)
+      assert.ok(listed(path, method.toLowerCase(), problems[code].status).includes(code), `${name} ${code}`)
     }
   }
 })
@@ -62,7 +62,7 @@ test('the page for people names every route and every problem, and fetches and r
   const run = await served(t)
   const response = await run.request('/docs')
   const page = await response.text()
-  for (const { path } of Object.values(routes)) assert.ok(page.includes(path), path)
+  for (const [, { path }] of namedOperations) assert.ok(page.includes(path), path)
   for (const code of Object.keys(problems)) assert.ok(page.includes(`id="${code}"`), code)
   const policy = response.headers.get('content-security-policy')!
   assert.match(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { type Role, roles } from '../../src/kernel/role.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import { dice, seed } from '../harness/dice.ts'
@@ -77,7 +77,7 @@ function withKey(dialect: DialectName | undefined, key: string): Record<string, 
 }
 
 /** Keys of every role, for all queues and for one. Several may do nearly everything, or little would ever happen. */
-async function someKeys(engine: Pawl): Promise<string[]> {
+async function someKeys(engine: Engine): Promise<string[]> {
   const made: string[] = []
   for (const role of [...(Object.keys(roles) as Role[]), 'operator', 'operator', 'operator'] as const) {
     made.push((await engine.createKey({ name: role, role })).secret)
@@ -89,7 +89,7 @@ async function someKeys(engine: Pawl): Promise<string[]> {
 }
 
 /** Something of every kind, for the requests to be about. */
-async function someIds(engine: Pawl): Promise<string[]> {
+async function someIds(engine: Engine): Promise<string[]> {
   const queued = await engine.enqueueMany(Array.from({ length: 20 }, (_, index) => ({ type: 'a', payload: index })))
   const jobs = await Promise.all(
     ['a', 'b', 'c'].map(name =>

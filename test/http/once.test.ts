@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
-import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import type { OperationEntry } from '../../src/protocol/operation.ts'
+import { namedOperations, type OperationName, operations } from '../../src/protocol/operations.ts'
 import { docsPage } from '../../src/server/docs-page.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
@@ -14,7 +15,7 @@ const failed: JobSpec = { name: 'failed', stages: [{ name: 'a', task: 'a', retry
 const open: JobSpec = { name: 'open', open: true, stages: [{ name: 'a', task: 'a', open: true }] }
 
 /** What each request that changes something is about: the id for its path, and its body. */
-const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; json?: unknown }>>> = {
+const ready: Partial<Record<OperationName, (run: Served) => Promise<{ id?: string; json?: unknown }>>> = {
   submit: async () => ({ json: { name: 'j', stages: [{ name: 'a', task: 'a' }] } }),
   patchJob: async run => ({ id: (await run.engine.submit(open)).id, json: { priority: 5, metadata: { a: 1 } } }),
   patchStage: async run => ({ id: (await run.engine.submit(open)).stages[0]!.id, json: { metadata: { a: 1 } } }),
@@ -54,7 +55,7 @@ const ready: Partial<Record<Operation, (run: Served) => Promise<{ id?: string; j
 }
 
 /** What a worker reports, of a task that it holds under the first epoch. */
-const reports: Partial<Record<Operation, (id: string) => object>> = {
+const reports: Partial<Record<OperationName, (id: string) => object>> = {
   sync: id => ({ settled: [{ id, epoch: 1, outcome: 'succeeded' }] }),
   start: () => ({ epoch: 1 }),
   heartbeat: () => ({ epoch: 1 }),
@@ -68,10 +69,9 @@ const reports: Partial<Record<Operation, (id: string) => object>> = {
 
 /** Read off the document that people and programs are told by. */
 const document = openApi().paths as Record<string, Record<string, { parameters: { name: string }[] }>>
-const all = Object.entries(routes) as [Operation, Route][]
-const offersKey = ({ path, method }: Route) =>
+const offersKey = ({ path, method }: OperationEntry) =>
   document[path]![method.toLowerCase()]!.parameters.some(({ name }) => name === 'Idempotency-Key')
-const repeatable = all.filter(([, route]) => offersKey(route))
+const repeatable = namedOperations.filter(([, route]) => offersKey(route))
 
 /** What is left of a lease is less when it is told again. */
 function lasting(answer: unknown): unknown {
@@ -80,23 +80,23 @@ function lasting(answer: unknown): unknown {
 }
 
 test('every POST offers an Idempotency-Key, but for those that need none and the one that would keep a secret', () => {
-  const without = all
+  const without = namedOperations
     .filter(([, route]) => route.method === 'POST' && !offersKey(route))
     .map(([operation]) => operation)
   assert.deepEqual(without.sort(), [...Object.keys(reports), 'createKey'].sort())
   const page = docsPage()
-  for (const [operation, route] of all) {
+  for (const [operation, route] of namedOperations) {
     const row = page.slice(page.indexOf(`<tr id="${operation}">`)).split('</tr>')[0]!
     assert.equal(row.includes('Idempotency-Key'), offersKey(route), `the page and the document differ on ${operation}`)
   }
 })
 
-for (const operation of Object.keys(reports) as Operation[]) {
+for (const operation of Object.keys(reports) as OperationName[]) {
   test(`${operation} sent twice has no second effect, whatever key comes with it`, async t => {
     const run = await served(t)
     const { id } = await taskIn(run, 'running')
     if (operation === 'cancelled') await run.engine.cancel(id)
-    const path = routes[operation].path.replace('{id}', id).replace('{worker}', 'w')
+    const path = operations[operation].path.replace('{id}', id).replace('{worker}', 'w')
     const ask = { method: 'POST', json: reports[operation]!(id), headers: { 'idempotency-key': 'k' } }
     const first = await run.request(path, ask)
     assert.equal(first.status, 200, await first.text())

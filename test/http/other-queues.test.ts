@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect, type PawlClient } from '../../src/client/client.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import { may } from '../../src/kernel/role.ts'
-import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import type { OperationEntry } from '../../src/protocol/operation.ts'
+import { namedOperations, type OperationName } from '../../src/protocol/operations.ts'
 import { served } from '../harness/served.ts'
 
 /** Prepares something in the queue `theirs`, and answers with the request that a key sends about it. */
-type Ask = (engine: Pawl) => Promise<(client: PawlClient) => Promise<unknown>>
+type Ask = (engine: Engine) => Promise<(client: PawlClient) => Promise<unknown>>
 
-const openStage = async (engine: Pawl) => {
+const openStage = async (engine: Engine) => {
   const stage = { name: 's', task: 'theirs', open: true }
   const job = await engine.submit({ name: 'j', open: true, stages: [stage] })
   return { jobId: job.id, stageId: job.stages[0]!.id }
@@ -33,7 +34,7 @@ const always =
 const file = { name: 'a', uri: 'file:///a', state: 'registered' as const }
 
 /** Every operation that is not for readers, operators or admins. */
-const asks: Partial<Record<Operation, Ask>> = {
+const asks: Partial<Record<OperationName, Ask>> = {
   submit: always(client => client.submit({ name: 'j', stages: [{ name: 's', task: 'theirs' }] })),
   sealJob: async engine => {
     const { jobId } = await openStage(engine)
@@ -69,10 +70,11 @@ const asks: Partial<Record<Operation, Ask>> = {
   putTaskType: always(client => client.putTaskType('theirs', { timeoutSeconds: 5 })),
 }
 
-const isBound = ({ needs }: Route) => needs !== 'read' && !may('viewer', needs) && may(['producer', 'worker'], needs)
+const isBound = ({ permission }: OperationEntry) =>
+  permission !== 'read' && !may('viewer', permission) && may(['producer', 'worker'], permission)
 
 test('every operation that queues, claims, reports or teaches is listed in this test', () => {
-  const bound = (Object.keys(routes) as Operation[]).filter(name => isBound(routes[name]))
+  const bound = namedOperations.filter(([, operation]) => isBound(operation)).map(([name]) => name)
   assert.deepEqual(Object.keys(asks).sort(), bound.sort())
 })
 

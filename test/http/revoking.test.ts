@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { type Pawl, type PawlOptions, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import { startServer } from '../../src/server/server.ts'
 import { openEvents } from '../harness/event-source.ts'
@@ -14,7 +14,7 @@ import { type Served, served } from '../harness/served.ts'
 interface Fleet extends Served {
   /** A second server on the same store; on the embedded one, which has one process, on the same engine. */
   readonly otherUrl: string
-  readonly otherEngine: Pawl
+  readonly otherEngine: Engine
 }
 
 async function twoServers(t: TestContext, more: PawlOptions = {}): Promise<Fleet> {
@@ -28,7 +28,7 @@ async function twoServers(t: TestContext, more: PawlOptions = {}): Promise<Fleet
   })
   const isOwn = run.url !== undefined
   const otherEngine = isOwn
-    ? await pawl({ ...more, database: run.url!, schema: run.schema, migrate: false })
+    ? await openEngine({ ...more, database: run.url!, schema: run.schema, migrate: false })
     : run.engine
   if (isOwn) opened.push(() => otherEngine.close())
   const other = await startServer(otherEngine, { port: 0, keysOnly: true, dialects: dialectNames })
@@ -110,8 +110,9 @@ test('a request whose body comes after its key was revoked is refused', async t 
   })
   const { id, secret } = await engine.createKey({ name: 'second', role: 'admin' })
   const admitted = latch()
-  const { keyOf } = engine
-  engine.keyOf = async shown => {
+  const { internals } = engine
+  const { keyOf } = internals
+  internals.keyOf = async shown => {
     const key = await keyOf(shown)
     admitted.open()
     return key

@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
 import { may, type Role, roles } from '../../src/kernel/role.ts'
-import { type Operation, type Route, routes } from '../../src/protocol/routes.ts'
+import type { OperationEntry } from '../../src/protocol/operation.ts'
+import { namedOperations } from '../../src/protocol/operations.ts'
 import { type Served, served } from '../harness/served.ts'
 
-const operations = Object.entries(routes) as [Operation, Route][]
 const everyRole = Object.keys(roles) as Role[]
 const theirs = {
   admin: 'an admin',
@@ -21,15 +21,15 @@ for (const role of everyRole) {
   test(`a key of ${theirs[role]} opens what its role may do and nothing else`, async t => {
     const run = await behindKeys(t)
     const { secret } = await run.engine.createKey({ name: 'ada', role })
-    for (const [operation, route] of operations) {
-      const word = may(role, route.needs) ? 'may' : 'may not'
+    for (const [operation, route] of namedOperations) {
+      const word = may(role, route.permission) ? 'may' : 'may not'
       await t.test(`${theirs[role]} ${word} ${operation} (${route.method} ${route.path})`, async () => {
         const { status, problem } = await call(run, route, { authorization: `Bearer ${secret}` })
-        if (may(role, route.needs)) return assert.ok(status !== 401 && status !== 403, `${status}`)
+        if (may(role, route.permission)) return assert.ok(status !== 401 && status !== 403, `${status}`)
         assert.deepEqual([status, problem.code], [403, 'KEY_REFUSED'])
         const { details } = problem as { details: { lacks: string; role: string; able: Role[] } }
-        assert.deepEqual([details.lacks, details.role], [route.needs, role])
-        assert.ok(details.able.every(able => may(able, route.needs)))
+        assert.deepEqual([details.lacks, details.role], [route.permission, role])
+        assert.ok(details.able.every(able => may(able, route.permission)))
       })
     }
   })
@@ -46,7 +46,7 @@ test('without a key, with a wrong one and with one that was revoked, no route an
     { authorization: 'Basic YTpi' },
     { authorization: 'Bearer' },
   ]
-  for (const [operation, route] of operations) {
+  for (const [operation, route] of namedOperations) {
     for (const headers of strangers) {
       const { status, problem, response } = await call(run, route, headers)
       assert.deepEqual([status, problem.code], [401, 'KEY_MISSING'], operation)
@@ -73,9 +73,9 @@ test('a key with several roles may do what one of them allows, and nothing else'
   const { secret, ...key } = await run.engine.createKey({ name: 'pods', roles: held, queues: ['mine'] })
   assert.deepEqual([key.role, key.roles], ['producer', held])
   const authorization = `Bearer ${secret}`
-  for (const [operation, route] of operations) {
+  for (const [operation, route] of namedOperations) {
     const { status, problem } = await call(run, route, { authorization })
-    if (may(held, route.needs)) assert.notEqual(status, 401, operation)
+    if (may(held, route.permission)) assert.notEqual(status, 401, operation)
     else assert.deepEqual([status, problem.code], [403, 'KEY_REFUSED'], operation)
   }
   const me = await (await run.request('/v1/me', { headers: { authorization } })).json()
@@ -132,7 +132,7 @@ async function behindKeys(t: Parameters<typeof served>[0]): Promise<Served> {
   return served(t, { server: { keysOnly: true }, before: engine => engine.createKey({ name: 'first', role: 'admin' }) })
 }
 
-async function call({ request }: Served, { method, path }: Route, headers: Record<string, string>) {
+async function call({ request }: Served, { method, path }: OperationEntry, headers: Record<string, string>) {
   const response = await request(path.replace(/\{\w+\}/g, randomUUID()), {
     method,
     headers,

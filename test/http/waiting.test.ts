@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
-import { pawl } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -16,7 +16,7 @@ test('a worker that waits over HTTP has work at once that came through another s
   ...needsServer(),
 }, async t => {
   const run = await served(t)
-  const engine = await pawl({ database: run.url!, schema: run.schema })
+  const engine = await openEngine({ database: run.url!, schema: run.schema })
   t.after(() => engine.close())
   const other = await startServer(engine, { port: 0 })
   t.after(() => other.close())

@@ -5,7 +5,7 @@ import { type Chore, keepDoing } from '../../src/babysitter/chore.ts'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
 import { newId } from '../../src/kernel/id.ts'
 import { jobNameOf, workerNameOf } from '../../src/runners/names.ts'
-import { holdersIn } from '../../src/store/jobs/runs.ts'
+import { findLeaseHolders } from '../../src/store/jobs/runs.ts'
 import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 import { runnerOn, stageToRun } from './runner-on.ts'
@@ -136,14 +136,14 @@ test('to find who holds tasks of a stage reads the tasks that are held, and not 
   await engine.sync({ worker: 'w', queues: ['work'], claim: 3 })
   const read = await sql.begin(async tx => {
     const before = await tasksRead(tx)
-    assert.equal((await holdersIn(tx, [stages[0]!.id])).length, 3)
+    assert.equal((await findLeaseHolders(tx, [stages[0]!.id])).length, 3)
     return (await tasksRead(tx)) - before
   })
   assert.ok(read < 100, `it read ${read}`)
 })
 
 /** Rows of tasks that this transaction has read so far. */
-async function tasksRead(tx: Parameters<typeof holdersIn>[0]): Promise<number> {
+async function tasksRead(tx: Parameters<typeof findLeaseHolders>[0]): Promise<number> {
   const [row] = await tx<{ read: number }>`
     select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read
       from pg_stat_xact_user_tables where relid = 'pawl.task'::regclass`

@@ -7,10 +7,10 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { newId } from '../../src/kernel/id.ts'
 import { Problem } from '../../src/kernel/problem.ts'
-import { movableClock } from '../../src/store/driver/movable-clock.ts'
+import { movableClock } from '../../src/store/driver/clock.ts'
 import { seed } from '../harness/dice.ts'
 import { fresh } from '../harness/fresh.ts'
 import { type Command, command, kinds, typed } from './commands.ts'
@@ -25,7 +25,7 @@ test('whatever several do at once, histories are legal, the feed is whole and no
   await engine.putTaskType('typed', typed)
   const shared: Shared = { ids: [], leases: [], advance: await movableClock(sql) }
   const crowding = Array.from({ length: crowd }, async (_, n) => {
-    const own = await pawl({ database: url!, schema, connections: 3, migrate: false })
+    const own = await openEngine({ database: url!, schema, connections: 3, migrate: false })
     t.after(() => own.close())
     const looking = rescue({ now: () => 0, beginsBlind: false })
     for (const each of fc.sample(command, { seed: seed + n, numRuns: commandsEach })) {
@@ -46,7 +46,7 @@ interface Shared {
 }
 
 interface Actor {
-  readonly engine: Pawl
+  readonly engine: Engine
   readonly name: string
   readonly looking: ReturnType<typeof rescue>
 }

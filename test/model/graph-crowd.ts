@@ -5,7 +5,7 @@ import type { Chore } from '../../src/babysitter/chore.ts'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { jobLifecycle } from '../../src/kernel/job.ts'
 import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { Problem, type ProblemCode } from '../../src/kernel/problem.ts'
@@ -27,7 +27,7 @@ export interface Crowd {
 }
 
 /** Claims and settles until told to stop; then what it holds is dropped, as when a worker dies. */
-export async function work(crowd: Crowd, engine: Pawl, worker: string, signal: AbortSignal): Promise<number> {
+export async function work(crowd: Crowd, engine: Engine, worker: string, signal: AbortSignal): Promise<number> {
   const { dice } = crowd
   let held: ClaimedTask[] = []
   let claimedInAll = 0
@@ -54,7 +54,7 @@ const bearable: readonly string[] = ['LEASE_LOST', 'SPAWN_REFUSED', 'TASK_BUSY']
 /** I9. What undoes is not held up by a pause: its job has failed meanwhile. A clone has the payloads of its original. */
 async function assertMayBeClaimed(
   { paused, jobs }: Crowd,
-  engine: Pawl,
+  engine: Engine,
   before: ReadonlyMap<number, symbol>,
   { id, type, payload }: ClaimedTask,
 ): Promise<void> {
@@ -93,7 +93,7 @@ function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): Settle
  * goes on with jobs that others left behind, for nobody dies between a settle and its roll-up: what was not rolled up
  * then is a fault, and is to be seen.
  */
-export async function babysit(crowd: Crowd, engine: Pawl, signal: AbortSignal): Promise<void> {
+export async function babysit(crowd: Crowd, engine: Engine, signal: AbortSignal): Promise<void> {
   const look = chores()
   while (!signal.aborted) {
     if (chance(crowd.dice, 0.2)) await crowd.advance(whole(crowd.dice, 5, 40))
@@ -102,7 +102,7 @@ export async function babysit(crowd: Crowd, engine: Pawl, signal: AbortSignal): 
   }
 }
 
-export function chores(more: readonly Chore[] = []): (engine: Pawl) => Promise<void> {
+export function chores(more: readonly Chore[] = []): (engine: Engine) => Promise<void> {
   const sighted = rescue({ now: () => 0, beginsBlind: false })
   const all = [sighted, expireTasks, endGraces, jobDeadlines, ageLanes(), ...more]
   return async engine => {
@@ -128,7 +128,7 @@ const refusals: readonly string[] = [
 ] satisfies ProblemCode[]
 
 /** So many requests, each on a random job. A request may be refused; nothing else may go wrong. */
-export async function operate(crowd: Crowd, engine: Pawl, requests: number): Promise<void> {
+export async function operate(crowd: Crowd, engine: Engine, requests: number): Promise<void> {
   for (let request = 0; request < requests; request++) {
     const number = whole(crowd.dice, 0, crowd.jobs.length - 1)
     const onJob = crowd.requests.get(number) ?? { begun: 0, open: 0 }
@@ -150,7 +150,7 @@ export async function operate(crowd: Crowd, engine: Pawl, requests: number): Pro
   }
 }
 
-async function ask(crowd: Crowd, engine: Pawl, job: JobView): Promise<unknown> {
+async function ask(crowd: Crowd, engine: Engine, job: JobView): Promise<unknown> {
   const { dice } = crowd
   const stage = dice.among(job.stages)
   const call = chance(dice, 0.2) ? { idempotencyKey: `key-${dice.throw()}` } : {}
@@ -172,9 +172,9 @@ async function ask(crowd: Crowd, engine: Pawl, job: JobView): Promise<unknown> {
   return oneTask(dice, engine, stage, call)
 }
 
-async function end(engine: Pawl, dice: Dice, job: JobView, mode: 'soft' | 'hard', call: object): Promise<unknown> {
+async function end(engine: Engine, dice: Dice, job: JobView, mode: 'soft' | 'hard', call: object): Promise<unknown> {
   const what = dice.throw()
-  if (what < 0.2) return engine.setJobPriority(job.id, whole(dice, 0, 5), call)
+  if (what < 0.2) return engine.internals.setJobPriority(job.id, whole(dice, 0, 5), call)
   if (what < 0.4) return engine.sealJob(job.id, call)
   if (what < 0.5) return engine.startJob(job.id, call)
   if (what < 0.7) {
@@ -189,7 +189,7 @@ async function end(engine: Pawl, dice: Dice, job: JobView, mode: 'soft' | 'hard'
 }
 
 /** One task of a stage, from outside. */
-async function oneTask(dice: Dice, engine: Pawl, stage: StageView, call: object): Promise<unknown> {
+async function oneTask(dice: Dice, engine: Engine, stage: StageView, call: object): Promise<unknown> {
   const { items } = await engine.tasks({ stageId: stage.id, limit: 20 })
   const task = dice.among(items)
   if (task === undefined) return undefined
@@ -202,7 +202,7 @@ async function oneTask(dice: Dice, engine: Pawl, stage: StageView, call: object)
 }
 
 /** A job that has ended is left alone, or brought back: all of it, a stage of it, or a task. */
-async function again({ dice }: Crowd, engine: Pawl, job: JobView, stage: StageView | undefined): Promise<unknown> {
+async function again({ dice }: Crowd, engine: Engine, job: JobView, stage: StageView | undefined): Promise<unknown> {
   const what = dice.throw()
   if (what < 0.15) return engine.retryJob(job.id)
   if (what < 0.2) return engine.retryJob(job.id, { clone: true })

@@ -8,12 +8,12 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { driveOn } from '../../src/babysitter/job-chores.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { jobLifecycle } from '../../src/kernel/job.ts'
 import { isFinal } from '../../src/kernel/lifecycle.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { JobView } from '../../src/protocol/jobs/jobs.ts'
-import { movableClock } from '../../src/store/driver/movable-clock.ts'
+import { movableClock } from '../../src/store/driver/clock.ts'
 import { dice, seed } from '../harness/dice.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { babysit, type Crowd, chores, operate, work } from './graph-crowd.ts'
@@ -36,7 +36,7 @@ export async function workRandomGraphs(t: TestContext, times: number): Promise<v
   }
 }
 
-async function tell(t: TestContext, { engine, sql }: Fresh, engines: readonly Pawl[], times: number): Promise<void> {
+async function tell(t: TestContext, { engine, sql }: Fresh, engines: readonly Engine[], times: number): Promise<void> {
   const advance = await movableClock(sql)
   const crowd: Crowd = { dice: dice(seed), jobs: [], paused: new Map(), requests: new Map(), advance }
   let claimed = 0
@@ -52,15 +52,15 @@ async function tell(t: TestContext, { engine, sql }: Fresh, engines: readonly Pa
   )
 }
 
-function openEngines({ url, schema }: Fresh, count: number): Promise<Pawl[]> {
-  const open = () => pawl({ database: url!, schema, connections: 2, migrate: false })
+function openEngines({ url, schema }: Fresh, count: number): Promise<Engine[]> {
+  const open = () => openEngine({ database: url!, schema, connections: 2, migrate: false })
   return Promise.all(Array.from({ length: count }, open))
 }
 
 /** Everybody throws dice of his own: what one of them throws does not depend on when the others do. */
 const withDice = (crowd: Crowd, n: number): Crowd => ({ ...crowd, dice: dice(seed + n) })
 
-async function submitJobs(crowd: Crowd, engine: Pawl): Promise<void> {
+async function submitJobs(crowd: Crowd, engine: Engine): Promise<void> {
   for (let n = 0; n < jobsEachTime; n++) {
     const number = crowd.jobs.length
     const { id } = await engine.submit(randomJob(crowd.dice, number, number === 0 || number === 50 ? 'large' : 'small'))
@@ -69,7 +69,7 @@ async function submitJobs(crowd: Crowd, engine: Pawl): Promise<void> {
 }
 
 /** Workers and a babysitter go on until the operators have made all their requests. Answers with the attempts made. */
-async function livelyTime(crowd: Crowd, engines: readonly Pawl[], die: number): Promise<number> {
+async function livelyTime(crowd: Crowd, engines: readonly Engine[], die: number): Promise<number> {
   const ending = new AbortController()
   const { signal } = ending
   const [sitter, ...rest] = engines
@@ -94,7 +94,7 @@ async function livelyTime(crowd: Crowd, engines: readonly Pawl[], die: number): 
 const patience = 10
 
 /** Nobody holds a job up any more: it is started, resumed, approved and sealed, and workers die no more. */
-async function untilAllHaveEnded(crowd: Crowd, engine: Pawl, engines: readonly Pawl[]) {
+async function untilAllHaveEnded(crowd: Crowd, engine: Engine, engines: readonly Engine[]) {
   const look = chores([driveOn(0)])
   const ends: Record<string, number> = {}
   let worked = 0
@@ -123,13 +123,13 @@ async function untilAllHaveEnded(crowd: Crowd, engine: Pawl, engines: readonly P
   return { ends, worked }
 }
 
-async function allJobs(engine: Pawl): Promise<JobView[]> {
+async function allJobs(engine: Engine): Promise<JobView[]> {
   const { items, next } = await engine.jobs({ limit: 1000 })
   assert.equal(next, null)
   return items
 }
 
-async function helpOn(engine: Pawl, job: JobView): Promise<void> {
+async function helpOn(engine: Engine, job: JobView): Promise<void> {
   const bear = (error: unknown) => {
     if (!(error instanceof Problem) || error.code !== 'MOVE_REFUSED') throw error
   }

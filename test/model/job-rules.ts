@@ -6,12 +6,12 @@
 import { JobBook } from '../../src/engine/jobs/locked-job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
-import { widely } from '../../src/store/driver/plans.ts'
-import { among, type Sql } from '../../src/store/driver/sql.ts'
+import { withTableScans } from '../../src/store/driver/plans.ts'
+import { inList, type Sql } from '../../src/store/driver/sql.ts'
 import { nextAct } from '../harness/next-act.ts'
 
 const withOutcome = (outcome: 'good' | 'bad') =>
-  among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === outcome))
+  inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === outcome))
 
 /** Every fault in a line. */
 export async function jobFaults(sql: Sql): Promise<string[]> {
@@ -20,7 +20,7 @@ export async function jobFaults(sql: Sql): Promise<string[]> {
     select id from pawl.job where id <> all (select job_id from pawl.errand) order by id`
   const faults: string[] = []
   for (const { id } of jobs) faults.push(...(await openActs(sql, id)))
-  for (const rule of [miscounted, orphans, misplaced, unfed]) faults.push(...(await widely(sql, rule)))
+  for (const rule of [miscounted, orphans, misplaced, unfed]) faults.push(...(await withTableScans(sql, rule)))
   return faults
 }
 

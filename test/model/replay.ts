@@ -3,7 +3,7 @@
  * shared.
  */
 import assert from 'node:assert/strict'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import { edgesOf, isFinal } from '../../src/kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
 import type { EventView, TaskView } from '../../src/protocol/tasks/tasks.ts'
@@ -87,7 +87,7 @@ function told(view: TaskView): ReturnType<typeof replay> {
 }
 
 /** All tasks, as the engine tells them. */
-export async function allTasks(engine: Pawl): Promise<TaskView[]> {
+export async function allTasks(engine: Engine): Promise<TaskView[]> {
   const all: TaskView[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page = await engine.tasks({ limit: 300, ...(cursor !== undefined && { cursor }) })
@@ -97,7 +97,7 @@ export async function allTasks(engine: Pawl): Promise<TaskView[]> {
   return all
 }
 
-async function eventsOf(engine: Pawl, id: string): Promise<EventView[]> {
+async function eventsOf(engine: Engine, id: string): Promise<EventView[]> {
   const all: EventView[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page = await engine.taskEvents(id, { limit: 50, ...(cursor !== undefined && { cursor }) })
@@ -111,7 +111,7 @@ async function eventsOf(engine: Pawl, id: string): Promise<EventView[]> {
  * Each task's events replay to exactly its row, whether they are read from the task or from the feed; there are as many
  * as there were transitions, and none goes back. Returns them all.
  */
-export async function checkReplay(engine: Pawl): Promise<EventView[]> {
+export async function checkReplay(engine: Engine): Promise<EventView[]> {
   const tasks = await allTasks(engine)
   const transitions = tasks.reduce((sum, { seq }) => sum + seq, 0)
   const feed = await wholeFeed(engine, transitions, 1000)

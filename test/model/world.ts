@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import type { EventView } from '../../src/protocol/tasks/tasks.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { typed, workers } from './commands.ts'
@@ -124,7 +124,11 @@ function grouped(events: readonly EventView[]): Map<string, PlainEvent[]> {
  * Reads the feed from its start, in pages that cut through statements, until it has so many events. It ends before the
  * oldest transaction that runs, and other tests share the server: so it is asked again for a while.
  */
-export async function wholeFeed({ events }: Pick<Pawl, 'events'>, expected: number, limit = 37): Promise<EventView[]> {
+export async function wholeFeed(
+  { events }: Pick<Engine, 'events'>,
+  expected: number,
+  limit = 37,
+): Promise<EventView[]> {
   const all: EventView[] = []
   const deadline = performance.now() + 30_000
   for (let cursor: string | undefined; ; ) {

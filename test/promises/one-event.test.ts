@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ClaimedTask, Refusal, SettledTask } from '../../src/protocol/tasks/sync.ts'
 import type { EventView, NewTaskItem } from '../../src/protocol/tasks/tasks.ts'
-import { movableClock } from '../../src/store/driver/movable-clock.ts'
+import { movableClock } from '../../src/store/driver/clock.ts'
 import { needsServer } from '../harness/databases.ts'
 import { type Dice, dice, seed } from '../harness/dice.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -23,7 +23,7 @@ test(
     const { engine, sql, url, schema } = await fresh(t)
     const advance = await movableClock(sql)
     const open = async () => {
-      const made = await pawl({ database: url!, schema, connections: 2, migrate: false })
+      const made = await openEngine({ database: url!, schema, connections: 2, migrate: false })
       t.after(() => made.close())
       return made
     }
@@ -74,7 +74,7 @@ function newTask(chance: Dice, payload: number): NewTaskItem {
 }
 
 /** A worker that fails, gives back, forgets what it holds, and now and then says again what it said long ago. */
-async function work(engine: Pawl, worker: string, chance: Dice, story: Story): Promise<void> {
+async function work(engine: Engine, worker: string, chance: Dice, story: Story): Promise<void> {
   const forgotten: SettledTask[] = []
   let settled: SettledTask[] = []
   let running: ClaimedTask[] = []
@@ -127,7 +127,7 @@ function reportOn({ id, epoch }: ClaimedTask, chance: Dice): SettledTask {
 }
 
 /** An operator who asks for anything of any task; what is refused, is refused for its state. */
-async function operate(engine: Pawl, ids: readonly string[], chance: Dice): Promise<void> {
+async function operate(engine: Engine, ids: readonly string[], chance: Dice): Promise<void> {
   const requests: ((id: string) => Promise<unknown>)[] = [
     id => engine.cancel(id, { mode: 'soft' }),
     id => engine.cancel(id, { mode: 'soft' }),
@@ -152,7 +152,7 @@ async function operate(engine: Pawl, ids: readonly string[], chance: Dice): Prom
 type Movable = Pick<Fresh, 'sql' | 'advance'>
 
 /** Moves the clock and lets two babysitters look at once, until the operators are done and all tasks have ended. */
-async function babysit({ sql, advance }: Movable, sitters: readonly Pawl[], chance: Dice, asking: Promise<unknown>) {
+async function babysit({ sql, advance }: Movable, sitters: readonly Engine[], chance: Dice, asking: Promise<unknown>) {
   let isAsking = true
   const asked = () => {
     isAsking = false

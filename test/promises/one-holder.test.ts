@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import type { HeldTask } from '../../src/protocol/tasks/sync.ts'
 import { needsServer } from '../harness/databases.ts'
 import { fresh } from '../harness/fresh.ts'
@@ -14,7 +14,7 @@ test('64 claimers on 64 connections never share a task, and leave none', needsSe
   const { engine, url, schema } = await fresh(t)
   const queued = await engine.enqueueMany(Array.from({ length: tasks }, (_, n) => ({ type: 'crowd', payload: n })))
   const engines = await Promise.all(
-    Array.from({ length: claimers }, () => pawl({ database: url!, schema, connections: 1, migrate: false })),
+    Array.from({ length: claimers }, () => openEngine({ database: url!, schema, connections: 1, migrate: false })),
   )
   t.after(() => Promise.all(engines.map(each => each.close())))
 
@@ -34,7 +34,7 @@ test('64 claimers on 64 connections never share a task, and leave none', needsSe
 })
 
 /** Claims a few at a time and settles them with the next claim, until all that the crowd was given is done. */
-async function drain(engine: Pawl, worker: string, claim: number, crowd: { won: HeldTask[]; refused: number }) {
+async function drain(engine: Engine, worker: string, claim: number, crowd: { won: HeldTask[]; refused: number }) {
   let held: readonly HeldTask[] = []
   for (let empty = 0; held.length > 0 || (crowd.won.length < tasks && empty < patience); ) {
     const settled = held.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const, output: worker }))

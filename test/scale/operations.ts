@@ -1,9 +1,9 @@
 /** Every operation, on a few rows of its own in a store that holds many others. */
-import type { Pawl } from '../../src/engine/engine.ts'
-import type { Operation } from '../../src/protocol/routes.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import type { OperationName } from '../../src/protocol/operations.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 
-export type Ask = (engine: Pawl, some: Some) => Promise<unknown>
+export type Ask = (engine: Engine, some: Some) => Promise<unknown>
 
 interface Some {
   /** A running job of two stages with four tasks each, of its own for each operation. */
@@ -17,7 +17,7 @@ interface Some {
 }
 
 /** How many things are answered or changed, and how to ask. */
-export const operations: Record<Operation, readonly [items: number, ask: Ask]> = {
+export const operations: Record<OperationName, readonly [items: number, ask: Ask]> = {
   submit: [10, (_engine, some) => some.job()],
   jobs: [50, engine => engine.jobs({ limit: 50 })],
   job: [10, async (engine, some) => engine.job((await some.job()).id)],
@@ -213,16 +213,19 @@ export const filtered: Record<string, readonly [items: number, ask: Ask]> = {
   ],
   'tasks of a job, counted': [30, async (engine, some) => engine.jobTasks((await some.job()).id, { total: true })],
   'events of a job': [50, async (engine, some) => engine.jobEvents((await some.job()).id)],
-  'counts of stages': [30, async (engine, some) => engine.taskCounts((await some.job()).stages.map(({ id }) => id))],
-  'counts of a job': [30, async (engine, some) => engine.countTasks((await some.job()).id)],
-  'queues of tasks': [10, async (engine, some) => engine.queuesOf([(await some.held()).id])],
+  'counts of stages': [
+    30,
+    async (engine, some) => engine.internals.taskCounts((await some.job()).stages.map(({ id }) => id)),
+  ],
+  'counts of a job': [30, async (engine, some) => engine.internals.countTasks((await some.job()).id)],
+  'queues of tasks': [10, async (engine, some) => engine.internals.queuesOf([(await some.held()).id])],
 }
 
 async function onHeld(some: Some, work: (task: ClaimedTask) => Promise<unknown>): Promise<void> {
   await work(await some.held())
 }
 
-export function someOf(engine: Pawl): Some {
+export function someOf(engine: Engine): Some {
   const stages = [
     { name: 'a', task: 'a', payloads: [1, 2, 3, 4] },
     { name: 'b', task: 'b', payloads: [1, 2, 3, 4] },

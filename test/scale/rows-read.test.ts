@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
-import { type Operation, routes } from '../../src/protocol/routes.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
+import { type OperationName, operationNames } from '../../src/protocol/operations.ts'
 import { startCluster } from '../harness/cluster.ts'
 import { filtered, operations, someOf } from './operations.ts'
 
@@ -18,7 +18,7 @@ const rowsPerOperation = 150
 const rowsPerItem = 12
 
 /** Tables that these read whole, on purpose and in a transaction with bounds of its own. */
-const readWhole: Partial<Record<Operation, readonly string[] | 'all'>> = {
+const readWhole: Partial<Record<OperationName, readonly string[] | 'all'>> = {
   // It checks every row against the rules.
   doctor: 'all',
   // They add up what is due in each lane.
@@ -29,16 +29,16 @@ const readWhole: Partial<Record<Operation, readonly string[] | 'all'>> = {
 describe('on a store of 200,000 tasks and 20,000 jobs', { timeout: 900_000 }, () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>
   /** Planned its statements while the store was empty. */
-  let early: Pawl
+  let early: Engine
   /** Planned them when it was full, and the server knew nothing of that yet. */
-  let late: Pawl
+  let late: Engine
   /** Planned them when the server had looked at its tables. */
-  let analyzed: Pawl
+  let analyzed: Engine
   before(async () => {
     cluster = await startCluster({ version: 18, settings: { fsync: 'off', autovacuum: 'off' } })
-    early = await pawl({ database: cluster.url, connections: 1 })
+    early = await openEngine({ database: cluster.url, connections: 1 })
     for (const [, ask] of Object.values(operations)) await ask(early, someOf(early)).catch(() => {})
-    const filling = await pawl({ database: cluster.url, connections: 4 })
+    const filling = await openEngine({ database: cluster.url, connections: 4 })
     for (let done = 0; done < alone; done += 10_000) {
       await filling.enqueueMany(Array.from({ length: 10_000 }, () => ({ type: 'alone' })))
     }
@@ -50,14 +50,14 @@ describe('on a store of 200,000 tasks and 20,000 jobs', { timeout: 900_000 }, ()
     const payloads = Array.from({ length: vast }, (_, n) => n)
     await filling.submit({ name: 'vast', stages: [{ name: 'a', task: 'vast', payloads }] })
     await filling.close()
-    late = await pawl({ database: cluster.url, connections: 1 })
+    late = await openEngine({ database: cluster.url, connections: 1 })
   })
   after(async () => {
     await Promise.all([early?.close(), late?.close(), analyzed?.close()])
     await cluster?.stop()
   })
 
-  const rowsRead = async ({ context: { sql } }: Pawl) => {
+  const rowsRead = async ({ context: { sql } }: Engine) => {
     await sql`select pg_stat_force_next_flush()`
     const tables = await sql<{ name: string; rows: number }>`
       select relname as name, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as rows
@@ -65,11 +65,11 @@ describe('on a store of 200,000 tasks and 20,000 jobs', { timeout: 900_000 }, ()
     return new Map(tables.map(({ name, rows }) => [name, rows]))
   }
   test('every operation is asked', () => {
-    assert.deepEqual(Object.keys(operations).sort(), Object.keys(routes).sort())
+    assert.deepEqual(Object.keys(operations).sort(), [...operationNames].sort())
   })
-  const checkAll = (engineOf: () => Pawl) => {
+  const checkAll = (engineOf: () => Engine) => {
     for (const [name, [items, ask]] of Object.entries({ ...operations, ...filtered })) {
-      const whole = readWhole[name as Operation] ?? []
+      const whole = readWhole[name as OperationName] ?? []
       if (whole === 'all') continue
       test(`${name}: no more is read than must be`, async () => {
         const engine = engineOf()
@@ -92,7 +92,7 @@ describe('on a store of 200,000 tasks and 20,000 jobs', { timeout: 900_000 }, ()
   describe('by a server that began after the database had analyzed its tables', () => {
     before(async () => {
       await late.context.sql.script('analyze')
-      analyzed = await pawl({ database: cluster.url, connections: 1 })
+      analyzed = await openEngine({ database: cluster.url, connections: 1 })
     })
     checkAll(() => analyzed)
   })

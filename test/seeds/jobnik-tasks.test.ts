@@ -162,7 +162,7 @@ test('jobnik 001, dequeue: the highest priority first, also after it was changed
   const f = await fresh(t)
   const ids: string[] = []
   for (const priority of [0, 0, 5]) ids.push((await f.engine.submit({ name: 'j', priority, stages: twoStages })).id)
-  await f.engine.setJobPriority(ids[1]!, 9)
+  await f.engine.internals.setJobPriority(ids[1]!, 9)
   const order: (string | null)[] = []
   for (const _ of ids) {
     const [next] = await claim(f, ['a'], 1)

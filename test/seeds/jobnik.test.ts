@@ -1,7 +1,7 @@
 /** Seed 001, Jobnik: the allowed transitions of jobs, stages and tasks, who may make them, and how they cascade. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Pawl } from '../../src/engine/engine.ts'
+import type { Engine } from '../../src/engine/engine.ts'
 import type { JobState } from '../../src/kernel/job.ts'
 import type { StageState } from '../../src/kernel/stage.ts'
 import { fresh } from '../harness/fresh.ts'
@@ -20,7 +20,7 @@ import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 /** The requests that users may make for a job: Jobnik's word, Pawl's request, and its result in each state. */
 const onJobs: [
   row: string,
-  ask: (engine: Pawl, id: string) => Promise<unknown>,
+  ask: (engine: Engine, id: string) => Promise<unknown>,
   to: Partial<Record<JobState, JobState>>,
 ][] = [
   ['start a created job: → PENDING', (engine, id) => engine.startJob(id), { created: 'pending' }],

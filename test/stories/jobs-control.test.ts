@@ -137,7 +137,7 @@ test('the job of the higher priority is claimed first, also when that changes la
   const low = await submit(f, { stages: stages('low'), priority: 1 })
   await submit(f, { stages: stages('high'), priority: 5 })
   assert.deepEqual(payloadsOf(await claim(f, ['a'], 1)), ['high'])
-  assert.equal((await f.engine.setJobPriority(low, 9)).priority, 9)
+  assert.equal((await f.engine.internals.setJobPriority(low, 9)).priority, 9)
   assert.deepEqual(payloadsOf(await claim(f, ['a'], 3)), ['low', 'low', 'high'])
   const event = (await f.engine.jobEvents(low)).items.at(-1)!
   assert.deepEqual([event.type, event.payload], ['job.priority_changed', { before: 1, priority: 9 }])

@@ -1,7 +1,7 @@
 /** Large jobs under ids that their submitters chose. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pawl } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/engine.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -17,7 +17,7 @@ test('while a large job is being written, whoever submits its id to add to it wa
   ...needsServer(),
 }, async t => {
   const f = await fresh(t)
-  const other = await pawl({ database: f.url!, schema: f.schema })
+  const other = await openEngine({ database: f.url!, schema: f.schema })
   t.after(() => other.close())
   const part = (name: string, more: object): JobSpec => ({
     id,

@@ -24,7 +24,7 @@ test('the only task of a stage has the id and the metadata that were chosen for 
 
 test('a stage for later is not worked on before its time, though what it needs is done', async t => {
   const f = await fresh(t)
-  const runAt = new Date((await f.engine.clock()) + 3_600_000)
+  const runAt = new Date((await f.engine.internals.clock()) + 3_600_000)
   const { id } = await f.engine.submit({
     name: 'j',
     stages: [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
 import { needsServer } from '../harness/databases.ts'
@@ -51,9 +51,9 @@ for (const { name, second, end } of ways) {
   )
 }
 
-const openOne = (database: string, schema: string) => pawl({ database, schema, connections: 1, migrate: false })
+const openOne = (database: string, schema: string) => openEngine({ database, schema, connections: 1, migrate: false })
 
-async function submitAndClaim(engine: Pawl): Promise<{ jobId: string; first: ClaimedTask; other: ClaimedTask }> {
+async function submitAndClaim(engine: Engine): Promise<{ jobId: string; first: ClaimedTask; other: ClaimedTask }> {
   const { id } = await engine.submit({
     name: 'two',
     stages: [
@@ -68,7 +68,7 @@ async function submitAndClaim(engine: Pawl): Promise<{ jobId: string; first: Cla
 
 /** Settles a task, and looks as soon as the answer is there, on another connection: it waits for nothing of this one. */
 async function settleAndLook(
-  engine: Pawl,
+  engine: Engine,
   { id, epoch }: ClaimedTask,
   said: (typeof ways)[number]['second'],
   look: () => Promise<string[]>,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Pawl, pawl } from '../../src/engine/engine.ts'
+import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import type { HeldTask } from '../../src/protocol/tasks/sync.ts'
 import { needsServer } from '../harness/databases.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -24,7 +24,7 @@ test('64 claimers on a lane of 4 never hold more than 4 at once, and leave none'
   const { queue, ids } = await laneWith(run, tasks, { parallelism })
   const engines = await Promise.all(
     Array.from({ length: claimers }, () =>
-      pawl({ database: run.url!, schema: run.schema, connections: 1, migrate: false }),
+      openEngine({ database: run.url!, schema: run.schema, connections: 1, migrate: false }),
     ),
   )
   t.after(() => Promise.all(engines.map(each => each.close())))
@@ -40,7 +40,7 @@ test('64 claimers on a lane of 4 never hold more than 4 at once, and leave none'
 })
 
 /** Claims and settles in turn, until all is done. What a worker has won and not yet settled is surely held. */
-async function drain(engine: Pawl, worker: string, claim: number, crowd: Crowd) {
+async function drain(engine: Engine, worker: string, claim: number, crowd: Crowd) {
   while (crowd.won.length < tasks) {
     const { claimed } = await engine.sync({ worker, queues: [crowd.queue], claim, waitSeconds: 0.2 })
     const leases = claimed.map(({ id, epoch }) => `${id} ${epoch}`)
@@ -52,7 +52,7 @@ async function drain(engine: Pawl, worker: string, claim: number, crowd: Crowd) 
   }
 }
 
-async function settle(engine: Pawl, worker: string, held: readonly HeldTask[]): Promise<number> {
+async function settle(engine: Engine, worker: string, held: readonly HeldTask[]): Promise<number> {
   const settled = held.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const }))
   return (await engine.sync({ worker, settled })).refused.length
 }

@@ -58,6 +58,8 @@ const mayUse: Record<string, readonly string[]> = {
   'fs-native-extensions': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
+  // For its types only: a worker and a client load none of it.
+  typebox: ['schema'],
   jiti: ['config'],
   yaml: ['spec', 'runners'],
   '@kubernetes/client-node': ['runners'],

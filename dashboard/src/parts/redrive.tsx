@@ -3,9 +3,7 @@ import { Button, Group, Modal, NumberInput, Progress, Stack, Text, Textarea } fr
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { harmless } from '../../../src/kernel/harmless.ts'
-import { Problem } from '../../../src/kernel/problem.ts'
 import type { RedriveRequest } from '../../../src/protocol/tasks/dead-letters.ts'
-import type { TaskTypeRecord } from '../../../src/protocol/tasks/tasks.ts'
 import { faultsIn, type PayloadSchema } from '../../../src/spec/payload-schema.ts'
 import { api } from '../server.ts'
 import { usePerform } from './actions.tsx'
@@ -132,16 +130,8 @@ function useCount({ ids, ...which }: Which): number | undefined {
 
 /** What its workers have said that they take, if any has. */
 function useSchema(type: string): PayloadSchema | undefined {
-  const { data } = useQuery({ queryKey: ['task-type', type], queryFn: () => taskTypeIfKnown(type) })
-  return data?.payloadSchema ?? undefined
-}
-
-/** Empty where nobody has configured the type. */
-function taskTypeIfKnown(type: string): Promise<TaskTypeRecord> {
-  return api.taskType(type).catch(error => {
-    if (error instanceof Problem && error.code === 'TASK_TYPE_UNKNOWN') return {}
-    throw error
-  })
+  const { data } = useQuery({ queryKey: ['task-type', type], queryFn: () => api.taskTypes({ type }) })
+  return data?.items[0]?.payloadSchema ?? undefined
 }
 
 function faultsOf(text: string, schema: PayloadSchema | undefined): string[] {

@@ -1,6 +1,6 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
-import type { ApproveCall } from '../../protocol/api.ts'
+import type { ApproveCall } from '../../protocol/call-options.ts'
 import type { StageView } from '../../protocol/jobs/jobs.ts'
 import { callFlags, callOf, cancelFlags, cancelOf, pageFlags, said } from '../asking.ts'
 import { type Command, showingCommand } from '../command.ts'

@@ -12,9 +12,9 @@ export const migrate = command({
   summary: 'Create a store, or migrate it to this version.',
   settings: ['database', 'data', 'schema', ...storeSettings],
   async run({ settled }) {
-    const { pawl } = await import('../../engine/engine.ts')
+    const { openEngine } = await import('../../engine/engine.ts')
     const { migrate: migrateStore } = await import('../../store/schema/migrate.ts')
-    await using engine = await pawl({ ...storeOf(settled), migrate: false })
+    await using engine = await openEngine({ ...storeOf(settled), migrate: false })
     const made = await migrateStore(engine.context.sql)
     const { applied, version } = made
     const words = applied === 0 ? `Up to date at version ${version}.` : `Applied ${applied}; now at version ${version}.`
@@ -41,9 +41,9 @@ export const doctor = command({
         await using reached = await reach(settled)
         return await reached.api.doctor()
       }
-      const { pawl } = await import('../../engine/engine.ts')
+      const { openEngine } = await import('../../engine/engine.ts')
       // It must not mend what it is to examine, so it opens the store as it is.
-      await using engine = await pawl({ ...demandStore(settled), migrate: false })
+      await using engine = await openEngine({ ...demandStore(settled), migrate: false })
       return await engine.doctor()
     }
   },

@@ -2,9 +2,9 @@
 import { dialectsOf, type Settled, serverBoundsOf, storeOf } from '../../config/resolve.ts'
 import { serverBounds } from '../../config/server-bound-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
-import type { Pawl } from '../../engine/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
-import { isLoopback } from '../../server/admit.ts'
+import { isLoopback } from '../../server/authenticate.ts'
 import { ownRoot } from '../../server/options.ts'
 import { type Ask, command } from '../command.ts'
 import { complaint } from '../complain.ts'
@@ -70,8 +70,8 @@ SIGINT and SIGTERM end it gracefully. With --json a first line says where it ser
     const spoken = dialectsOf(settled)
     const store = storeOf(settled)
     const log = logOf(settled.values)
-    const { allChores, openRunners, pawl, startBabysitter, startServer, startWorker } = await parts()
-    await using engine = await pawl({
+    const { allChores, openRunners, openEngine, startBabysitter, startServer, startWorker } = await parts()
+    await using engine = await openEngine({
       ...store,
       maxPayloadBytes,
       ...(await pipelinesOf(settled)),
@@ -113,7 +113,7 @@ async function parts() {
 }
 
 /** Runs the demo job and shows its progress. With --json, prints one line when it starts and one when it ends. */
-async function demonstrate(engine: Pawl, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
+async function demonstrate(engine: Engine, url: string, { screen, json }: Speaking, told: AbortSignal): Promise<void> {
   const job = await showDemo(engine, { screen, signal: told, silent: json }, job => {
     if (json) screen.jsonLine({ demo: job.id, state: job.state, url: `${url}/v1/jobs/${job.id}` })
     else screen.say(['Demo job: ', styled('cyan', `${url}/#/jobs/${job.id}`)])

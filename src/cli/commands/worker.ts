@@ -177,10 +177,10 @@ async function open(settled: Settled, key: string | undefined, log: ReturnType<t
     const client = connect({ server, ...(key !== undefined && { key }) })
     return { engine: client, where: `through ${server}`, [Symbol.asyncDispose]: () => client.close() }
   }
-  const { pawl } = await import('../../engine/engine.ts')
+  const { openEngine } = await import('../../engine/engine.ts')
   const { startBabysitter } = await import('../../babysitter/babysitter.ts')
   const { maxPayloadBytes } = settled.values
-  const engine = await pawl({ ...storeOf(settled), maxPayloadBytes, log })
+  const engine = await openEngine({ ...storeOf(settled), maxPayloadBytes, log })
   // There may be no server that looks after the store.
   const babysitter = startBabysitter(engine)
   const close = async () => {

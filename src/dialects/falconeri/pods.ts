@@ -6,6 +6,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import { field } from '../../schema/check.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { textField } from '../kit/fields.ts'
 
@@ -15,16 +16,22 @@ const longestPod = 150
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && !/[/\0]/.test(value) && value.isWellFormed()
 
-export const podName = textField(value =>
-  isName(value) && value !== '' && value.length <= longestPod
-    ? undefined
-    : `be the name of a pod: at most ${longestPod} characters, without / and NUL`,
+export const podName = textField(
+  field({ type: 'string' }, value =>
+    isName(value) && value !== '' && value.length <= longestPod
+      ? undefined
+      : `be the name of a pod: at most ${longestPod} characters, without / and NUL`,
+  ),
 )
 
-export const nodeName = textField(value => (isName(value) ? undefined : 'be the name of a node'))
+export const nodeName = textField(
+  field({ type: 'string' }, value => (isName(value) ? undefined : 'be the name of a node')),
+)
 
-export const nonEmptyText = textField(value =>
-  typeof value === 'string' && value !== '' ? undefined : 'be a text that is not empty',
+export const nonEmptyText = textField(
+  field({ type: 'string' }, value =>
+    typeof value === 'string' && value !== '' ? undefined : 'be a text that is not empty',
+  ),
 )
 
 /** The node's name is for people only, so it is cut to the room that is left. */

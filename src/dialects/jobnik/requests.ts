@@ -1,7 +1,7 @@
 /** The fields of Jobnik's requests. An unknown field is a VALIDATION_ERROR, except where Jobnik ignores it. */
 
 import { Problem } from '../../kernel/problem.ts'
-import { field, moment, type Schema, text } from '../../schema/check.ts'
+import { faultOf, field, moment, type Schema, text } from '../../schema/check.ts'
 import { settingFields, traceparent, tracestate } from '../../schema/fields.ts'
 import type { DialectRequest } from '../dialect.ts'
 import {
@@ -26,7 +26,7 @@ const nameCheck = text(longestName)
 const name = textField(nameCheck)
 const jobName = textField(
   field({ type: 'string', minLength: 2, maxLength: longestName }, value =>
-    typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : nameCheck(value),
+    typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : faultOf(nameCheck, value),
   ),
 )
 const traced = { traceparent: textField(traceparent), tracestate: textField(tracestate) }
@@ -51,7 +51,7 @@ function body<Table extends FieldTable, Required extends keyof Table & string>(
 /** A body of which only one field counts. Jobnik ignores all others. */
 function only<Name extends string, Value>(name: Name, wanted: RequestField<Value>) {
   const fields = { [name]: wanted } as Record<Name, RequestField<Value>>
-  const schema: Schema = { type: 'object', properties: { [name]: wanted.check.schema }, required: [name] }
+  const schema: Schema = { type: 'object', properties: { [name]: wanted.check }, required: [name] }
   return { fields, required: [name], schema, strict: false } as const
 }
 
@@ -107,14 +107,16 @@ export function typeIn({ params: { type }, query }: DialectRequest): string {
 }
 
 function readParameter<Value>(value: unknown, { check }: RequestField<Value>, option: string): Value {
-  const must = check(value)
+  const must = faultOf(check, value)
   if (must !== undefined) throw new Problem('OPTION_INVALID', { option, must })
   return value as Value
 }
 
-const isDate = (value: unknown): value is Date => value instanceof Date && moment(value) === undefined
+const isDate = (value: unknown): value is Date => value instanceof Date && faultOf(moment, value) === undefined
 const date: RequestField<Date> = {
-  check: value => (isDate(value) ? undefined : 'be a date and time, as in 2025-08-01T00:00:00.000Z'),
+  check: field({ type: 'string' }, value =>
+    isDate(value) ? undefined : 'be a date and time, as in 2025-08-01T00:00:00.000Z',
+  ),
   parse: text => (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) ? new Date(text) : undefined),
 }
 

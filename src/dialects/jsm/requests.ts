@@ -1,7 +1,7 @@
 /** The fields of requests. Unknown fields are ignored: within a version, later clients may send more. */
 
 import { reasonCodes, steps } from '../../kernel/decide.ts'
-import { field, moment, text } from '../../schema/check.ts'
+import { faultOf, field, moment, text } from '../../schema/check.ts'
 import { name as nameCheck, priority, year } from '../../schema/fields.ts'
 import {
   anyJson,
@@ -24,11 +24,11 @@ const key = { idempotency_key: name }
 export const holderFields = { ...key, worker: name, epoch: wholeNumber(0, 2 ** 31 - 1) }
 
 const types: RequestField<readonly string[]> = {
-  check: field({ type: 'array', items: nameCheck.schema!, minItems: 1, maxItems: 1000 }, value =>
+  check: field({ type: 'array', items: nameCheck, minItems: 1, maxItems: 1000 }, value =>
     Array.isArray(value) &&
     value.length > 0 &&
     value.length <= 1000 &&
-    value.every(each => nameCheck(each) === undefined)
+    value.every(each => faultOf(nameCheck, each) === undefined)
       ? undefined
       : 'be a list of the job types that the worker takes',
   ),
@@ -91,10 +91,12 @@ export const pageQuery = { limit: wholeNumber(1, 1000, Number), cursor: textFiel
 
 export const deadLetterQuery = { ...pageQuery, type: name, reason_code: oneWordOf(reasonCodes) }
 
-const eventType = textField(value =>
-  (feedTypes as readonly unknown[]).includes(value)
-    ? undefined
-    : `be one of ${feedTypes.join(', ')}; heartbeats are listed only with the events of their job`,
+const eventType = textField(
+  field({ type: 'string' }, value =>
+    (feedTypes as readonly unknown[]).includes(value)
+      ? undefined
+      : `be one of ${feedTypes.join(', ')}; heartbeats are listed only with the events of their job`,
+  ),
 )
 
 export const eventQuery = { ...pageQuery, type: eventType, since: dateTime, until: dateTime }

@@ -77,7 +77,7 @@ export function bodySchema<Table extends FieldTable>(
   table: Table,
   required: readonly (keyof Table & string)[],
 ): Schema {
-  return nested(checksOf(table), required).schema!
+  return nested(checksOf(table), required)
 }
 
 function checksOf(table: FieldTable): Fields {

@@ -1,7 +1,7 @@
 /** Reads the body and the query of a request by a table of fields. */
 import { Problem } from '../../kernel/problem.ts'
 import { nearest, shortened } from '../../kernel/suggest.ts'
-import { type Field, isObject } from '../../schema/check.ts'
+import { type Field, faultOf, isObject } from '../../schema/check.ts'
 import type { FieldTable, ValuesOf } from './fields.ts'
 
 export interface ReadRules<Required extends string> {
@@ -70,7 +70,7 @@ export function readFields(
     }
     const parsed = parse && typeof sent !== 'object' ? field.parse?.(String(sent)) : undefined
     const value = parsed ?? sent
-    const must = field.check(value)
+    const must = faultOf(field.check, value)
     if (must === undefined) values[name] = value
     else faults.push({ name, value, must, check: field.check })
   }

@@ -36,7 +36,7 @@ const rewordings: Rewordings = {
   IDEMPOTENCY_MISMATCH: {
     status: 409,
     code: 'DUPLICATE',
-    message: 'This id or idempotency key belongs to a different job',
+    message: 'This id or idempotency key belongs to another job',
   },
   TASK_OF_JOB: {
     status: 409,

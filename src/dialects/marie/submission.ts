@@ -4,7 +4,7 @@
  */
 
 import { Problem } from '../../kernel/problem.ts'
-import { field, isObject, moment, text } from '../../schema/check.ts'
+import { faultOf, field, isObject, moment, text } from '../../schema/check.ts'
 import { year } from '../../schema/fields.ts'
 import { flag, jsonObject, type RequestField, someNumber, textField, wholeNumber } from '../kit/fields.ts'
 import { readBody } from '../kit/read.ts'
@@ -55,14 +55,15 @@ const isNaive = (value: string) => !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
 const dateOf = (value: string) => new Date(isNaive(value) && value.includes('T') ? `${value}Z` : value)
 const instant = textField(
   field({ type: 'string' }, value =>
-    typeof value === 'string' && moment(dateOf(value)) === undefined ? undefined : 'be a moment in ISO 8601',
+    typeof value === 'string' && faultOf(moment, dateOf(value)) === undefined ? undefined : 'be a moment in ISO 8601',
   ),
 )
 
 /** The limit for an id in a URL, where it is escaped. */
 const longestInPath = 300
+const idText = text(150)
 const isId = field({ type: 'string' }, value => {
-  const must = text(150)(value)
+  const must = faultOf(idText, value)
   if (must !== undefined) return must
   return encodeURIComponent(value as string).length > longestInPath ? 'fit into an address' : undefined
 })
@@ -75,20 +76,25 @@ const name = textField(
 )
 
 /** In the address of a job, the name of a state means the state. */
-const jobId = textField(value => {
-  const isState = typeof value === 'string' && statesWithWord(words.task!, value.toUpperCase()).length > 0
-  return isState ? 'not be the name of a state' : isId(value)
-})
+const jobId = textField(
+  field({ type: 'string' }, value => {
+    const isState = typeof value === 'string' && statesWithWord(words.task!, value.toUpperCase()).length > 0
+    return isState ? 'not be the name of a state' : faultOf(isId, value)
+  }),
+)
 
 const dependencies: RequestField<readonly string[]> = {
-  check: value =>
-    Array.isArray(value) && value.length <= 10_000 && value.every(each => isId(each) === undefined)
+  check: field({ type: 'array' }, value =>
+    Array.isArray(value) && value.length <= 10_000 && value.every(each => faultOf(isId, each) === undefined)
       ? undefined
       : 'be a list of ids',
+  ),
 }
 
-const newState = textField(value =>
-  typeof value === 'string' && value.toUpperCase() === 'CREATED' ? undefined : 'be CREATED, the state of a new job',
+const newState = textField(
+  field({ type: 'string' }, value =>
+    typeof value === 'string' && value.toUpperCase() === 'CREATED' ? undefined : 'be CREATED, the state of a new job',
+  ),
 )
 
 const fields = {

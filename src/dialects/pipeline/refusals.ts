@@ -32,7 +32,7 @@ export function readAll(given: Readonly<Record<string, unknown>>, table: FieldTa
 }
 
 /** FastAPI's name for the fault of a value. */
-function faultType({ schema = {} }: Field, value: unknown): string {
+function faultType(schema: Field, value: unknown): string {
   if (schema.type === 'boolean') return 'bool_parsing'
   if (schema.enum !== undefined) return 'enum'
   if (schema.type !== 'integer') return 'string_type'

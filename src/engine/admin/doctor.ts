@@ -2,17 +2,17 @@
 
 import type { Examination, Finding } from '../../protocol/admin/operate.ts'
 import {
+  bloatedTables,
   clockSkew,
-  holdingSlots,
+  findHoldingSlots,
   longTransactions,
   preparedTransactions,
   schemaDrift,
   serverVersion,
-  wornTables,
 } from '../../store/admin/examine.ts'
 import { brokenRules } from '../../store/admin/integrity.ts'
 import { feedLag } from '../../store/feed/feed.ts'
-import { staleQueues } from '../../store/flow/unserved-queues.ts'
+import { findUnservedQueues } from '../../store/flow/unserved-queues.ts'
 import type { Context } from '../context.ts'
 
 /** Findings below these are not reported. */
@@ -37,10 +37,10 @@ export async function examine(
     feedLag(sql).then(seconds => (seconds > longSeconds ? [feedBehind(seconds)] : [])),
     longTransactions(sql, longSeconds).then(long => long.map(longTransaction)),
     preparedTransactions(sql, longSeconds).then(prepared => prepared.map(preparedTransaction)),
-    holdingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
-    wornTables(sql).then(worn => worn.map(wornTable)),
+    findHoldingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
+    bloatedTables(sql).then(worn => worn.map(wornTable)),
     clockSkew(sql).then(skew => (Math.abs(skew) > skewSeconds ? [skewed(skew)] : [])),
-    staleQueues(sql, 60).then(stale => stale.map(staleQueue)),
+    findUnservedQueues(sql, 60).then(stale => stale.map(staleQueue)),
   ])
   const findings: Finding[] = found.flat()
   if (oneConnection) findings.push(embedded)
@@ -80,7 +80,7 @@ const preparedTransaction = ({ gid, owner, database, seconds }: Found<typeof pre
   todo: `It holds its locks and the event feed, also after a restart. In that database: commit prepared '${gid}', or rollback prepared '${gid}'.`,
 })
 
-const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof holdingSlots>): Finding => ({
+const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof findHoldingSlots>): Finding => ({
   grade: 'warning',
   what: [
     `Replication slot ${name} (${active ? 'in use' : 'not in use'})`,
@@ -90,7 +90,7 @@ const holdingSlot = ({ name, active, heldTransactions, walBytes }: Found<typeof 
   todo: `It can fill the disk. If nobody needs it any more: select pg_drop_replication_slot('${name}').`,
 })
 
-const wornTable = ({ name, live, dead, bytes }: Found<typeof wornTables>): Finding => ({
+const wornTable = ({ name, live, dead, bytes }: Found<typeof bloatedTables>): Finding => ({
   grade: 'warning',
   what: `Bloat: ${name} has ${dead} dead rows beside ${live} living ones, ${Math.round(bytes / 1_048_576)} MiB.`,
   todo: `Is autovacuum on, and no snapshot pinned? Then: vacuum analyze ${name}; in a quiet hour: vacuum full.`,
@@ -102,7 +102,7 @@ const skewed = (seconds: number): Finding => ({
   todo: 'Nothing breaks, for only the database’s clock counts; but logs will not line up. Synchronise the clocks.',
 })
 
-const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof staleQueues>): Finding => ({
+const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof findUnservedQueues>): Finding => ({
   grade: 'warning',
   what: `Queue "${queue}" has ${due} due tasks, the oldest for ${Math.round(oldestSeconds)} s, and no worker.`,
   todo: `Start a worker that serves the queue "${queue}".`,

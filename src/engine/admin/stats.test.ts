@@ -132,7 +132,7 @@ test('a series shows when it happened, and outlives the tasks', async t => {
   await run.advance(4 * 86_400)
   await retention().run(run.engine.context)
   assert.deepEqual((await run.engine.stats({ sinceSeconds: 3 * 86_400 })).types, [])
-  const total = (await run.engine.totals()).moves.find(({ what }) => what === 'succeeded')
+  const total = (await run.engine.internals.totals()).moves.find(({ what }) => what === 'succeeded')
   assert.equal(total?.n, 3)
 })
 

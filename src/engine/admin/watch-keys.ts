@@ -2,7 +2,7 @@
  * Tells those who answer requests of a key that it was revoked, so that no stream and no long poll outlives it. Other
  * processes are notified; looking every two seconds finds what no notification told.
  */
-import { revokedAmong } from '../../store/admin/keys.ts'
+import { findRevokedKeys } from '../../store/admin/keys.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import type { Wake } from '../wake.ts'
 
@@ -23,7 +23,7 @@ export function keyWatch(sql: Sql, wake: Pick<Wake, 'overhear'>, ending: AbortSi
   async function look(): Promise<void> {
     if (watched.size === 0 || ending.aborted) return
     // A store that is away is heard of by those who ask it for something.
-    const revoked = await revokedAmong(sql, [...watched.keys()]).catch(() => [])
+    const revoked = await findRevokedKeys(sql, [...watched.keys()]).catch(() => [])
     for (const id of revoked) {
       const told = watched.get(id) ?? []
       watched.delete(id)

@@ -13,7 +13,7 @@ function watched(answer: (ask: FeedQuery) => FeedPage) {
     asked.push(ask)
     return answer(ask)
   }
-  return { asked, feed: watchFeed({ events }) }
+  return { asked, feed: watchFeed(events) }
 }
 
 test('a thousand streams that wait look at the feed together, and all hear of what comes', async () => {

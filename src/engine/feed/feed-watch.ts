@@ -2,12 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 
-/** Whoever reads the feed for them. */
-export interface FeedReader {
-  events(ask: FeedQuery): Promise<FeedPage>
-}
+export type ReadFeed = (query: FeedQuery) => Promise<FeedPage>
 
-export interface FeedWatch {
+export interface Feed {
+  readonly read: ReadFeed
   /** Resolves when there may be more behind the cursor, when the time is over, or when the signal aborts. */
   more(cursor: string, ms: number, signal: AbortSignal): Promise<void>
 }
@@ -19,7 +17,7 @@ interface Waiter {
   wake(): void
 }
 
-export function watchFeed(engine: FeedReader): FeedWatch {
+export function watchFeed(read: ReadFeed): Feed {
   const waiting = new Set<Waiter>()
   let isLooking = false
 
@@ -27,7 +25,7 @@ export function watchFeed(engine: FeedReader): FeedWatch {
   async function look(): Promise<void> {
     const [first] = waiting
     if (first === undefined) return
-    const isMore = await engine.events({ cursor: first.cursor, limit: 1 }).then(
+    const isMore = await read({ cursor: first.cursor, limit: 1 }).then(
       ({ items }) => items.length > 0,
       // What is wrong, each of them hears when it reads.
       () => true,
@@ -45,6 +43,7 @@ export function watchFeed(engine: FeedReader): FeedWatch {
   }
 
   return {
+    read,
     more(cursor, ms, signal) {
       return new Promise(resolve => {
         const wake = () => {

@@ -1,6 +1,6 @@
 /** The feed as it goes on: pages as they come, and a sign of life where none comes. */
 import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
-import type { FeedReader, FeedWatch } from './feed-watch.ts'
+import type { Feed } from './feed-watch.ts'
 
 export interface Following {
   readonly signal: AbortSignal
@@ -15,19 +15,19 @@ export interface Following {
  * it is asked for: whoever takes them slowly has nothing pile up. What cannot be read is thrown.
  */
 export async function* follow(
-  engine: FeedReader & { readonly feed: FeedWatch },
+  feed: Feed,
   ask: FeedQuery,
   { signal, silenceSeconds = 10, eventsPerPage = 500 }: Following,
 ): AsyncGenerator<FeedPage, void, void> {
   const { cursor: from, latest, ...wanted } = ask
   const read = (cursor: string | undefined) =>
-    engine.events({ ...wanted, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
-  let page = latest === undefined ? await read(from) : await engine.events(ask)
+    feed.read({ ...wanted, limit: eventsPerPage, ...(cursor !== undefined && { cursor }) })
+  let page = latest === undefined ? await read(from) : await feed.read(ask)
   yield page
   let saidAt = performance.now()
   while (!signal.aborted) {
     const leftMs = silenceSeconds * 1000 - (performance.now() - saidAt)
-    if (page.items.length === 0 && !page.more && leftMs > 0) await engine.feed.more(page.next, leftMs, signal)
+    if (page.items.length === 0 && !page.more && leftMs > 0) await feed.more(page.next, leftMs, signal)
     if (signal.aborted) return
     page = await read(page.next)
     if (page.items.length === 0 && performance.now() - saidAt < silenceSeconds * 1000) continue

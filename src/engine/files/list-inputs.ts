@@ -21,12 +21,12 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
   endListing,
-  inputsOfTasks,
-  keepOn,
+  extendListing,
   type Listing,
-  listLater,
-  noteInputs,
-  stillListing,
+  readInputsOfTasks,
+  recordInputs,
+  recordListingProgress,
+  retryListingLater,
   takeListing,
   wasListed,
 } from '../../store/files/listings.ts'
@@ -65,7 +65,7 @@ async function listOne(context: Context, listing: Listing, everySeconds: number)
   const { stageId, tries } = listing
   if (listing.error === null && tries > mostDeaths) return failListing(context, listing, diedOverIt)
   // A listing may go on for long without finding anything.
-  const beat = setInterval(() => void stillListing(context.sql, stageId).catch(() => {}), everySeconds * 1000)
+  const beat = setInterval(() => void extendListing(context.sql, stageId).catch(() => {}), everySeconds * 1000)
   try {
     await listStage(context, listing)
   } catch (error) {
@@ -73,7 +73,7 @@ async function listOne(context: Context, listing: Listing, everySeconds: number)
     context.log('inputs.failed', { stageId, jobId: listing.jobId, tries, error: message })
     const isHopeless = error instanceof Problem && !isWorthRetry(error)
     if (isHopeless || tries >= mostTries) await failListing(context, listing, message)
-    else await listLater(context.sql, stageId, message, 2 ** tries)
+    else await retryListingLater(context.sql, stageId, message, 2 ** tries)
   } finally {
     clearInterval(beat)
   }
@@ -100,7 +100,7 @@ async function listStage(context: Context, { stageId, jobId }: Listing): Promise
     const next = datums.at(-1)!.position
     if (!(await addDatums(context, stage, plan, fresh, { at, next }))) return
     at = next
-    await keepOn(context.sql, stageId)
+    await recordListingProgress(context.sql, stageId)
   }
   await driveJob(context, jobId, 'engine', async (book, tx) => {
     const open = openAt(book, stage, at)
@@ -166,7 +166,7 @@ async function addDatums(
     const where = `stages.${name}.inputs[${index}]`
     return { id: newId(), inputs, payload: checkedJson(payload, context.maxPayloadBytes, where) }
   })
-  const goOn = every(keepOnSeconds, () => keepOn(context.sql, stageId))
+  const goOn = every(keepOnSeconds, () => recordListingProgress(context.sql, stageId))
   const isToReuse = plan.reuse && made.length > 0
   const reuse = isToReuse ? await reusable(context, jobId, plan, made, goOn) : { digests: [], reused: [] }
   return driveJob(context, jobId, 'engine', async (book, tx) => {
@@ -176,7 +176,7 @@ async function addDatums(
       return false
     }
     await write(tx, book, stage, made, reuse.reused)
-    await noteInputs(
+    await recordInputs(
       tx,
       made.flatMap(({ id, inputs }) => inputs.map(({ uri }) => ({ taskId: id, uri }))),
       reuse.digests,
@@ -235,7 +235,7 @@ async function failListing(context: Context, { stageId, jobId }: Listing, messag
 
 /** Datums that no task of the stage has. Two are the same if all their inputs are, by name and place. */
 async function unlisted(sql: Sql, stageId: string, datums: readonly Datum[]): Promise<Datum[]> {
-  const known = await inputsOfTasks(sql, stageId, telling(datums))
+  const known = await readInputsOfTasks(sql, stageId, telling(datums))
   const tasks = new Set(known.map(keyOf))
   return datums.filter(({ inputs }) => !tasks.has(keyOf(inputs)))
 }

@@ -5,13 +5,13 @@
  */
 import { isWorthRetry, Problem } from '../../kernel/problem.ts'
 import {
-  forgetStaged,
-  loseArtifact,
+  clearStagedUris,
+  type FileToPromote,
+  markArtifactLost,
+  retryPromotionLater,
   storeArtifacts,
-  takeUnstored,
-  takeUnswept,
-  tryLater,
-  type Unstored,
+  takeFilesToPromote,
+  takeUploadsToDelete,
 } from '../../store/files/promotions.ts'
 import type { Context } from '../context.ts'
 import { rollUp } from '../jobs/roll-up.ts'
@@ -30,7 +30,7 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
   const busy = new Set<string>()
   const did = { stored: 0, failed: 0 }
   const take = async () => {
-    const taken = await takeUnstored(context.sql, together, [...busy])
+    const taken = await takeFilesToPromote(context.sql, together, [...busy])
     if (taken.length === 0) return undefined
     busy.add(taken[0]!.place)
     return taken
@@ -50,13 +50,17 @@ export async function promoteFiles(context: Context): Promise<{ stored: number; 
 }
 
 /** Writes down what is there; then what waited for it goes on, and what it lay in until now is removed. */
-async function finish(context: Context, taken: readonly Unstored[], there: readonly Unstored[]): Promise<number> {
-  const store = (some: readonly Unstored[]) =>
+async function finish(
+  context: Context,
+  taken: readonly FileToPromote[],
+  there: readonly FileToPromote[],
+): Promise<number> {
+  const store = (some: readonly FileToPromote[]) =>
     storeArtifacts(
       context.sql,
       some.map(({ id }) => id),
     )
-  const stored = await splitting<Unstored, { id: string } | undefined>(there, store, (file, error) => {
+  const stored = await splitting<FileToPromote, { id: string } | undefined>(there, store, (file, error) => {
     context.log('file.unstored', { artifactId: file.id, uri: file.uri, tries: file.tries, error: String(error) })
     return undefined
   })
@@ -65,7 +69,7 @@ async function finish(context: Context, taken: readonly Unstored[], there: reado
   return stored.filter(file => file !== undefined).length
 }
 
-async function promote(context: Context, file: Unstored): Promise<boolean> {
+async function promote(context: Context, file: FileToPromote): Promise<boolean> {
   const { id, uri, stagedUri, size, sha256, tries } = file
   try {
     await context.files.promote(stagedUri, uri, { size, sha256 })
@@ -73,8 +77,8 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     context.log('file.unstored', { artifactId: id, uri, tries, error: message })
-    if (error instanceof Problem && !isWorthRetry(error)) await loseArtifact(context.sql, id, message)
-    else await tryLater(context.sql, id, message, Math.min(2 ** tries, longestWaitSeconds))
+    if (error instanceof Problem && !isWorthRetry(error)) await markArtifactLost(context.sql, id, message)
+    else await retryPromotionLater(context.sql, id, message, Math.min(2 ** tries, longestWaitSeconds))
     return false
   }
 }
@@ -82,7 +86,7 @@ async function promote(context: Context, file: Unstored): Promise<boolean> {
 /** Removes uploads that nobody needs any more. */
 export async function sweepFiles(context: Context): Promise<{ swept: number }> {
   for (let swept = 0; ; ) {
-    const taken = await takeUnswept(context.sql, together)
+    const taken = await takeUploadsToDelete(context.sql, together)
     if (taken.length === 0) return { swept }
     swept += await removeStaged(context, taken)
   }
@@ -92,7 +96,7 @@ export async function sweepFiles(context: Context): Promise<{ swept: number }> {
 async function removeStaged(context: Context, files: readonly Staged[]): Promise<number> {
   const remove = async (some: readonly Staged[]) => {
     await context.files.remove(some.map(({ stagedUri }) => stagedUri))
-    await forgetStaged(
+    await clearStagedUris(
       context.sql,
       some.map(({ id }) => id),
     )
@@ -105,4 +109,4 @@ async function removeStaged(context: Context, files: readonly Staged[]): Promise
   return removed.reduce((sum, each) => sum + each, 0)
 }
 
-type Staged = Awaited<ReturnType<typeof takeUnswept>>[number]
+type Staged = Awaited<ReturnType<typeof takeUploadsToDelete>>[number]

@@ -10,9 +10,9 @@ import { artifactQueryFields, lineageFields, stageFilesFields } from '../../prot
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import {
   type ArtifactRow,
-  lineageOf,
+  findLineage,
+  type LineageRow,
   listArtifacts,
-  type MakingRow,
   outputsOfTasks,
   storedFiles,
 } from '../../store/files/read-artifacts.ts'
@@ -69,10 +69,10 @@ const mostMakings = 100
 export async function readLineage({ sql }: Context, query: { readonly uri: string }): Promise<Lineage> {
   checkOptions({ ...query, uri: query.uri ?? null }, lineageFields, 'query')
   const { uri } = query
-  const { madeBy, usedBy } = await lineageOf(sql, uri, foldersOf(uri), mostMakings)
+  const { madeBy, usedBy } = await findLineage(sql, uri, foldersOf(uri), mostMakings)
   const outputs = await outputsOfTasks(sql, [...new Set([...madeBy, ...usedBy].map(({ taskId }) => taskId))])
   const views = outputs.map(toArtifactView)
-  const made = (row: MakingRow) => ({ ...row, outputs: views.filter(({ taskId }) => taskId === row.taskId) })
+  const made = (row: LineageRow) => ({ ...row, outputs: views.filter(({ taskId }) => taskId === row.taskId) })
   return { uri, madeBy: madeBy.map(made), usedBy: usedBy.map(made) }
 }
 

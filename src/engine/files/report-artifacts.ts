@@ -6,16 +6,16 @@ import type { ArtifactReport, SaidArtifact } from '../../protocol/files/artifact
 import { type HeldTask, leaseOf } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
+  findRegistered,
   type HeldFiles,
-  holdForFiles,
+  lockForFiles,
   type NewArtifact,
-  noteErrors,
-  noteUploads,
+  recordFileErrors,
+  recordUploads,
   registerArtifacts,
-  registeredOf,
   registeredUris,
 } from '../../store/files/artifacts.ts'
-import { noteStaging } from '../../store/files/staging.ts'
+import { recordStagingFolder } from '../../store/files/staging.ts'
 import type { Context } from '../context.ts'
 import { again } from '../split.ts'
 import type { Refused } from '../tasks/write-reports.ts'
@@ -64,14 +64,14 @@ export function registerWhole(context: Context, lease: HeldTask, files: readonly
 async function reportFiles(context: Context, lease: HeldTask, files: readonly ArtifactReport[]): Promise<void> {
   const [only] = files
   if (files.length === 1 && only!.state === 'uploaded') {
-    const { missed } = await noteUploads(context.sql, lease, [uploadOf(only!, only!.uri)])
+    const { missed } = await recordUploads(context.sql, lease, [uploadOf(only!, only!.uri)])
     if (missed.length === 0) return
   }
   await context.sql.begin(async tx => reportOf(context, tx, lease, files, await hold(tx, lease)))
 }
 
 async function hold(tx: Sql, lease: HeldTask): Promise<HeldFiles> {
-  const task = await holdForFiles(tx, lease)
+  const task = await lockForFiles(tx, lease)
   if (task === undefined) throw new Problem('LEASE_LOST', { ...lease })
   return task
 }
@@ -95,16 +95,16 @@ async function reportOf(
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
   await upload(tx, held, task, said('uploaded'))
   const failed = said('error').map(({ uri, error = 'It could not be made.' }) => ({ uri: spelled(uri, task), error }))
-  if (failed.length > 0) await noteErrors(tx, { ...held, ...task }, failed)
+  if (failed.length > 0) await recordFileErrors(tx, { ...held, ...task }, failed)
 }
 
 /** One that was said before is as good. */
 async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly SaidArtifact[]): Promise<void> {
   if (files.length === 0) return
   const uploads = files.map(file => uploadOf(file, spelled(file.uri, task)))
-  const { missed } = await noteUploads(tx, lease, uploads)
+  const { missed } = await recordUploads(tx, lease, uploads)
   if (missed.length === 0) return
-  const known = await registeredOf(
+  const known = await findRegistered(
     tx,
     lease,
     missed.map(({ uri }) => uri),
@@ -119,7 +119,7 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
     const { uri, taskId: other, isFinal } = first
     throw new Problem(isFinal ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { uri, task: task.id, other })
   }
-  if (task.outputs !== null) await noteStaging(tx, task.outputs)
+  if (task.outputs !== null) await recordStagingFolder(tx, task.outputs)
 }
 
 /**

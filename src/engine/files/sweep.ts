@@ -2,7 +2,7 @@ import { joinUri } from '../../files/uri.ts'
 import { stagingFolder } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { isId } from '../../schema/fields.ts'
-import { deadAttempts, lookedInto, takeStagings } from '../../store/files/staging.ts'
+import { findDeadAttempts, rescheduleStaging, takeStagingFolders } from '../../store/files/staging.ts'
 import type { Context } from '../context.ts'
 
 /**
@@ -11,11 +11,11 @@ import type { Context } from '../context.ts'
  */
 export async function sweepStagings(context: Context): Promise<{ strays: number }> {
   let strays = 0
-  for (const { outputs, rounds } of await takeStagings(context.sql, 10)) {
+  for (const { outputs, rounds } of await takeStagingFolders(context.sql, 10)) {
     try {
       const found = await sweepStaging(context, outputs)
       strays += found.strays
-      await lookedInto(context.sql, outputs, rounds, found.isAlive)
+      await rescheduleStaging(context.sql, outputs, rounds, found.isAlive)
     } catch (error) {
       context.log('staging.unswept', { outputs, error: String(error) })
     }
@@ -32,7 +32,7 @@ export async function sweepStaging(context: Context, outputs: string): Promise<{
     const files = page.map(({ path }) => ({ path, attempt: attemptOf(path) }))
     const known = files.flatMap(({ attempt }) => (attempt === undefined ? [] : [attempt]))
     const attempts = unique(known)
-    const dead = await deadAttempts(context.sql, attempts)
+    const dead = await findDeadAttempts(context.sql, attempts)
     const isDead = ({ taskId, epoch }: { taskId: string; epoch: number }) => dead.has(`${taskId}/${epoch}`)
     const left = files.filter(({ attempt }) => attempt !== undefined && isDead(attempt))
     isAlive ||= dead.size < attempts.length

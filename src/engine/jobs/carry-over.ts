@@ -2,9 +2,9 @@
 import { newId } from '../../kernel/id.ts'
 import type { StagePlan } from '../../kernel/plan.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { noteInputsOfJob } from '../../store/files/listings.ts'
+import { recordInputsOfJob } from '../../store/files/listings.ts'
 import { linkArtifacts, skipTasks } from '../../store/files/reuse.ts'
-import { keepJob } from '../../store/jobs/job-ends.ts'
+import { lockJobAgainstDeletion } from '../../store/jobs/job-ends.ts'
 import { countBlocked, insertStageTasks, type JobOfTasks } from '../../store/jobs/stage-tasks.ts'
 
 export interface Carried {
@@ -37,7 +37,7 @@ export async function carryOver(
       const reused = tasks.map(({ id: taskId, doneBy }) => ({ taskId, doneBy }))
       await sql.begin(async tx => {
         // Should that job have been deleted meanwhile, with its ledger, they stay blocked, and are done with the rest.
-        await keepJob(tx, clonedFrom)
+        await lockJobAgainstDeletion(tx, clonedFrom)
         await insertStageTasks(tx, job, [{ stageId: id, state: 'blocked', settings: plan.settings, tasks }], actor)
         await countBlocked(tx, stage, tasks.length)
         await skipTasks(tx, stage, reused)
@@ -45,5 +45,5 @@ export async function carryOver(
       })
     }
   }
-  await noteInputsOfJob(sql, job.id)
+  await recordInputsOfJob(sql, job.id)
 }

@@ -10,7 +10,7 @@ import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import type { JobPlan, StagePlan } from '../../kernel/plan.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
-import { type Redo, tasksToClone } from '../../store/jobs/job-ends.ts'
+import { findTasksToClone, type TaskToClone } from '../../store/jobs/job-ends.ts'
 import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
 import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkId } from '../check.ts'
@@ -47,7 +47,7 @@ async function makeClone(
   const stages = (await readStages(sql, jobId)).filter(({ kind }) => kind === 'work')
   const taken = new Set(stages.flatMap(sourcesOf))
   const whole = stages.filter(stage => taken.has(stage.name) || isFoundAnew(stage)).map(({ id }) => id)
-  const made = clonesOf(stages, await tasksToClone(sql, jobId, job.compensated, whole))
+  const made = clonesOf(stages, await findTasksToClone(sql, jobId, job.compensated, whole))
   if (stages.every(isDone) && made.every(({ tasks }) => tasks.length === 0)) {
     throw new Problem('NOTHING_TO_REDO', { job: jobId, state: job.state })
   }
@@ -71,13 +71,14 @@ function isFoundAnew(stage: StageRow): boolean {
   return Boolean(stage.plan.files?.inputs) && (stage.listing !== 'done' || sourcesOf(stage).length > 0)
 }
 
-function clonesOf(stages: readonly StageRow[], tasks: readonly Redo[]): StageToWrite[] {
+function clonesOf(stages: readonly StageRow[], tasks: readonly TaskToClone[]): StageToWrite[] {
   const ids = new Map(stages.map(({ id }) => [id, newId()]))
-  const byStage = new Map(stages.map(({ id }): [string, Redo[]] => [id, []]))
+  const byStage = new Map(stages.map(({ id }): [string, TaskToClone[]] => [id, []]))
   for (const task of tasks) byStage.get(task.stageId)!.push(task)
   const growing = growingOf(stages, byStage)
   // A folder that another stage fills is not the same any more when more comes into it.
-  const isKept = ({ doneBy, payload }: Redo) => doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
+  const isKept = ({ doneBy, payload }: TaskToClone) =>
+    doneBy !== null && !growing.some(id => payload.includes(folderOf(id)))
   return stages.map(stage => {
     const mine = byStage.get(stage.id)!
     const sources = sourcesOf(stage).map(name => stages.find(each => each.name === name)!.id)
@@ -93,7 +94,7 @@ function clonesOf(stages: readonly StageRow[], tasks: readonly Redo[]): StageToW
 }
 
 /** What it had of its own, beside its payload. */
-function again({ type, settings, metadata }: Redo): Pick<TaskToWrite, 'type' | 'own'> {
+function again({ type, settings, metadata }: TaskToClone): Pick<TaskToWrite, 'type' | 'own'> {
   const own = { ...(settings !== null && { settings }), ...(metadata !== null && { metadata }) }
   return { ...(type !== null && { type }), ...(Object.keys(own).length > 0 && { own }) }
 }
@@ -102,7 +103,7 @@ function again({ type, settings, metadata }: Redo): Pick<TaskToWrite, 'type' | '
 const folderOf = (stageId: string) => `"stageId":"${stageId}"`
 
 /** Stages that may put out files in the clone, and those that take files of one. */
-function growingOf(stages: readonly StageRow[], tasks: ReadonlyMap<string, readonly Redo[]>): string[] {
+function growingOf(stages: readonly StageRow[], tasks: ReadonlyMap<string, readonly TaskToClone[]>): string[] {
   const grows = (stage: StageRow): boolean =>
     tasks.get(stage.id)?.some(({ doneBy }) => doneBy === null) ||
     (Boolean(stage.listing) && stage.listing !== 'done') ||

@@ -1,6 +1,6 @@
 import { newId } from '../../kernel/id.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { succeededIn } from '../../store/jobs/errands.ts'
+import { readSucceededTasks } from '../../store/jobs/errands.ts'
 import { readStages } from '../../store/jobs/jobs.ts'
 import { insertStages } from '../../store/jobs/new-job.ts'
 import type { JobBook } from './locked-job.ts'
@@ -16,7 +16,7 @@ export async function planUndoing(tx: Sql, book: JobBook): Promise<void> {
   const done = book.stages.filter(({ kind, undoable, plan }) => kind === 'work' && undoable > 0 && plan.compensate)
   for (const stage of done.toReversed()) {
     const { task, queue } = stage.plan.compensate!
-    const elements = (await succeededIn(tx, stage.id)).map(({ id, payload, output }) => ({
+    const elements = (await readSucceededTasks(tx, stage.id)).map(({ id, payload, output }) => ({
       taskId: id,
       payload,
       output,

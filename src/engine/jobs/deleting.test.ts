@@ -8,7 +8,7 @@ import { claim } from '../../../test/harness/jobs.ts'
 import { openTransaction } from '../../../test/harness/open-transaction.ts'
 import { driveOn } from '../../babysitter/job-chores.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { removeSome } from '../../store/jobs/job-ends.ts'
+import { removeBatchOfJob } from '../../store/jobs/job-ends.ts'
 
 const payloads = Array.from({ length: 30 }, (_, n) => n)
 const one = { name: 'one', stages: [{ name: 'a', task: 'a' }] }
@@ -34,7 +34,7 @@ test('a job that is being deleted is not seen and not brought back, and is delet
   const { id } = await engine.submit({ name: 'many', stages: [{ name: 'a', task: 'a', payloads }] })
   await engine.cancelJob(id, { mode: 'hard' })
   const { items } = await engine.tasks({ jobId: id })
-  assert.equal(await run.sql.begin(tx => removeSome(tx, id, 10)), 'some')
+  assert.equal(await run.sql.begin(tx => removeBatchOfJob(tx, id, 10)), 'some')
 
   const gone = { code: 'JOB_NOT_FOUND' }
   await assert.rejects(engine.job(id), gone)
@@ -52,7 +52,7 @@ test('a job that is being deleted is not seen and not brought back, and is delet
 test('a job that was brought back since it was looked at is not deleted, and none of it is', async t => {
   const run = await fresh(t)
   const { id } = await run.engine.submit({ name: 'many', stages: [{ name: 'a', task: 'a', payloads }] })
-  assert.equal(await run.sql.begin(tx => removeSome(tx, id, 10)), 'not ended')
+  assert.equal(await run.sql.begin(tx => removeBatchOfJob(tx, id, 10)), 'not ended')
   await assert.rejects(run.engine.deleteJob(id), { code: 'MOVE_REFUSED' })
   assert.equal((await run.engine.tasks({ jobId: id })).items.length, 30)
 })

@@ -9,7 +9,7 @@
 import { unless } from '../../kernel/problem.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
-import { keepErrand } from '../../store/jobs/jobs.ts'
+import { setErrand } from '../../store/jobs/jobs.ts'
 import { AfterCommit } from '../after-commit.ts'
 import type { Context } from '../context.ts'
 import { logCorrelated } from '../log-correlated.ts'
@@ -170,6 +170,6 @@ async function keepErrandOf(tx: Sql, book: JobBook): Promise<boolean> {
   const { job, stages, postponed } = book
   const isUnfinished = stages.some(stage => stage.busy && !postponed.has(stage))
   const isKept = isUnfinished || postponed.size > 0
-  if (isKept || job.hasErrand) await keepErrand(tx, job.id, isKept)
+  if (isKept || job.hasErrand) await setErrand(tx, job.id, isKept)
   return isUnfinished
 }

@@ -9,8 +9,8 @@ import {
 } from '../../spec/conditions.ts'
 import { Meter, OutOfSteps } from '../../spec/meter.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { outputsOf } from '../../store/jobs/errands.ts'
-import { inputOf, type StageRow } from '../../store/jobs/jobs.ts'
+import { readOutputs } from '../../store/jobs/errands.ts'
+import { readJobInput, type StageRow } from '../../store/jobs/jobs.ts'
 import { type Allowance, stepsPerJob } from './condition-budget.ts'
 import type { StagePatch } from './job-patch.ts'
 import type { JobBook } from './locked-job.ts'
@@ -80,7 +80,7 @@ async function visible(tx: Sql, book: JobBook, { plan }: StageRow): Promise<{ sc
   // One of them may have given it just now.
   if (givers.length > 0) await book.write(tx)
   const ids = { tasksOf: named.map(({ id }) => id), valuesOf: givers.map(({ id }) => id) }
-  const { outputs, values, bytes } = await outputsOf(tx, ids, mostBytesSeen)
+  const { outputs, values, bytes } = await readOutputs(tx, ids, mostBytesSeen)
   if (outputs === null || values === null) return { bytes: 0 }
   const stages = Object.fromEntries(
     named.map(stage => {
@@ -98,7 +98,7 @@ const inputs = new WeakMap<JobBook, unknown>()
 async function inputFor(tx: Sql, book: JobBook, texts: readonly string[]): Promise<{ input: unknown; bytes: number }> {
   if (!texts.some(text => /\binput\b/.test(text))) return { input: null, bytes: 0 }
   if (inputs.has(book)) return { input: inputs.get(book), bytes: 0 }
-  const read = await inputOf(tx, book.job.id)
+  const read = await readJobInput(tx, book.job.id)
   inputs.set(book, read.input)
   return read
 }

@@ -7,11 +7,11 @@ import { isFinal } from '../../kernel/lifecycle.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { keepListing } from '../../store/files/listings.ts'
-import { type Batch, endOfBatch, fanSlice, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
+import { startListing } from '../../store/files/listings.ts'
+import { type Batch, findEndOfBatch, readListElements, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 import { insertStageTasks } from '../../store/jobs/stage-tasks.ts'
-import { lockTasks, type Ruling, writeRulings } from '../../store/tasks/rulings.ts'
+import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { planUndoing } from './compensate.ts'
 import type { Allowance } from './condition-budget.ts'
 import { lookAt } from './evaluate-conditions.ts'
@@ -86,7 +86,7 @@ export class JobRun {
       case 'move job':
         return this.#moveJob(act.to, act.cause)
       case 'list':
-        await keepListing(this.#tx, act.stage as StageRow)
+        await startListing(this.#tx, act.stage as StageRow)
         book.lists = true
         return book.setStage(act.stage as StageRow, { listing: 'under way' })
       case 'plan undoing':
@@ -194,7 +194,7 @@ export class JobRun {
   async #release(stage: StageRow, limit: number): Promise<Batch> {
     const { id: stageId, errandAt: after, total, unfanned } = stage
     const tasks = total - unfanned
-    const last = tasks < limit ? null : await endOfBatch(this.#tx, { stageId, after, limit })
+    const last = tasks < limit ? null : await findEndOfBatch(this.#tx, { stageId, after, limit })
     this.#book.release(stage, last)
     return { last, seen: last === null ? Math.min(tasks, limit - 1) : limit }
   }
@@ -202,7 +202,7 @@ export class JobRun {
   async #fanOut(stage: StageRow, limit: number): Promise<Batch> {
     const { job } = this.#book
     await this.#book.write(this.#tx)
-    const elements = await fanSlice(this.#tx, stage.id, stage.fanned, limit)
+    const elements = await readListElements(this.#tx, stage.id, stage.fanned, limit)
     const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
     const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
     await insertStageTasks(this.#tx, job, [batch], 'engine')
@@ -215,12 +215,12 @@ export class JobRun {
     const tasks = await tasksAfter(this.#tx, stages, limit)
     const open = tasks.flatMap(({ id, isEnded }) => (isEnded ? [] : [id]))
     const byId = new Map(stages.map(stage => [stage.id, stage]))
-    const rulings = (await lockTasks(this.#tx, open)).flatMap((task): Ruling[] => {
+    const rulings = (await lockTasks(this.#tx, open)).flatMap((task): TaskUpdate[] => {
       const { endsHard, endsCause } = byId.get(task.stageId!)!
       const verdict = cancel(task, endsHard ? 'hard' : 'soft', endsCause ?? undefined)
       return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
     })
-    await writeRulings(this.#tx, rulings, this.#actor)
+    await writeTaskUpdates(this.#tx, rulings, this.#actor)
     return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
   }
 

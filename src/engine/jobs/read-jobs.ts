@@ -1,5 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import type { StageQuery } from '../../protocol/api.ts'
+import type { StageQuery } from '../../protocol/call-options.ts'
 import type { JobQuery, JobView, Progress, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
 import { jobQueryFields, stageQueryFields } from '../../protocol/query-fields.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'

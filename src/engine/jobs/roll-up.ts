@@ -2,8 +2,8 @@
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { tolerated } from '../../kernel/rollup.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
-import { limitedQueues } from '../../store/flow/lanes.ts'
-import { countsNow, type StageCount } from '../../store/jobs/tally.ts'
+import { findLimitedQueues } from '../../store/flow/lanes.ts'
+import { readStageCounts, type StageCount } from '../../store/jobs/tally.ts'
 import type { Context } from '../context.ts'
 import { driveJobs } from './drive.ts'
 
@@ -21,10 +21,10 @@ const drivenAtOnce = 4
 export async function rollUp(context: Context, stageIds: readonly string[]): Promise<void> {
   if (stageIds.length === 0) return
   const { sql, wake } = context
-  const counts = await countsNow(sql, stageIds)
+  const counts = await readStageCounts(sql, stageIds)
   // A place among those that a stage may hold at once has become free.
   const limited = counts.filter(({ isLimited }) => isLimited).map(({ id }) => id)
-  if (limited.length > 0) wake.tell(await limitedQueues(sql, limited))
+  if (limited.length > 0) wake.tell(await findLimitedQueues(sql, limited))
   const stagesOf = new Map<string, string[]>()
   for (const { id, jobId } of counts.filter(isWorthDriving)) {
     stagesOf.set(jobId, [...(stagesOf.get(jobId) ?? []), id])

@@ -12,9 +12,9 @@ import { approveFields, cancelFields, controlFields, maxTasksPerCall, stageTaskF
 import type { Added, NewStageTask, StageView } from '../../protocol/jobs/jobs.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import { insertStageTasks, type StageTask } from '../../store/jobs/stage-tasks.ts'
-import { lockTasks, type Ruling, writeRulings } from '../../store/tasks/rulings.ts'
+import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
@@ -152,11 +152,11 @@ function isCalledOff({ job }: JobBook, { state, begun, endsCause }: StageRow): b
 /** No task may be open in a stage that has ended. */
 async function cancelAdded(tx: Sql, book: JobBook, stage: StageRow, ids: readonly string[], actor: string) {
   await book.write(tx)
-  const rulings = (await lockTasks(tx, ids)).flatMap((task): Ruling[] => {
+  const rulings = (await lockTasks(tx, ids)).flatMap((task): TaskUpdate[] => {
     const verdict = cancel(task, 'soft', stage.endsCause ?? undefined)
     return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
   })
-  await writeRulings(tx, rulings, actor)
+  await writeTaskUpdates(tx, rulings, actor)
   await book.recount(tx)
   book.setStage(stage, { blocked: 0 })
 }
@@ -222,7 +222,7 @@ async function onStageFor<T>(
   const stageId = checkId(id, 'STAGE_NOT_FOUND')
   const sql = context.within(call.tx)
   const find = async (tx: Sql) => {
-    const jobId = await jobOf(tx, 'stage', stageId)
+    const jobId = await findJobOf(tx, 'stage', stageId)
     if (jobId === undefined || jobId === null) throw new Problem('STAGE_NOT_FOUND', { id })
     return jobId
   }

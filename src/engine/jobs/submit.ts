@@ -10,9 +10,15 @@ import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
 import { parseJobSpec } from '../../spec/parse-job-spec.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { insertJob, insertStages, keepSubmission, type NewStage, stagesPerStatement } from '../../store/jobs/new-job.ts'
+import {
+  insertJob,
+  insertStages,
+  type NewStage,
+  stagesPerStatement,
+  touchSubmission,
+} from '../../store/jobs/new-job.ts'
 import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../../store/jobs/stage-tasks.ts'
-import { takeIds } from '../../store/tasks/chosen-ids.ts'
+import { reserveIds } from '../../store/tasks/chosen-ids.ts'
 import { checkedJson, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
@@ -91,7 +97,7 @@ export async function writeJob(
   const size = stages.reduce((sum, { tasks, carried = [] }) => sum + tasks.length + carried.length, 0)
   const write = async (tx: Sql) => {
     await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(idTaken)
-    if (plan.id !== undefined) await takeIds(tx, [id]).catch(idTaken)
+    if (plan.id !== undefined) await reserveIds(tx, [id]).catch(idTaken)
     const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.tasks.length, plan.start, stage.id))
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
     return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
@@ -109,7 +115,7 @@ export async function writeJob(
     })
   }
   const goOn = async () => {
-    if (!(await keepSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
+    if (!(await touchSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
   }
   await fill(sql, await sql.begin(write), goOn)
   await goOn()
@@ -177,7 +183,7 @@ export async function writeTasks(
   }
   await write()
   const chosen = stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
-  await takeIds(sql, chosen).catch(idTaken)
+  await reserveIds(sql, chosen).catch(idTaken)
 }
 
 /** `startsNow`: what it needs nobody for is queued from the start, and need not be blocked first. */

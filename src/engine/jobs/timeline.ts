@@ -4,10 +4,10 @@ import {
   type AttemptRow,
   attemptsOfJob,
   countTasksOf,
+  groupTroubles,
   type StageStep,
   stepsOfStages,
 } from '../../store/jobs/timeline.ts'
-import { groupTroubles } from '../../store/jobs/troubles.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { iso } from '../tasks/task-view.ts'

@@ -1,4 +1,4 @@
-import type { Place } from '../../store/tasks/claim.ts'
+import type { LaneHint } from '../../store/tasks/claim.ts'
 
 /**
  * Where the living part of each lane begins, as far as this process knows.
@@ -15,13 +15,13 @@ const mostLanes = 200
 
 export interface ClaimHints {
   /** What to claim with now. Empty: look from the start. */
-  current(): readonly Place[]
+  current(): readonly LaneHint[]
   /** What a claim has won, and how long it took. */
-  learn(won: readonly Place[], usedHints: boolean, tookMs: number): void
+  learn(won: readonly LaneHint[], usedHints: boolean, tookMs: number): void
 }
 
 export function claimHints(now: () => number = () => performance.now()): ClaimHints {
-  let known = new Map<number, Place>()
+  let known = new Map<number, LaneHint>()
   let until = 0
   return {
     current() {
@@ -43,6 +43,6 @@ export function claimHints(now: () => number = () => performance.now()): ClaimHi
 /** For who must not pass anything over: it looks from the start, and learns nothing. */
 export const noHints: ClaimHints = { current: () => [], learn: () => {} }
 
-function isAfter(one: Place, other: Place): boolean {
+function isAfter(one: LaneHint, other: LaneHint): boolean {
   return one.runAtUs === other.runAtUs ? one.id > other.id : one.runAtUs > other.runAtUs
 }

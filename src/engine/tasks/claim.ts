@@ -4,7 +4,7 @@ import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { claimTasks, dueByQueue, type LeaseTerms, nextDueSeconds } from '../../store/tasks/claim.ts'
 import type { Claimed } from '../../store/tasks/claimed.ts'
-import { openSession, stillHeld, wonBefore } from '../../store/tasks/sessions.ts'
+import { openSession, readHeldTasks, readLastClaim } from '../../store/tasks/sessions.ts'
 import type { Context } from '../context.ts'
 import { type Idempotency, once } from '../once.ts'
 import { again } from '../split.ts'
@@ -112,7 +112,7 @@ async function lookUnderKey(
       if (won === undefined) throw nothing
       return won.map(({ id, epoch }) => ({ id, epoch }))
     })
-    return won ?? (await stillHeld(context.sql, leases))
+    return won ?? (await readHeldTasks(context.sql, leases))
   } catch (error) {
     if (error !== nothing) throw error
     return undefined
@@ -143,7 +143,7 @@ async function claimOnce(
     return claimOnce(context, sql, request, holder)
   }
   context.hints.learn(places, hints.length > 0, performance.now() - began)
-  if (isRepeated) return wonBefore(sql, session!, syncId)
+  if (isRepeated) return readLastClaim(sql, session!, syncId)
   if (isBeaten) context.figures.claimConflicts += 1
   return tasks.length > 0 ? tasks : undefined
 }
@@ -170,7 +170,7 @@ function claimUnlessHolding(
   const { session, queues = [], worker } = request
   return sql.begin(async tx => {
     await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })
-    const holding = await wonBefore(tx, session!)
+    const holding = await readLastClaim(tx, session!)
     return holding.length > 0 ? holding : claimOnce(context, tx, request, holder)
   })
 }

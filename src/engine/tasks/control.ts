@@ -1,13 +1,13 @@
 import { cancel, deadLetter, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { Fenced } from '../../protocol/api.ts'
+import type { Fenced } from '../../protocol/call-options.ts'
 import { cancelTaskFields, controlFields, deadLetterFields } from '../../protocol/fields.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { freeSlots, slotHolder, slotOf } from '../../store/tasks/enqueue.ts'
+import { findSlotHolder, freeSlots, slotOf } from '../../store/tasks/enqueue.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
-import { type LockedTask, lockTasks, type Ruling, writeRulings } from '../../store/tasks/rulings.ts'
+import { type LockedTask, lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import type { Idempotency } from '../once.ts'
@@ -90,7 +90,7 @@ async function control(
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
       demandState(call, task.state, { id: taskId })
       const ruling = await rule(tx, task, decide(task))
-      await writeRulings(tx, [placed(book, ruling)], actor)
+      await writeTaskUpdates(tx, [placed(book, ruling)], actor)
     })
     const view = toTaskView((await getTask(tx, taskId))!)
     if (view.state === 'queued') after.wake([view.queue])
@@ -111,7 +111,7 @@ function keyTaken(id: string) {
 }
 
 /** Makes a verdict a ruling. A task that comes back stands for its dedupe key again, if no other does by now. */
-export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<Ruling> {
+export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promise<TaskUpdate> {
   if (!verdict.ok) {
     throw new Problem('MOVE_REFUSED', {
       id: task.id,
@@ -124,7 +124,7 @@ export async function rule(sql: Sql, task: LockedTask, verdict: Verdict): Promis
   if (patch.opensRound !== true || task.dedupeKey === null) return { task, steps, patch }
   const dedupeSlot = slotOf({ queue: task.queue, dedupeKey: task.dedupeKey })
   await freeSlots(sql, [dedupeSlot])
-  const holder = await slotHolder(sql, dedupeSlot)
+  const holder = await findSlotHolder(sql, dedupeSlot)
   if (holder !== undefined && holder !== task.id) {
     throw new Problem('DEDUPE_CONFLICT', { id: task.id, dedupeKey: task.dedupeKey, heldBy: holder })
   }

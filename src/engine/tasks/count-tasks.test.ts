@@ -18,7 +18,7 @@ test('the tasks of a job are counted by their states, and by whether their time 
   await say(f, [bad!], 'permanent')
   await say(f, [failed!], { outcome: 'failed', error: { message: 'no' } })
   const counts = async () => {
-    const rows = await f.engine.countTasks(id)
+    const rows = await f.engine.internals.countTasks(id)
     return Object.fromEntries(rows.map(({ state, due, count }) => [due ? state : `${state} later`, count]))
   }
   const same = { succeeded: 1, failed: 1, assigned: 1, queued: 1, blocked: 1 }
@@ -28,5 +28,5 @@ test('the tasks of a job are counted by their states, and by whether their time 
   const { stages } = await f.engine.job(id)
   assert.deepEqual(await f.engine.stageCounts(stages[1]!.id), { blocked: 1 })
   await assert.rejects(f.engine.stageCounts('x'), { code: 'STAGE_NOT_FOUND' })
-  await assert.rejects(f.engine.countTasks('x'), { code: 'JOB_NOT_FOUND' })
+  await assert.rejects(f.engine.internals.countTasks('x'), { code: 'JOB_NOT_FOUND' })
 })

@@ -2,8 +2,8 @@ import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { controlFields } from '../../protocol/fields.ts'
-import { lockTasks } from '../../store/tasks/rulings.ts'
-import { removeTasks } from '../../store/tasks/task-chores.ts'
+import { deleteTasks } from '../../store/tasks/task-chores.ts'
+import { lockTasks } from '../../store/tasks/task-updates.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { transact } from '../unit-of-work.ts'
@@ -21,7 +21,7 @@ export async function deleteTask(context: Context, id: string, call: ControlCall
       const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
       throw new Problem('MOVE_REFUSED', { id: taskId, state: task.state, move: 'delete', possible })
     }
-    await removeTasks(tx, [taskId])
+    await deleteTasks(tx, [taskId])
     return null
   })
 }

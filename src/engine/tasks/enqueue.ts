@@ -5,8 +5,8 @@ import { callFields, checkDeadlines, maxTasksPerCall, taskFields } from '../../p
 import type { NewTaskItem, QueuedTask } from '../../protocol/tasks/tasks.ts'
 import { tracer } from '../../protocol/tracing.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { takeIds } from '../../store/tasks/chosen-ids.ts'
-import { insertTasks, kindName, makeLanes, type NewTask } from '../../store/tasks/enqueue.ts'
+import { reserveIds } from '../../store/tasks/chosen-ids.ts'
+import { createLanes, insertTasks, kindName, type NewTask } from '../../store/tasks/enqueue.ts'
 import { checkedJson, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
@@ -72,7 +72,7 @@ async function queueTasks(
     return tx.begin(async inner => {
       const queued = await insertTasks(inner, tasks, actor)
       const made = queued.flatMap(({ id, deduplicated }) => (deduplicated || !chosen.has(id) ? [] : [id]))
-      await takeIds(inner, made)
+      await reserveIds(inner, made)
       return queued
     })
   }
@@ -135,7 +135,7 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
   }
   if (missing.size === 0) return
   const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
-  await makeLanes(outside, [...missing.values()])
+  await createLanes(outside, [...missing.values()])
   // What a transaction made may still be rolled back.
   if (outside.isTransaction) return
   if (context.knownLanes.size > lanesKnown) context.knownLanes.clear()

@@ -7,7 +7,7 @@ import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 /** What is left of a lease, in steps of five seconds: the test may have taken some of them. */
 async function leftOf({ engine }: Fresh, id: string): Promise<number | null> {
   const { leaseUntil } = await engine.task(id)
-  return leaseUntil === null ? null : Math.ceil((Date.parse(leaseUntil) - (await engine.clock())) / 5000) * 5
+  return leaseUntil === null ? null : Math.ceil((Date.parse(leaseUntil) - (await engine.internals.clock())) / 5000) * 5
 }
 
 const ask = (said: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...said })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
-import type { PageQuery } from '../../protocol/api.ts'
+import type { PageQuery } from '../../protocol/call-options.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
-import { mostPageBytes } from '../../store/driver/name-paging.ts'
+import { maxPageBytes } from '../../store/driver/paging.ts'
 
 /** All pages, each as the names on it. */
 async function pagesOf<Item>(
@@ -62,9 +62,17 @@ test('task types are listed by name, page by page', async t => {
   ])
 })
 
+test('a type that may have no settings is looked up without an error', async t => {
+  const { engine } = await fresh(t)
+  await engine.putTaskType('a', { leaseSeconds: 30 })
+  await engine.putTaskType('b', {})
+  assert.deepEqual(await engine.taskTypes({ type: 'a' }), { items: [{ type: 'a', leaseSeconds: 30 }], next: null })
+  assert.deepEqual(await engine.taskTypes({ type: 'c' }), { items: [], next: null })
+})
+
 test('a page of task types ends where their schemas become too long, and the next goes on from there', async t => {
   const { engine, sql } = await fresh(t)
-  const schema = JSON.stringify({ description: 'x'.repeat(mostPageBytes / 2.5) })
+  const schema = JSON.stringify({ description: 'x'.repeat(maxPageBytes / 2.5) })
   await sql`
     insert into pawl.task_type (type, payload_schema)
     select 't' || n, ${schema}::json from generate_series(1, 5) as n`
@@ -104,7 +112,7 @@ test('a page of workers ends where their queues become too many, and the next go
   const { engine, sql } = await fresh(t)
   await sql`
     insert into pawl.session (id, worker, queues, started_at, seen_at)
-    select gen_random_uuid(), 'w' || n, array[repeat('q', ${mostPageBytes}::int / 2 - 100)], pawl.clock(), pawl.clock()
+    select gen_random_uuid(), 'w' || n, array[repeat('q', ${maxPageBytes}::int / 2 - 100)], pawl.clock(), pawl.clock()
       from generate_series(1, 3) as n`
   const pages = await pagesOf(
     query => engine.workers(query),

@@ -154,10 +154,10 @@ test('the tasks of several stages are counted by their states', async t => {
     started: [{ id: one!.id, epoch: one!.epoch }],
     settled: [{ id: two!.id, epoch: two!.epoch, outcome: 'failed' }],
   })
-  const counts = await engine.taskCounts(ids)
+  const counts = await engine.internals.taskCounts(ids)
   assert.deepEqual(
     ids.map(id => counts.get(id)),
     [{ running: 1, retrying: 1, queued: 1 }, { blocked: 1 }, undefined],
   )
-  assert.equal((await engine.taskCounts([])).size, 0)
+  assert.equal((await engine.internals.taskCounts([])).size, 0)
 })

@@ -10,7 +10,7 @@ import {
   logLimits,
 } from '../../protocol/tasks/logs.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
-import { type NewLine, readLines, writeLines } from '../../store/tasks/logs.ts'
+import { type NewLogLine, readLogLines, writeLogLines } from '../../store/tasks/logs.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { decode, encode } from '../cursor.ts'
@@ -19,7 +19,7 @@ import { splitting } from '../split.ts'
 import { readTask } from './read-tasks.ts'
 
 /** Lines of an item that was checked. What an attempt says beyond its limit is not kept; one line may tell of that. */
-export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLine[] {
+export function linesOf({ id, epoch, logs = [] }: HeldTask & { readonly logs?: readonly LogLine[] }): NewLogLine[] {
   const few = logs.filter(({ n }) => n <= logLimits.lines + 1)
   return few.map(said => {
     const { n, agoMs = 0, level = 'info', message, facts } = fitLine(said).line
@@ -33,12 +33,12 @@ const linesPerStatement = 2000
  * Before what the same sync settles, for a line counts only while its task is held. A line that the store cannot take
  * is dropped and told: it must never cost the result that it came with.
  */
-export async function keepLines(context: Context, lines: readonly NewLine[]): Promise<void> {
+export async function keepLines(context: Context, lines: readonly NewLogLine[]): Promise<void> {
   for (let from = 0; from < lines.length; from += linesPerStatement) {
-    await splitting<NewLine, void>(
+    await splitting<NewLogLine, void>(
       lines.slice(from, from + linesPerStatement),
       async some => {
-        await writeLines(context.sql, some)
+        await writeLogLines(context.sql, some)
         return []
       },
       ({ id, epoch, n }, error) =>
@@ -67,7 +67,7 @@ export async function readLogs(context: Context, id: string, query: LogQuery = {
   if (![after.epoch, after.n].every(isInt4)) {
     throw new Problem('CURSOR_INVALID', { cursor: query.cursor })
   }
-  const rows = await readLines(context.sql, { id: checkId(id), epoch, after, limit: limit + 1 })
+  const rows = await readLogLines(context.sql, { id: checkId(id), epoch, after, limit: limit + 1 })
   const items = rows.slice(0, limit).map(row => ({ ...row, at: row.at.toISOString(), level: row.level as LogLevel }))
   const { epoch: lastEpoch, n } = items.at(-1) ?? after
   const behind = encode({ epoch: lastEpoch, n })

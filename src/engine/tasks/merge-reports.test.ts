@@ -4,8 +4,10 @@ import { latch } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { Problem } from '../../kernel/problem.ts'
-import type { HeldTask } from '../../protocol/tasks/sync.ts'
-import { merging } from './merge-reports.ts'
+import type { HeldTask, SyncRequest } from '../../protocol/tasks/sync.ts'
+import type { Engine } from '../engine.ts'
+import { mergedReports, merging } from './merge-reports.ts'
+import { sync } from './sync.ts'
 import type { Refused, SpeakerOf } from './write-reports.ts'
 
 const task = (id: string): HeldTask => ({ id, epoch: 1 })
@@ -73,7 +75,7 @@ test('what one asker breaks is broken for it alone; a store that is away is away
 
 test('reports of many workers at once are all recorded, each under the name of its worker', async t => {
   const run = await fresh(t)
-  const sync = run.engine.merging()
+  const sync = mergingSync(run.engine)
   await run.engine.enqueueMany(Array.from({ length: 40 }, () => ({ type: 'a', retry: { attempts: 1 } })))
   const { claimed } = await run.sync({ queues: ['a'], claim: 40 })
   const stranger = await taskIn(run, 'queued')
@@ -99,7 +101,7 @@ test('reports of many workers at once are all recorded, each under the name of i
 
 test('starts and beats of many workers at once are all recorded', async t => {
   const run = await fresh(t)
-  const sync = run.engine.merging()
+  const sync = mergingSync(run.engine)
   await run.engine.enqueueMany(Array.from({ length: 30 }, () => ({ type: 'a' })))
   const { claimed } = await run.sync({ queues: ['a'], claim: 30 })
   await Promise.all(
@@ -114,3 +116,8 @@ test('starts and beats of many workers at once are all recorded', async t => {
     assert.equal(items.at(-1)!.actor, `worker:w${index}`)
   }
 })
+
+function mergingSync({ context }: Engine) {
+  const reports = mergedReports(context)
+  return (request: SyncRequest) => sync(context, request, undefined, { reports })
+}

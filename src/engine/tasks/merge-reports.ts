@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { willPass } from '../../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { beatTasks } from '../../store/tasks/settle.ts'
+import { renewLeases } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
 import { splitting } from '../split.ts'
 import {
@@ -106,7 +106,7 @@ function refusalsIn(refused: readonly Refused[]): Refusal[] {
 /** Heartbeats: they renew leases and carry progress and checkpoints. They never wait for a task that somebody holds. */
 export async function reportBeats({ sql, figures }: Context, items: readonly BeatOfTask[]): Promise<Refused[]> {
   const run = async (batch: readonly BeatOfTask[]) => {
-    const { lost, passedOver } = await beatTasks(sql, batch)
+    const { lost, passedOver } = await renewLeases(sql, batch)
     figures.leaseRenewals += batch.length - lost.size - passedOver.size
     const again = await beatAgain(
       sql,
@@ -129,7 +129,7 @@ async function beatAgain(sql: Sql, items: readonly BeatOfTask[]) {
   for (const ms of lookAgainMs) {
     if (open.length === 0) break
     await sleep(ms)
-    const looked = await beatTasks(sql, open)
+    const looked = await renewLeases(sql, open)
     for (const id of looked.lost) lost.add(id)
     open = open.filter(({ id }) => looked.passedOver.has(id))
   }

@@ -200,15 +200,18 @@ test('who cannot name a lease reports the attempt that is under way, and only wh
   const { engine } = run
   for (const state of ['assigned', 'running'] as const) {
     const { id } = await taskIn(run, state)
-    assert.equal((await engine.succeed(id, null, { output: 1 })).state, 'succeeded')
-    const again = engine.succeed(id, null)
+    assert.equal((await engine.internals.settle('succeeded', id, null, { output: 1 })).state, 'succeeded')
+    const again = engine.internals.settle('succeeded', id, null)
     await assert.rejects(again, { code: 'MOVE_REFUSED', details: { id, state: 'succeeded', possible: [] } })
   }
   const failed = await taskIn(run, 'running')
-  assert.equal((await engine.fail(failed.id, null, { error: { message: 'no' } })).state, 'retrying')
-  await assert.rejects(engine.fail(failed.id, null), { code: 'MOVE_REFUSED' })
+  assert.equal(
+    (await engine.internals.settle('failed', failed.id, null, { error: { message: 'no' } })).state,
+    'retrying',
+  )
+  await assert.rejects(engine.internals.settle('failed', failed.id, null), { code: 'MOVE_REFUSED' })
   const mine = await taskIn(run, 'running')
-  await engine.transaction(async tx => void (await engine.succeed(mine.id, null, { tx })))
+  await engine.transaction(async tx => void (await engine.internals.settle('succeeded', mine.id, null, { tx })))
   assert.equal((await engine.task(mine.id)).state, 'succeeded')
 })
 
@@ -240,15 +243,15 @@ test('a task that is taken is shown as it is read, running and with all that it 
   })
   await engine.addTasks(stages[0]!.id, [{ payload: { n: 1 }, metadata: { page: 7 }, retry: { attempts: 2 } }])
   const alone = await engine.enqueue('a', 2, { runInSeconds: 0, dedupeKey: 'k', expireInSeconds: 60 })
-  const first = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  const first = await engine.internals.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
   assert.deepEqual(first, [await engine.task(first[0]!.id)])
   assert.deepEqual([first[0]!.state, first[0]!.metadata], ['running', { page: 7 }])
   assert.equal((await engine.job(stages[0]!.jobId)).state, 'running')
-  const again = await engine.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  const again = await engine.internals.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
   assert.deepEqual(again, first, 'asked for once more it is the same')
-  const [second] = await engine.take({ worker: 'w', queues: ['a'] })
+  const [second] = await engine.internals.take({ worker: 'w', queues: ['a'] })
   assert.deepEqual([second!.id, second], [alone.id, await engine.task(alone.id)])
-  assert.deepEqual(await engine.take({ worker: 'w', queues: ['a'] }), [])
+  assert.deepEqual(await engine.internals.take({ worker: 'w', queues: ['a'] }), [])
 })
 
 test('what another has put back is found though a slow claim has gone past its place', async t => {

@@ -5,7 +5,7 @@
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { Call } from '../../protocol/api.ts'
+import type { Call } from '../../protocol/call-options.ts'
 import {
   artifactFields,
   artifactsFields,
@@ -28,7 +28,7 @@ import type {
 } from '../../protocol/tasks/sync.ts'
 import { leaseOf } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
-import { startAndShow } from '../../store/tasks/settle.ts'
+import { startAndReturnTasks } from '../../store/tasks/settle.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 import { findArtifacts } from '../files/read-artifacts.ts'
@@ -84,7 +84,7 @@ export async function take(
 ): Promise<TaskView[]> {
   const claimed = await claims(context, request, call, signal)
   if (claimed.length === 0) return []
-  const { tasks, stageIds } = await again(() => startAndShow(context.sql, claimed, request.worker))
+  const { tasks, stageIds } = await again(() => startAndReturnTasks(context.sql, claimed, request.worker))
   await rollUp(context, stageIds)
   if (tasks.length === claimed.length) return tasks.map(toTaskView)
   // Asked for once more under its key, it runs already; or it was lost just now.

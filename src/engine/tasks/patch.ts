@@ -13,7 +13,7 @@ import type { JobPatch, MetadataPatch, TaskView } from '../../protocol/tasks/tas
 import { isObject } from '../../schema/check.ts'
 import { getStage } from '../../store/jobs/read-jobs.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
-import { lockTasks, writeRulings } from '../../store/tasks/rulings.ts'
+import { lockTasks, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions, type Fields } from '../check.ts'
 import type { Context } from '../context.ts'
 import { changePriority, request, why } from '../jobs/job-control.ts'
@@ -76,7 +76,7 @@ export async function patchTask(
       const { metadata, payload } = edit
       const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
       const ruling = { task, steps: [step], patch: { metadata, edit: true as const } }
-      await writeRulings(tx, [ruling], call.actor ?? 'operator')
+      await writeTaskUpdates(tx, [ruling], call.actor ?? 'operator')
     }
     return toTaskView((await getTask(tx, taskId))!)
   })

@@ -1,7 +1,7 @@
 import { Problem } from '../../kernel/problem.ts'
 import { saidOf } from '../../kernel/settings.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
-import type { PageQuery, TasksOfQuery, WorkerQuery } from '../../protocol/api.ts'
+import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/call-options.ts'
 import {
   deadLetterQueryFields,
   feedFields,
@@ -9,6 +9,7 @@ import {
   pageFields,
   taskQueryFields,
   tasksOfFields,
+  taskTypeQueryFields,
   workerQueryFields,
 } from '../../protocol/query-fields.ts'
 import type { DeadLetterQuery } from '../../protocol/tasks/dead-letters.ts'
@@ -24,7 +25,7 @@ import type {
   TaskView,
 } from '../../protocol/tasks/tasks.ts'
 import { name } from '../../schema/fields.ts'
-import type { PageRow } from '../../store/driver/name-paging.ts'
+import type { PageRow } from '../../store/driver/paging.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import {
   eventsOfEntity,
@@ -32,13 +33,13 @@ import {
   type FeedRow,
   isSame,
   type Mark,
-  markAt,
   type Position,
   readFeed,
   readLatest,
+  readMark,
   start,
 } from '../../store/feed/feed.ts'
-import { recordedSince } from '../../store/feed/feed-time.ts'
+import { findPositionBefore } from '../../store/feed/feed-time.ts'
 import { currentGeneration } from '../../store/feed/generation.ts'
 import { listQueues } from '../../store/flow/queue-depths.ts'
 import {
@@ -158,9 +159,10 @@ export async function readTaskType({ sql }: Context, type: string): Promise<Task
   return recordOf(known)
 }
 
-export async function findTaskTypes({ sql }: Context, query: PageQuery = {}): Promise<Page<NamedTaskType>> {
-  checkOptions(query, namedPageFields, 'query')
-  const rows = await listTaskTypes(sql, { after: nameBefore(query.cursor), limit: query.limit ?? 100 })
+export async function findTaskTypes({ sql }: Context, query: TaskTypeQuery = {}): Promise<Page<NamedTaskType>> {
+  checkOptions(query, taskTypeQueryFields, 'query')
+  const { cursor, limit = 100, type } = query
+  const rows = await listTaskTypes(sql, { after: nameBefore(cursor), limit }, type)
   const items = rows.map(({ more: _, ...known }) => ({ type: known.type, ...recordOf(known) }))
   return { items, next: nextOf(rows, ({ type }) => ({ name: type })) }
 }
@@ -212,7 +214,7 @@ export async function readAttempts(context: Context, id: string): Promise<Attemp
 }
 
 /** Events from a cursor on, or the latest, each entity's by seq. It never skips an event that committed late. */
-export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise<FeedPage> {
+export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery = {}): Promise<FeedPage> {
   checkOptions(ask, feedFields, 'feed')
   const { cursor, latest, limit = 1000, types = [] } = ask
   const [since, until] = [momentOf(ask.since), momentOf(ask.until)]
@@ -227,7 +229,7 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
     const { events, end } = await readLatest(sql, { limit: latest, types, jobId, since, until })
     return { items: events.map(toItem), next: feedCursor(of, await marked(sql, end, events)), more: false }
   }
-  const begin = async () => (since === null ? start : recordedSince(sql, since))
+  const begin = async () => (since === null ? start : findPositionBefore(sql, since))
   const after = cursor === undefined ? await begin() : await readCursor(sql, cursor, of)
   const { events, next, more } = await readFeed(sql, { after, limit, types, jobId, since, until })
   const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await marked(sql, next, events)
@@ -238,7 +240,7 @@ export async function readEvents({ sql }: Context, ask: FeedQuery = {}): Promise
 async function marked(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
   const last = events.at(-1)
   if (last !== undefined && isSame(last, at)) return last
-  return isSame(at, start) ? undefined : markAt(sql, at)
+  return isSame(at, start) ? undefined : readMark(sql, at)
 }
 
 /** A cursor names the event that it lies behind, so that a store that has lost the event can tell. */
@@ -257,7 +259,7 @@ async function readCursor(sql: Sql, cursor: string, of: string): Promise<Positio
   if (![at.tx, at.n, at.k].every(isPlace) || at.k > 2 ** 31 - 1) throw new Problem('CURSOR_INVALID', { cursor })
   if (at.of !== of) throw new Problem('CURSOR_GONE')
   if (isSame(at, start)) return start
-  const found = await markAt(sql, at)
+  const found = await readMark(sql, at)
   if (found?.atUs !== at.atUs) throw new Problem('CURSOR_GONE')
   const isSameEvent = found.entityId === at.entityId && found.seq === at.seq
   if (found.entityId !== null && !isSameEvent) throw new Problem('CURSOR_GONE')

@@ -6,7 +6,7 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { retention } from '../../babysitter/chores.ts'
 import { redriveOn } from '../../babysitter/redrive-on.ts'
-import { type Pawl, pawl } from '../engine.ts'
+import { type Engine, openEngine } from '../engine.ts'
 
 /** So many dead letters of one queue, oldest first. */
 async function letters({ engine }: Fresh, count: number, queue = 'a'): Promise<string[]> {
@@ -16,7 +16,7 @@ async function letters({ engine }: Fresh, count: number, queue = 'a'): Promise<s
   return queued.map(({ id }) => id)
 }
 
-async function setAside(engine: Pawl, queue: string): Promise<void> {
+async function setAside(engine: Engine, queue: string): Promise<void> {
   const error = { message: 'odd', reasonCode: 'parse_error' } as const
   for (;;) {
     const { claimed } = await engine.sync({ worker: 'w', queues: [queue], claim: 1000 })
@@ -32,7 +32,7 @@ async function rounds({ sql }: Fresh): Promise<Record<number, number>> {
   return Object.fromEntries(rows.map(({ round, n }) => [round, n]))
 }
 
-const done = (engine: Pawl, id: string) =>
+const done = (engine: Engine, id: string) =>
   eventually('the redrive is done', async () => {
     const progress = await engine.redriveProgress(id)
     return progress.state === 'done' && progress
@@ -71,7 +71,9 @@ test(
   async t => {
     const run = await fresh(t)
     await letters(run, 4000)
-    const [dying, one, two] = await Promise.all([1, 2, 3].map(() => pawl({ database: run.url!, schema: run.schema })))
+    const [dying, one, two] = await Promise.all(
+      [1, 2, 3].map(() => openEngine({ database: run.url!, schema: run.schema })),
+    )
     t.after(() => Promise.all([one!.close(), two!.close()]))
     const { id } = await dying!.redrive({})
     await dying!.close()

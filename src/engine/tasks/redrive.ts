@@ -16,15 +16,15 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { typesOf } from '../../store/tasks/read-tasks.ts'
 import {
-  deadLetterIds,
+  findDeadLetters,
   getRedrive,
   insertRedrive,
   type LockedRedrive,
   lockRedrive,
-  nextLetter,
-  noteRedriven,
+  nextDeadLetter,
+  recordRedriven,
 } from '../../store/tasks/redrive.ts'
-import { lockTasks, type Ruling, writeRulings } from '../../store/tasks/rulings.ts'
+import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import type { AfterCommit } from '../after-commit.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
@@ -60,7 +60,7 @@ export async function redrive(
   const ids = request.ids?.map(id => checkId(id))
   const sql = context.within(call.tx)
   const take = async (inner: Sql): Promise<Taken> => {
-    const chosen = ids ?? (await deadLetterIds(inner, filterOf(request)))
+    const chosen = ids ?? (await findDeadLetters(inner, filterOf(request)))
     if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
@@ -163,7 +163,7 @@ async function finishRedrive(context: Context, id: string): Promise<void> {
 /** Says where a redrive failed: at which letter, with the correlation by which people find that. It never throws. */
 export async function tellFailed(context: Context, id: string, error: unknown): Promise<void> {
   const facts = { id, error: String(error) }
-  const taskId = await nextLetter(context.sql, id).catch(() => undefined)
+  const taskId = await nextDeadLetter(context.sql, id).catch(() => undefined)
   if (taskId === undefined) context.log('redrive.failed', facts)
   else await logCorrelated(context, 'redrive.failed', { entity: 'task', id: taskId }, { ...facts, taskId })
 }
@@ -217,14 +217,14 @@ async function takeStep(tx: Sql, after: AfterCommit, id: string, size: number): 
   const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
   const { queues, ...did } = await withJob(tx, after, jobId, actor, book => bringBack(tx, book, redrive, ids))
   after.wake(queues)
-  const isDone = await noteRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
+  const isDone = await recordRedriven(tx, redrive, { redriven: did.redriven.length, refused: did.refused })
   return { ...did, isDone }
 }
 
 async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedrive, ids: readonly string[]) {
   const { actor, payload, reason } = redrive
   const tasks = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
-  const rulings: Ruling[] = []
+  const rulings: TaskUpdate[] = []
   const refused: Refused[] = []
   for (const id of ids) {
     try {
@@ -241,15 +241,15 @@ async function bringBack(tx: Sql, book: JobBook | undefined, redrive: LockedRedr
       refused.push({ id, code: error.code, message: error.message })
     }
   }
-  await writeRulings(tx, payload === null ? [] : rulings.map(({ task }) => editOf(task, payload)), actor)
+  await writeTaskUpdates(tx, payload === null ? [] : rulings.map(({ task }) => editOf(task, payload)), actor)
   const edits = payload === null ? 0 : 1
   const moves = rulings.map(ruling => ({ ...ruling, task: { ...ruling.task, seq: ruling.task.seq + edits } }))
-  await writeRulings(tx, moves, actor)
+  await writeTaskUpdates(tx, moves, actor)
   const queues = [...new Set(rulings.map(({ task }) => task.queue))]
   return { redriven: rulings.map(({ task }) => task.id), refused, queues }
 }
 
-function editOf(task: Ruling['task'], payload: string): Ruling {
+function editOf(task: TaskUpdate['task'], payload: string): TaskUpdate {
   const edit = { to: task.state, type: 'task.payload_edited', cause: 'redrive', payload: { before: task.payload } }
   return { task, steps: [edit], patch: { payload: JSON.parse(payload), edit: true } }
 }
@@ -264,7 +264,7 @@ async function passOver(tx: Sql, id: string, error: unknown): Promise<Step> {
   const redrive = await lockRedrive(tx, id, 1)
   if (redrive === undefined) return nothing
   const refused = [{ id: redrive.letters[0]!.id, code: 'MOVE_REFUSED', message: (error as Error).message }]
-  return { ...nothing, refused, isDone: await noteRedriven(tx, redrive, { redriven: 0, refused }) }
+  return { ...nothing, refused, isDone: await recordRedriven(tx, redrive, { redriven: 0, refused }) }
 }
 
 export async function readRedrive({ sql }: Context, id: string): Promise<RedriveProgress> {

@@ -8,10 +8,10 @@ import {
   type SyncAnswer,
   type SyncRequest,
 } from '../../protocol/tasks/sync.ts'
-import type { NewLine } from '../../store/tasks/logs.ts'
-import { seeSession } from '../../store/tasks/sessions.ts'
-import { cancelsFor } from '../../store/tasks/settle.ts'
-import { checkedJson, checkId, checkOptions, number } from '../check.ts'
+import type { NewLogLine } from '../../store/tasks/logs.ts'
+import { touchSession } from '../../store/tasks/sessions.ts'
+import { findSoftCancels } from '../../store/tasks/settle.ts'
+import { checkedJson, checkId, checkOptions, faultOf, number } from '../check.ts'
 import type { Context } from '../context.ts'
 import { reportArtifacts } from '../files/report-artifacts.ts'
 import { claimOrWait } from './claim.ts'
@@ -55,12 +55,14 @@ export async function sync(
   }
   const settling = lines.length === 0 ? report() : keepLines(context, lines).then(report)
   const cancelling =
-    asksForWork || beats.length > 0 ? settling.then(() => cancelsFor(context.sql, request.worker)) : null
+    asksForWork || beats.length > 0 ? settling.then(() => findSoftCancels(context.sql, request.worker)) : null
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
     asksForWork ? claimOrWait(context, request, { beside: cancelling, signal }) : { tasks: [], at: began },
     cancelling ?? [],
-    beats.length > 0 && !asksForWork && request.session !== undefined ? seeSession(context.sql, request.session) : null,
+    beats.length > 0 && !asksForWork && request.session !== undefined
+      ? touchSession(context.sql, request.session)
+      : null,
   ])
   return {
     waitedMs: claimed.at - began,
@@ -73,7 +75,7 @@ export async function sync(
 function checkRequest(context: Context, request: SyncRequest) {
   checkOptions({ ...request, worker: request.worker ?? null }, syncFields, 'sync')
   const refused: Refusal[] = []
-  const lines: NewLine[] = []
+  const lines: NewLogLine[] = []
   const sound = <Item extends HeldTask>(items: readonly Item[] = [], check: (item: Item) => void) => {
     const good: Item[] = []
     const countLease = countingLeases()
@@ -125,7 +127,7 @@ export function checkSettled(context: Context, item: SettledTask): void {
 }
 
 export function checkEpoch({ epoch }: HeldTask): void {
-  const fault = epochField(epoch)
+  const fault = faultOf(epochField, epoch)
   if (fault !== undefined) throw new Problem('OPTION_INVALID', { at: 'sync', option: 'epoch', must: fault })
 }
 

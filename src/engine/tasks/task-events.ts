@@ -1,5 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import type { TaskEventQuery } from '../../protocol/api.ts'
+import type { TaskEventQuery } from '../../protocol/call-options.ts'
 import { taskEventFields } from '../../protocol/query-fields.ts'
 import type { EventView, Page } from '../../protocol/tasks/tasks.ts'
 import { eventsAndPulses, type PulsePosition } from '../../store/feed/pulses.ts'

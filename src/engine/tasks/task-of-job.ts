@@ -5,8 +5,8 @@ import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
-import type { Ruling } from '../../store/tasks/rulings.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
+import type { TaskUpdate } from '../../store/tasks/task-updates.ts'
 import type { AfterCommit } from '../after-commit.ts'
 import { driveOnce } from '../jobs/drive.ts'
 import type { JobBook } from '../jobs/locked-job.ts'
@@ -20,7 +20,7 @@ export async function withItsJob<T>(
   actor: string,
   work: (book: JobBook | undefined) => Promise<T>,
 ): Promise<T> {
-  return withJob(tx, after, (await jobOf(tx, 'task', taskId)) ?? null, actor, work)
+  return withJob(tx, after, (await findJobOf(tx, 'task', taskId)) ?? null, actor, work)
 }
 
 /** The same, where the job is known; null: there is none. */
@@ -43,7 +43,7 @@ export async function withJob<T>(
 }
 
 /** A task that comes back brings back its stage and job, if they have ended; until its stage is open it is blocked. */
-export function placed(book: JobBook | undefined, ruling: Ruling): Ruling {
+export function placed(book: JobBook | undefined, ruling: TaskUpdate): TaskUpdate {
   const { task, steps, patch } = ruling
   const stage = book?.stages.find(({ id }) => id === task.stageId)
   if (book === undefined || stage === undefined || patch.opensRound !== true) return ruling
@@ -58,7 +58,7 @@ export function placed(book: JobBook | undefined, ruling: Ruling): Ruling {
   return { ...ruling, steps: [{ ...steps[0]!, to: 'blocked' }] }
 }
 
-function refused({ task }: Ruling): Problem {
+function refused({ task }: TaskUpdate): Problem {
   const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
   return new Problem('MOVE_REFUSED', { id: task.id, state: task.state, why: 'its stage is being stopped', possible })
 }

@@ -8,40 +8,50 @@ import { putTaskType } from '../../store/tasks/read-tasks.ts'
 import { checkedJson, checkOptions, text } from '../check.ts'
 import type { CallerTransaction, Context } from '../context.ts'
 
-/** Types that this process has defined. Their settings are written once, and again when they change. */
-export function typeRegister(context: Context) {
-  const known = new Map<string, TaskDefinition>()
-  const written = new Map<string, TaskDefinition>()
-  const put = async (type: string, { payloadSchema, ...options }: TaskTypeRecord, tx?: CallerTransaction) => {
-    checkOptions({ type }, { type: text(200) }, 'task type')
-    checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
-    const settings = settingsOf(options) ?? {}
-    checkDeadlines(settings, `task type ${type}`)
-    await putTaskType(context.within(tx), type, settings, schemaText(payloadSchema))
+/** Types that this process has registered. */
+export interface RegisteredTypes {
+  readonly known: Map<string, TaskDefinition>
+  /** Those whose settings are in the store. They are written once, and again when they change. */
+  readonly written: Map<string, TaskDefinition>
+}
+
+export const noTypes = (): RegisteredTypes => ({ known: new Map(), written: new Map() })
+
+export async function writeTaskType(
+  context: Context,
+  type: string,
+  { payloadSchema, ...options }: TaskTypeRecord,
+  tx?: CallerTransaction,
+): Promise<void> {
+  checkOptions({ type }, { type: text(200) }, 'task type')
+  checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
+  const settings = settingsOf(options) ?? {}
+  checkDeadlines(settings, `task type ${type}`)
+  await putTaskType(context.within(tx), type, settings, schemaText(payloadSchema))
+}
+
+export async function registerType(context: Context, definition: TaskDefinition, tx?: CallerTransaction) {
+  const { known, written } = context.types
+  if (written.get(definition.type) !== definition) {
+    await writeTaskType(context, definition.type, recordOf(definition), tx)
+    // The caller's transaction may still be rolled back.
+    if (tx === undefined) written.set(definition.type, definition)
   }
-  return {
-    put,
-    async register(definition: TaskDefinition, tx?: CallerTransaction) {
-      if (written.get(definition.type) !== definition) {
-        await put(definition.type, recordOf(definition), tx)
-        // What a transaction wrote may still be rolled back.
-        if (tx === undefined) written.set(definition.type, definition)
-      }
-      known.set(definition.type, definition)
-    },
-    async checkPayloads(items: readonly NewTaskItem[]) {
-      if (known.size === 0) return
-      for (const [index, item] of items.entries()) {
-        const definition = known.get(item.type)
-        if (definition !== undefined) await checkPayload(definition, item.payload, `tasks[${index}].payload`)
-      }
-    },
+  known.set(definition.type, definition)
+}
+
+/** Checks payloads against the schemas of the types that this process has registered. */
+export async function checkPayloads({ types: { known } }: Context, items: readonly NewTaskItem[]): Promise<void> {
+  if (known.size === 0) return
+  for (const [index, item] of items.entries()) {
+    const definition = known.get(item.type)
+    if (definition !== undefined) await checkPayload(definition, item.payload, `tasks[${index}].payload`)
   }
 }
 
 const mostSchemaBytes = 100_000
 
-/** JSON text; null: none is wanted any more; undefined: nothing is said of it. */
+/** JSON text; null: remove the schema; undefined: leave it as it is. */
 function schemaText(schema: TaskTypeRecord['payloadSchema']): string | null | undefined {
   if (schema === undefined || schema === null) return schema
   const text = checkedJson(schema, mostSchemaBytes, 'payloadSchema')

@@ -7,10 +7,16 @@ import { Problem, type ProblemCode, problems, willPass } from '../../kernel/prob
 import { type HeldTask, leaseOf, type Refusal, type SettledTask, type StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
-import { unfinishedFiles } from '../../store/files/artifacts.ts'
-import { jobOf } from '../../store/jobs/read-jobs.ts'
-import { lockedTasks, lockTasks, type Ruling, stagesOf, writeRulings } from '../../store/tasks/rulings.ts'
-import { endsOf, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
+import { findUnfinishedFiles } from '../../store/files/artifacts.ts'
+import { findJobOf } from '../../store/jobs/read-jobs.ts'
+import { findEndEvents, startTasks, succeedTasks } from '../../store/tasks/settle.ts'
+import {
+  findLockedTasks,
+  lockTasks,
+  stagesOfUpdates,
+  type TaskUpdate,
+  writeTaskUpdates,
+} from '../../store/tasks/task-updates.ts'
 import type { Context } from '../context.ts'
 import { driveJob, driveOnce } from '../jobs/drive.ts'
 import type { JobBook } from '../jobs/locked-job.ts'
@@ -76,7 +82,7 @@ async function settleOnce(
 const heldAmong =
   (sql: Sql) =>
   async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
-    const locked = await lockedTasks(
+    const locked = await findLockedTasks(
       sql,
       items.map(({ id }) => id),
     )
@@ -106,7 +112,7 @@ async function decideAndWrite(
   touched: Set<string>,
 ): Promise<Miss[]> {
   const { missed, rulings } = await context.sql.begin(tx => ruleOn(tx, batch, speakerOf))
-  for (const id of stagesOf(rulings)) touched.add(id)
+  for (const id of stagesOfUpdates(rulings)) touched.add(id)
   if (rulings.some(({ task }) => task.files)) context.fileBell.ring()
   return missed
 }
@@ -115,9 +121,9 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
   const ids = batch.map(({ id }) => id)
   const locked = new Map((await lockTasks(tx, ids)).map(task => [task.id, task]))
   const missed: Miss[] = []
-  const rulings: Ruling[] = []
+  const rulings: TaskUpdate[] = []
   const withFiles = batch.filter(({ id, outcome }) => outcome === 'succeeded' && locked.get(id)?.files === true)
-  const unfinished = await unfinishedFiles(tx, withFiles)
+  const unfinished = await findUnfinishedFiles(tx, withFiles)
   for (const item of batch) {
     const task = locked.get(item.id)
     const file = unfinished.get(item.id)
@@ -131,13 +137,13 @@ async function ruleOn(tx: Sql, batch: readonly SettledTask[], speakerOf: Speaker
     // A second word on the same task in one batch finds it settled.
     locked.delete(item.id)
   }
-  await writeRulings(tx, rulings, 'worker')
+  await writeTaskUpdates(tx, rulings, 'worker')
   return { missed, rulings }
 }
 
 /** A task that makes more tasks: both or neither, under the fence. The job is locked first, as everywhere. */
 async function settleAndSpawn(context: Context, item: SettledTask, speaker: Speaker): Promise<Miss[]> {
-  const jobId = await jobOf(context.sql, 'task', item.id)
+  const jobId = await findJobOf(context.sql, 'task', item.id)
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
@@ -181,7 +187,7 @@ function toReport(item: SettledTask): Report {
 /** The event of (task, epoch) tells a settle that is sent again from one that comes too late. */
 async function settledBefore(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
-  const ends = await endsOf(sql, items)
+  const ends = await findEndEvents(sql, items)
   const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
   return items.flatMap(item => {
     const end = saidBy.get(leaseOf(item))
@@ -201,7 +207,7 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
   const speaker = { worker, queues: null }
   return transact(context, { tx: sql }, undefined, async (tx, after) => {
     if (spawns(item)) {
-      const jobId = await jobOf(tx, 'task', item.id)
+      const jobId = await findJobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
       const drive = (book: JobBook, inner: Sql) => ruleAndSpawn(context, inner, book, item, speaker)

@@ -1,8 +1,8 @@
-/** How many jobs, stages and tasks there are, by their states: for metrics. Each counts everything that is kept. */
+/** Counts jobs, stages and tasks by state, for metrics. Each query counts all rows that exist. */
 import type { JobState } from '../../kernel/job.ts'
 import type { StageState } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { widely } from '../driver/plans.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 import { calledOffFrom } from '../jobs/read-jobs.ts'
 
@@ -24,7 +24,7 @@ export interface StagesInState {
 
 export interface TasksInState {
   readonly queue: string
-  /** Of their job, or their own if they stand alone: the lower bound of its band. */
+  /** The priority of their job, or their own if they are stand-alone, as the lower bound of its band. */
   readonly priority: number
   readonly state: TaskState
   /** They belong to a stage. */
@@ -39,16 +39,16 @@ export interface CountsByState {
 }
 
 export interface CountedNames {
-  /** How many queues have a name, those with the most tasks first. */
+  /** How many queues are named: those with the most tasks. */
   readonly most: number
-  /** The name of all others together. */
+  /** The name for all other queues together. */
   readonly others: string
-  /** Lower bounds of bands, rising. A priority is told as the bound of its band. */
+  /** Lower bounds of the bands, ascending. A priority is reported as the bound of its band. */
   readonly priorities: readonly number[]
 }
 
 export function countByState(sql: Sql, { most, others, priorities }: CountedNames): Promise<CountsByState> {
-  return widely(sql, async tx => {
+  return withTableScans(sql, async tx => {
     const jobs = await tx<JobsInState>`
       select state, ends_as, count(*)::float8 as count from pawl.job where visible group by 1, 2`
     const tasks = await tx<TasksInState>`
@@ -66,7 +66,7 @@ export function countByState(sql: Sql, { most, others, priorities }: CountedName
       select coalesce(chosen.queue, ${others}) as queue, priority, state, staged, sum(count) as count
         from counted left join chosen on chosen.queue = counted.queue
        group by 1, 2, 3, 4`
-    // The queues that have a name among the tasks have one here, too.
+    // Queues that are named in the counts of tasks are named here as well.
     const named = [...new Set(tasks.map(({ queue }) => queue))]
     const stages = await tx<StagesInState>`
       with counted as materialized (

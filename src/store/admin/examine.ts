@@ -1,6 +1,6 @@
-/** What the doctor looks at in the database itself: what makes a queue slow, or its clock and schema untrue. */
+/** Checks of the doctor on the database itself: causes of a slow queue, clock skew, and drift of the schema. */
 
-import { widely } from '../driver/plans.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 import { fingerprint, guardsSql, schemaVersion } from '../schema/migrate.ts'
 
@@ -35,7 +35,7 @@ export interface PreparedTransaction {
   readonly seconds: number
 }
 
-/** Transactions that were prepared for a commit in two phases, and that nobody has ended for longer than `seconds`. */
+/** Prepared transactions (two-phase commit) that nobody has ended for longer than `seconds`. */
 export function preparedTransactions(sql: Sql, seconds: number): Promise<PreparedTransaction[]> {
   return sql<PreparedTransaction>`
     select gid, owner::text as owner, database::text as database,
@@ -48,13 +48,13 @@ export function preparedTransactions(sql: Sql, seconds: number): Promise<Prepare
 export interface HoldingSlot {
   readonly name: string
   readonly active: boolean
-  /** How many transactions have begun since the oldest whose rows it keeps alive; null: it keeps none. */
+  /** Age, in transactions, of the oldest rows that it keeps; null: it keeps none. */
   readonly heldTransactions: number | null
   readonly walBytes: number
 }
 
 /** Replication slots that keep row versions, or so much write-ahead log that the disk may fill up. */
-export function holdingSlots(sql: Sql, heldTransactions: number, walBytes: number): Promise<HoldingSlot[]> {
+export function findHoldingSlots(sql: Sql, heldTransactions: number, walBytes: number): Promise<HoldingSlot[]> {
   return sql<HoldingSlot>`
     select * from (
       select slot_name::text as name, active,
@@ -67,23 +67,23 @@ export function holdingSlots(sql: Sql, heldTransactions: number, walBytes: numbe
      order by wal_bytes desc limit 20`
 }
 
-export interface WornTable {
+export interface BloatedTable {
   readonly name: string
   readonly live: number
   readonly dead: number
   readonly bytes: number
 }
 
-/** Tables with more dead rows than living ones. */
-export function wornTables(sql: Sql): Promise<WornTable[]> {
-  return sql<WornTable>`
+/** Tables with more dead rows than live ones. */
+export function bloatedTables(sql: Sql): Promise<BloatedTable[]> {
+  return sql<BloatedTable>`
     select relname as name, n_live_tup as live, n_dead_tup as dead, pg_total_relation_size(relid) as bytes
       from pg_stat_user_tables
      where schemaname = ${sql.schema} and n_dead_tup > 10000 and n_dead_tup > n_live_tup
      order by n_dead_tup desc`
 }
 
-/** How far this machine's clock is from the database's, in seconds; the way there and back is taken into account. */
+/** The clock skew between this machine and the database in seconds, corrected for the round trip. */
 export async function clockSkew(sql: Sql): Promise<number> {
   const sent = Date.now()
   const [row] = await sql<{ ms: number }>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`
@@ -95,7 +95,7 @@ export interface Drift {
   readonly what: string
 }
 
-/** Where the schema is not what this program would have made. */
+/** Differences between the schema and the one that this program would create. */
 export async function schemaDrift(sql: Sql): Promise<Drift[]> {
   const [version] = await sql<{ version: number }>`select max(version)::int as version from pawl.migration`
   const [meta] = await sql<{ guards: string }>`select guards from pawl.meta`
@@ -105,7 +105,7 @@ export async function schemaDrift(sql: Sql): Promise<Drift[]> {
   }
   if (meta!.guards !== fingerprint(guardsSql()))
     drift.push({ what: 'the guards are of another version of the lifecycles' })
-  const missing = await widely(
+  const missing = await withTableScans(
     sql,
     tx => tx<{ what: string }>`
     select format('trigger %s of %s is missing or switched off', w.name, w.relation) as what
@@ -130,4 +130,14 @@ export async function schemaDrift(sql: Sql): Promise<Drift[]> {
 export async function serverVersion(sql: Sql): Promise<string> {
   const [row] = await sql<{ version: string }>`select split_part(version(), ' on ', 1) as version`
   return row!.version
+}
+
+/** Vacuums tables that have changed a lot since the last vacuum, and returns how many. */
+export async function vacuumBloatedTables(sql: Sql): Promise<number> {
+  const worn = await sql<{ name: string }>`
+    select relname as name from pg_stat_user_tables
+     where schemaname = ${sql.schema}
+       and (n_dead_tup > 1000 + n_live_tup / 10 or n_mod_since_analyze > 1000 + n_live_tup / 5)`
+  for (const { name } of worn) await sql.script(`vacuum analyze pawl.${name}`)
+  return worn.length
 }

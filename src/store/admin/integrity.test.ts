@@ -1,4 +1,4 @@
-/** Every rule finds the fault that it is there for, once the guards that would have refused it are lifted. */
+/** Every rule finds its fault, once the guards that prevent the fault are removed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
@@ -20,14 +20,14 @@ const lane = 'every task stands in a lane'
 
 interface Fault {
   readonly name: string
-  /** The state of the task that it befalls. */
+  /** The state of the task with the fault. */
   readonly in: TaskState
   /** SQL; `:id` is the task. */
   readonly sql: string
   readonly breaks: readonly string[]
 }
 
-/** Sets fields of the event with a number. */
+/** Sets fields of the event with this number. */
 const event = (n: number, fields: string) =>
   `update pawl.task set ${fields
     .split(', ')

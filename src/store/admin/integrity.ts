@@ -1,12 +1,12 @@
 /**
- * The rules that no single constraint can hold, as queries that must find nothing. `pawl doctor` runs them over
- * everything, the babysitter over what is new, and the tests after every story.
+ * Rules that no single constraint can enforce, as queries that must find nothing. `pawl doctor` runs them over
+ * everything, the babysitter over new rows, and the tests after every test.
  */
 import { edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { widely } from '../driver/plans.ts'
-import { among, literal, type Sql } from '../driver/sql.ts'
+import { withTableScans } from '../driver/plans.ts'
+import { inList, literal, type Sql } from '../driver/sql.ts'
 
 export interface BrokenRule {
   readonly rule: string
@@ -14,10 +14,10 @@ export interface BrokenRule {
   readonly found: string
 }
 
-/** Rules broken by entities whose id is at least `from`: ids rise with time, so this is "since then". */
+/** Broken rules of entities whose id is at least `from`. Ids increase with time, so this means "since then". */
 export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-000000000000'): Promise<BrokenRule[]> {
-  return widely(sql, async tx => {
-    // Every join here is of everything with everything: where statistics are missing, a loop would take for ever.
+  return withTableScans(sql, async tx => {
+    // These joins read whole tables. Without statistics, the planner would choose nested loops, which take forever.
     await tx.script('set local enable_nestloop = off')
     const found: BrokenRule[] = []
     for (const table of lifecycles) found.push(...(await brokenHistories(tx, table, from)))
@@ -29,7 +29,10 @@ export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-0000000000
   })
 }
 
-/** I3, I4, I6: every event follows from the one before it by a move of the table, and together they make the row. */
+/**
+ * I3, I4, I6: every event follows from the previous one by a transition of the table, and together they produce the
+ * row.
+ */
 function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<BrokenRule[]> {
   const epoch = literal(statesOf(table, 'held').length > 0 ? 'r.epoch' : '0')
   const arrows = edgesOf(table).map(edge => `('${edge.from}', '${edge.to}', ${edge.raisesEpoch})`)
@@ -40,7 +43,7 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      cross join unnest(r.history) with ordinality as h (ts, epoch, state, type, actor, cause, payload, seq)
      cross join lateral (select (r.history[h.seq - 1]).state, (r.history[h.seq - 1]).epoch, (r.history[h.seq - 1]).ts) as last
      where r.id >= ${from}::uuid
-       and (case when h.seq = 1 then h.state not in (${among(table.initial)}) or h.epoch <> 0
+       and (case when h.seq = 1 then h.state not in (${inList(table.initial)}) or h.epoch <> 0
                 when h.state = last.state then h.type is null or h.epoch <> last.epoch
                 else (last.state, h.state, h.epoch = last.epoch + 1) not in (${literal(arrows.join(', '))})
                      or h.epoch not in (last.epoch, last.epoch + 1) or h.ts < last.ts
@@ -51,13 +54,13 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      where r.id >= ${from}::uuid
        and (cardinality(r.history), (r.history[r.seq]).state, (r.history[r.seq]).epoch,
             1 + (select count(*) from generate_series(2, r.seq) as s
-                  where (r.history[s - 1]).state in (${among(statesOf(table, 'final'))})
-                    and (r.history[s]).state not in (${among(statesOf(table, 'final'))})))
+                  where (r.history[s - 1]).state in (${inList(statesOf(table, 'final'))})
+                    and (r.history[s]).state not in (${inList(statesOf(table, 'final'))})))
            is distinct from (r.seq, r.state, ${epoch}, r.round::bigint)
      limit 100`
 }
 
-/** I4: the feed has every event once. */
+/** I4: the feed has every event exactly once. */
 function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
   return sql<BrokenRule>`
     select 'I4 the feed has every event once' as rule, t.id as entity_id,
@@ -71,18 +74,19 @@ function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
      limit 100`
 }
 
-/** A task that lies in the wrong tables beside its own would never be claimed, never be rescued, or never be seen. */
+/** A task that is missing in the tables beside its own would never be claimed, rescued or noticed. */
 function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const open = among(taskLifecycle.moves.claim.from)
-  const held = among(statesOf(taskLifecycle, 'held'))
-  const bad = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+  const open = inList(taskLifecycle.moves.claim.from)
+  const held = inList(statesOf(taskLifecycle, 'held'))
+  const bad = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
   return sql<BrokenRule>`
     select 'a task that may be claimed has its place in the queue' as rule, t.id as entity_id,
            format('%s, with %s places', t.state, count(d.id)) as found
       from pawl.task t
       left join (select lane_id, run_at, u.id from pawl.due cross join unnest(ids) as u (id)) as d
         on d.id = t.id and d.lane_id = t.lane_id and d.run_at = t.run_at
-     -- One that was called off while a claim had its place may leave it behind: the next claim lets it go.
+     -- A task that was cancelled while a claim had its row of due locked may leave the row behind. The next claim
+     -- deletes it.
      where t.id >= ${from}::uuid and t.ended_at is null
      group by t.id, t.state
     having count(d.id) <> case when t.state in (${open}) then 1 else 0 end
@@ -115,11 +119,11 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
 }
 
 /**
- * I8, I9, I11: no child is open under an ended parent, the counts of a stage are those of its tasks, and lanes are open
- * for nobody whose job is not running.
+ * I8, I9, I11: no child is open under an ended parent, the counts of a stage match its tasks, and lanes are open only
+ * while their job runs.
  */
 function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const good = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
+  const good = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
   return sql<BrokenRule>`
     select 'I8 no stage is open under an ended job' as rule, s.id as entity_id, format('%s under %s', s.state, j.state) as found
       from pawl.stage s join pawl.job j on j.id = s.job_id
@@ -156,9 +160,9 @@ function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
      limit 100`
 }
 
-/** What counts is what the attempt that won has put out, and nothing else ever will. */
+/** Only the files of the attempt that won count. */
 function brokenFiles(sql: Sql, from: string): Promise<BrokenRule[]> {
-  const held = among(statesOf(taskLifecycle, 'held'))
+  const held = inList(statesOf(taskLifecycle, 'held'))
   return sql<BrokenRule>`
     select 'files count only of the attempt that won' as rule, a.id as entity_id,
            format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch) as found

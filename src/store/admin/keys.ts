@@ -8,13 +8,13 @@ export interface KeyRow {
   readonly roles: Role[]
   readonly queues: string[] | null
   readonly createdAt: Date
-  /** null: from before it was kept. */
+  /** Null: created before this was recorded. */
   readonly createdBy: string | null
   readonly revokedAt: Date | null
   readonly revokedBy: string | null
 }
 
-/** A process of an earlier version wrote only `role`, and reads only it. */
+/** A process of an earlier version reads and writes only `role`. */
 const columns = literal(`id, name, role, coalesce(roles, array[role]) as roles, queues,
            created_at, created_by, revoked_at, revoked_by`)
 
@@ -41,7 +41,7 @@ export function listKeys(sql: Sql): Promise<KeyRow[]> {
     select ${columns} from pawl.key order by created_at, id`
 }
 
-/** A key that was revoked before stays as it was: of two who revoke it at once, the row keeps the first and his time. */
+/** Revokes a key. If it is revoked twice, the row keeps the first actor and time. */
 export async function endKey(sql: Sql, id: string, actor: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow>`
     update pawl.key
@@ -60,7 +60,7 @@ export async function findKey(sql: Sql, hash: string): Promise<KeyRow | undefine
 }
 
 /** The keys among these that were revoked. */
-export async function revokedAmong(sql: Sql, ids: readonly string[]): Promise<string[]> {
+export async function findRevokedKeys(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select id from unnest(${ids}::uuid[]) as asked (id)
      where not exists (select from pawl.key where key.id = asked.id and revoked_at is null)`

@@ -1,9 +1,9 @@
 /**
- * How often and how fast tasks move. The feed is counted behind the hot path, which knows nothing of it: every event
- * once, by the minute in which it happened, into rows that outlive the tasks.
+ * How often and how fast tasks change state. The feed is counted apart from the hot path, each event once, by the
+ * minute in which it happened. The rows outlive the tasks.
  */
 import { bucketCount, statSeconds } from '../../kernel/histogram.ts'
-import { lookup, widely } from '../driver/plans.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { type Literal, literal, type Sql } from '../driver/sql.ts'
 import { deepestQueues } from '../flow/queue-depths.ts'
 
@@ -14,39 +14,10 @@ export function bucketSql(seconds: string): Literal {
 }
 
 /**
- * Counts the next events of the feed, `limit` or what one statement more wrote. Only one counts at a time, and the
- * others find nothing to do: the row that says how far it has come is locked, and moves on with the counts.
- *
- * `queue` is from when a task could have been claimed until it began, `run` from there until its attempt ended. A task
- * whose time has been set anew since then is measured from the event that put it into the queue.
- *
- * What was counted on another system means nothing here: then counting begins anew with what happens from now on.
+ * When the attempt of event `u.seq` of task `t` was queued, claimed and started, as far as it has come. `now` is the
+ * event. An attempt has few steps, so the last four are enough.
  */
-export async function countMoves(sql: Sql, limit: number): Promise<{ events: number; isAll: boolean }> {
-  const [row] = await sql<{ events: number; found: number }>`
-    with me as materialized (
-      select c.tx, c.n, c.generation = m.generation as is_here, m.generation
-        from pawl.counted c cross join pawl.meta m
-         for update of c skip locked
-    ), page as materialized (
-      select tx, n, at, entity, ids, seqs
-        from (select c.*, sum(cardinality(c.ids)) over (order by c.tx, c.n) - cardinality(c.ids) as before
-                from me
-               cross join lateral (
-                       select * from pawl.change
-                        where (tx, n) > (me.tx, me.n) and me.is_here
-                          and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-                        order by tx, n limit 500) as c) as next
-       where before < ${limit}::int
-    ), step as (
-      select t.type, now.ts, now.state, now.cause, last.state as from_state, way.began,
-             case when t.run_at <= way.claimed then greatest(t.run_at, way.queued) else way.queued end as queued
-        from page
-       cross join unnest(page.ids, page.seqs) as u (id, seq)
-        join pawl.task t on t.id = ${lookup('u.id')}
-       cross join lateral (select (t.history[u.seq]).*) as now
-        left join lateral (select (t.history[u.seq - 1]).*) as last on true
-       cross join lateral (
+const attemptTimes = literal(`
                select max((t.history[k]).ts) filter (where (t.history[k]).state = 'running' and (t.history[k]).type is null)
                         as began,
                       max((t.history[k]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
@@ -54,12 +25,55 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
                       max((t.history[k - 1]).ts) filter (where (t.history[k]).state = 'assigned' and (t.history[k]).type is null)
                         as queued
                  from generate_series(greatest(2, u.seq - 3), u.seq) as k
-                where (t.history[k]).epoch = now.epoch) as way
+                where (t.history[k]).epoch = now.epoch`)
+
+/**
+ * Counts the next events of the feed: `limit`, plus the rest of the last statement. The row with the position is locked
+ * and moves on together with the counts, so only one process counts at a time, and the others find nothing to do.
+ *
+ * `queue` lasts from the time when a task became claimable until it started, `run` from there until its attempt ended.
+ * A task that was rescheduled is measured from the event that put it into the queue.
+ *
+ * Positions of another system mean nothing here, so in a new generation of the feed counting restarts at its end.
+ */
+export async function countMoves(sql: Sql, limit: number): Promise<{ events: number; isAll: boolean }> {
+  const [row] = await sql<{ events: number; found: number }>`
+    with
+    -- The position up to which events were counted, locked. Empty while another process counts.
+    counter as materialized (
+      select c.tx, c.n, c.generation = m.generation as is_current, m.generation
+        from pawl.counted c cross join pawl.meta m
+         for update of c skip locked
+    ),
+    -- The next changes of the feed, up to the first that reaches the limit.
+    page as materialized (
+      select tx, n, at, entity, ids, seqs
+        from (select c.*, sum(cardinality(c.ids)) over (order by c.tx, c.n) - cardinality(c.ids) as before
+                from counter
+               cross join lateral (
+                       select * from pawl.change
+                        where (tx, n) > (counter.tx, counter.n) and counter.is_current
+                          and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+                        order by tx, n limit 500) as c) as next
+       where before < ${limit}::int
+    ),
+    -- Their events that changed the state of a task, each with the times at which its attempt was queued and began.
+    move as (
+      select t.type, now.ts, now.state, now.cause, last.state as from_state, attempt.began,
+             case when t.run_at <= attempt.claimed then greatest(t.run_at, attempt.queued) else attempt.queued end as queued
+        from page
+       cross join unnest(page.ids, page.seqs) as u (id, seq)
+        join pawl.task t on t.id = ${viaIndex('u.id')}
+       cross join lateral (select (t.history[u.seq]).*) as now
+        left join lateral (select (t.history[u.seq - 1]).*) as last on true
+       cross join lateral (${attemptTimes}) as attempt
        where page.entity = 'task' and last.state is distinct from now.state
-    ), fact as (
-      select date_bin('1 minute', step.ts, 'epoch') as minute, step.type, f.what, f.seconds,
+    ),
+    -- The figures that each move adds to: how often it happened and, at its end, how long a phase took.
+    fact as (
+      select date_bin('1 minute', move.ts, 'epoch') as minute, move.type, f.what, f.seconds,
              ${bucketSql('f.seconds')} as bucket
-        from step
+        from move
        cross join lateral (values
                (case state when 'assigned' then 'claimed' when 'running' then 'started' when 'retrying' then 'retried'
                            else state end, null::float8),
@@ -69,21 +83,27 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
                (case when from_state = 'running' then 'run' end, extract(epoch from ts - began)::float8)
              ) as f (what, seconds)
        where f.what is not null and (f.what not in ('queue', 'run') or f.seconds is not null)
-    ), kept as (
+    ),
+    -- The figures are added to those of their minute and to the sums of all minutes.
+    stat_update as (
       insert into pawl.stat as s (at, type, what, bucket, n, seconds)
       select v.at, type, what, bucket, count(*), coalesce(sum(seconds), 0)
         from fact cross join lateral (values (minute), ('-infinity'::timestamptz)) as v (at)
        group by v.at, type, what, bucket
           on conflict (at, type, what, bucket) do update
          set n = s.n + excluded.n, seconds = s.seconds + excluded.seconds
-    ), moved as (
+    ),
+    -- The position moves behind the page.
+    position_update as (
       update pawl.counted c
          set tx = last.tx, n = last.n, at = last.at
         from (select tx, n, at from page order by tx desc, n desc limit 1) as last
-    ), begun_anew as (
+    ),
+    -- In a new generation of the feed, counting restarts at its end.
+    restart as (
       update pawl.counted c
-         set generation = me.generation, tx = pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, n = 0
-        from me where not me.is_here
+         set generation = counter.generation, tx = pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1, n = 0
+        from counter where not counter.is_current
     )
     select coalesce(sum(cardinality(ids)), 0)::int as events, count(*)::int as found from page`
   const { events, found } = row!
@@ -103,18 +123,18 @@ export interface StatSpan {
   readonly from: Date
   readonly to: Date
   readonly lastCountedAt: Date | null
-  /** Of the types that moved most. */
+  /** Rows of the types with the most events. */
   readonly rows: StatRow[]
-  /** How many others moved. */
+  /** How many other types had events. */
   readonly typesLeftOut: number
 }
 
-/** What was counted in a span that begins with a whole bucket of time, bucket by bucket. */
+/** Statistics of a time span, by time bucket. The span begins at the start of a bucket. */
 export function readStats(
   sql: Sql,
   ask: { sinceSeconds: number; bucketSeconds: number; type: string | null; most: number },
 ): Promise<StatSpan> {
-  return widely(sql, async tx => {
+  return withTableScans(sql, async tx => {
     const [span] = await tx<Omit<StatSpan, 'rows' | 'typesLeftOut'>>`
       select date_bin(make_interval(secs => ${ask.bucketSeconds}::float8),
                       pawl.clock() - make_interval(secs => ${ask.sinceSeconds}::float8), 'epoch') as "from",
@@ -140,17 +160,17 @@ export function readStats(
 }
 
 export interface TypesToName {
-  /** Named in any case. */
+  /** These are always named. */
   readonly named: readonly string[]
-  /** How many may have a name, the most queued first. */
+  /** How many types are named, the most queued first. */
   readonly most: number
-  /** The name of all others together. */
+  /** The name for all other types together. */
   readonly others: string
 }
 
-/** All that was ever counted here, by type; types that are not named are added up. */
+/** All-time sums by type. Types that are not named are added up. */
 export function readTotals(sql: Sql, { named, most, others }: TypesToName): Promise<Omit<StatRow, 'at'>[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx`
       with chosen as materialized (
@@ -168,7 +188,7 @@ export function readTotals(sql: Sql, { named, most, others }: TypesToName): Prom
   )
 }
 
-/** Tasks that are set aside now. */
+/** Number of dead letters. */
 export async function countDeadLetters(sql: Sql): Promise<number> {
   const [row] = await sql<{ n: number }>`select count(*)::int as n from pawl.trouble where state = 'dead_lettered'`
   return row!.n
@@ -181,14 +201,16 @@ export interface DepthRow {
   readonly held: number
 }
 
-/** Most queues whose depths are kept for a minute, the deepest first: as many as statistics can show. */
-export const mostNoted = 1000
+/** Maximum number of queues whose depth is recorded per minute, the deepest first: as many as statistics can show. */
+export const maxRecordedQueues = 1000
 
-/** Writes down how deep the queues are, once a minute: whoever comes second in the same minute finds it done. */
-export async function noteDepths(sql: Sql): Promise<void> {
+/**
+ * Records the depths of the queues once a minute. If two processes do it in the same minute, the second finds it done.
+ */
+export async function recordQueueDepths(sql: Sql): Promise<void> {
   const [done] = await sql`select 1 from pawl.depth where at = date_bin('1 minute', pawl.clock(), 'epoch') limit 1`
   if (done !== undefined) return
-  const { queues } = await deepestQueues(sql, { named: [], most: mostNoted, others: null })
+  const { queues } = await deepestQueues(sql, { named: [], most: maxRecordedQueues, others: null })
   const deep = queues.filter(({ due, held }) => due > 0 || held > 0)
   await sql`
     insert into pawl.depth (at, queue, due, held)
@@ -198,7 +220,7 @@ export async function noteDepths(sql: Sql): Promise<void> {
         on conflict do nothing`
 }
 
-/** The deepest that each queue was seen, stretch by stretch. */
+/** The maximum depth of each queue, by time bucket. */
 export function readDepths(
   sql: Sql,
   { from, bucketSeconds, queues }: { from: Date; bucketSeconds: number; queues: readonly string[] },
@@ -209,8 +231,8 @@ export function readDepths(
      group by 1, 2 order by 1, 2`
 }
 
-/** Removes minutes that have been kept for long enough, some at a time; their sums stay. */
-export async function forgetMinutes(sql: Sql): Promise<number> {
+/** Deletes minutes past their retention, in batches. The all-time sums stay. */
+export async function deleteOldStats(sql: Sql): Promise<number> {
   await sql`delete from pawl.depth where at < pawl.clock() - make_interval(secs => ${statSeconds}::float8)`
   const gone = await sql`
     delete from pawl.stat where ctid = any(array(

@@ -1,31 +1,31 @@
-/** The thread that holds PGlite. It answers one question after the other, in the order they were asked. */
+/** The worker thread that runs PGlite. It answers requests one at a time, in the order in which they arrive. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
-import type { Answered, Asked } from './embedded.ts'
-import { emptyStore, layStore } from './empty-store.ts'
+import type { StoreRequest, StoreResponse } from './embedded.ts'
+import { readEmptyStore, unpackStore } from './empty-store.ts'
 
 const port = parentPort!
 const { folder } = workerData as { folder?: string }
 const opening = open()
 let last: Promise<void> = Promise.resolve()
 
-port.on('message', (asked: Asked) => {
+port.on('message', (asked: StoreRequest) => {
   last = last.then(async () => port.postMessage(await answer(asked)))
 })
 
 async function open(): Promise<PGlite> {
   if (folder !== undefined) {
-    layStore(folder)
+    unpackStore(folder)
     return PGlite.create(folder)
   }
-  const tar = emptyStore()
+  const tar = readEmptyStore()
   return PGlite.create('memory://', tar && { loadDataDir: new Blob([tar], { type: 'application/x-tar' }) })
 }
 
-async function answer({ n, text, values }: Asked): Promise<Answered> {
+async function answer({ n, text, values }: StoreRequest): Promise<StoreResponse> {
   try {
     const db = await opening
-    // The empty question is the last one: an orderly end.
+    // An empty text closes the database in an orderly way. It is the last request.
     if (text === '') await db.close()
     else if (values === null) await db.exec(text)
     else {
@@ -34,7 +34,7 @@ async function answer({ n, text, values }: Asked): Promise<Answered> {
     }
     return { n }
   } catch (error) {
-    const { message, code, constraint, detail } = error as Error & Answered['error']
+    const { message, code, constraint, detail } = error as Error & StoreResponse['error']
     return {
       n,
       error: { message, ...(code && { code }), ...(constraint && { constraint }), ...(detail && { detail }) },

@@ -1,26 +1,26 @@
 /**
- * The embedded store: PGlite in a thread of its own, so that a long statement does not hold up heartbeats.
+ * The embedded store: PGlite in a worker thread, so that a long statement does not delay heartbeats.
  *
- * It has one connection: transactions take turns. It runs without fsync: what was acknowledged survives the death of
- * the process, not a power cut.
+ * There is one connection, so transactions run one after the other. It runs without fsync: acknowledged data survives
+ * the death of the process, but not a power failure.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../../kernel/problem.ts'
 import { lockFolder } from './folder-lock.ts'
-import { narrowPlans } from './plans.ts'
+import { indexPlanSettings } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Driver } from './sql.ts'
 import { asProblem } from './store-fault.ts'
 
-export interface Asked {
+export interface StoreRequest {
   readonly n: number
   readonly text: string
   readonly values: readonly (string | null)[] | null
 }
 
-export interface Answered {
+export interface StoreResponse {
   readonly n: number
   readonly fields?: readonly string[]
   readonly rows?: unknown[][]
@@ -32,42 +32,43 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-/** Opens the store in `folder`, or in memory without one. */
+/** Opens the store in `folder`, or in memory if no folder is given. */
 export async function openEmbedded(folder: string | undefined, turnSeconds = 60): Promise<Embedded> {
   const unlock = folder === undefined ? () => {} : lockFolder(folder)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
   })
-  const line = talkTo(thread)
+  const connection = connectTo(thread)
   try {
-    for (const [name, value] of Object.entries(narrowPlans)) await line.ask(`set ${name} = '${value}'`, null)
+    for (const [name, value] of Object.entries(indexPlanSettings))
+      await connection.request(`set ${name} = '${value}'`, null)
   } catch (error) {
     await thread.terminate()
     unlock()
     throw error
   }
   return {
-    driver: takingTurns(line.ask, turnSeconds),
+    driver: serializedDriver(connection.request, turnSeconds),
     async close() {
-      await line.ask('', null).catch(() => {})
+      await connection.request('', null).catch(() => {})
       await thread.terminate()
       unlock()
     },
   }
 }
 
-type Ask = (text: string, values: readonly (string | null)[] | null) => Promise<Answered>
+type SendRequest = (text: string, values: readonly (string | null)[] | null) => Promise<StoreResponse>
 
-function talkTo(thread: Worker): { ask: Ask } {
-  const waiting = new Map<number, { resolve(answer: Answered): void; reject(error: Error): void }>()
+function connectTo(thread: Worker): { request: SendRequest } {
+  const waiting = new Map<number, { resolve(answer: StoreResponse): void; reject(error: Error): void }>()
   let next = 1
   let ended: Error | undefined
-  thread.on('message', (answer: Answered) => {
-    const asker = waiting.get(answer.n)
+  thread.on('message', (answer: StoreResponse) => {
+    const caller = waiting.get(answer.n)
     waiting.delete(answer.n)
     if (waiting.size === 0) thread.unref()
-    if (answer.error === undefined) asker?.resolve(answer)
-    else asker?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
+    if (answer.error === undefined) caller?.resolve(answer)
+    else caller?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
   })
   const end = (cause: Error) => {
     ended = new Problem('STORE_UNAVAILABLE', { why: cause.message }, cause)
@@ -78,23 +79,26 @@ function talkTo(thread: Worker): { ask: Ask } {
   thread.on('exit', () => end(new Error('the embedded store was closed')))
   thread.unref()
   return {
-    ask: (text, values) =>
+    request: (text, values) =>
       new Promise((resolve, reject) => {
         if (ended !== undefined) return reject(ended)
         const n = next++
         waiting.set(n, { resolve, reject })
-        // Only a question that is waiting for its answer keeps the process alive.
+        // Only a pending request keeps the process alive.
         thread.ref()
-        thread.postMessage({ n, text, values } satisfies Asked)
+        thread.postMessage({ n, text, values } satisfies StoreRequest)
       }),
   }
 }
 
-function takingTurns(ask: Ask, turnSeconds: number): Driver {
-  // What a transaction sets going may outlive it: the mark is taken off when it ends.
+function serializedDriver(request: SendRequest, turnSeconds: number): Driver {
+  // A transaction may start work that outlives it, so the mark is cleared when the transaction ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
-  /** Only the wait is bounded. What has begun is never given up, because there is no other connection to go on with. */
+  /**
+   * Only the wait is bounded. Work that has begun is never abandoned, because there is no other connection to continue
+   * with.
+   */
   const turn = <T>(work: () => Promise<T>): Promise<T> => {
     if (inside.getStore()?.isOpen) return Promise.reject(new Problem('TRANSACTION_OPEN'))
     return new Promise<T>((resolve, reject) => {
@@ -111,18 +115,18 @@ function takingTurns(ask: Ask, turnSeconds: number): Driver {
   }
   return {
     isTransaction: false,
-    query: (text, values) => turn(() => query(ask, text, values)),
-    script: text => turn(async () => void (await ask(text, null))),
+    query: (text, values) => turn(() => query(request, text, values)),
+    script: text => turn(async () => void (await request(text, null))),
     begin: work =>
       turn(async () => {
-        await ask('begin', null)
+        await request('begin', null)
         const mark = { isOpen: true }
         try {
-          const result = await inside.run(mark, () => work(heldTransaction(ask)))
-          await ask('commit', null)
+          const result = await inside.run(mark, () => work(transactionDriver(request)))
+          await request('commit', null)
           return result
         } catch (error) {
-          await ask('rollback', null).catch(() => {})
+          await request('rollback', null).catch(() => {})
           throw error
         } finally {
           mark.isOpen = false
@@ -131,14 +135,14 @@ function takingTurns(ask: Ask, turnSeconds: number): Driver {
   }
 }
 
-function heldTransaction(ask: Ask): Driver {
+function transactionDriver(request: SendRequest): Driver {
   return withSavepoints({
-    query: (text, values) => query(ask, text, values),
-    script: async text => void (await ask(text, null)),
+    query: (text, values) => query(request, text, values),
+    script: async text => void (await request(text, null)),
   })
 }
 
-async function query(ask: Ask, text: string, values: readonly (string | null)[]) {
-  const { fields, rows } = await ask(text, values)
+async function query(request: SendRequest, text: string, values: readonly (string | null)[]) {
+  const { fields, rows } = await request(text, values)
   return { fields: fields ?? [], rows: rows ?? [] }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openEmbedded } from './embedded.ts'
-import { emptyStore, layStore } from './empty-store.ts'
+import { readEmptyStore, unpackStore } from './empty-store.ts'
 
 const identity = 'select system_identifier::text from pg_control_system()'
 
@@ -15,7 +15,7 @@ function folder(t: { after(work: () => void): void }): string {
 }
 
 test('a new store is unpacked rather than made, and is a system of its own', async t => {
-  assert.ok(emptyStore(), 'the build has made one')
+  assert.ok(readEmptyStore(), 'the build has made one')
   const parent = folder(t)
   const seen = new Set<unknown>()
   for (const place of [join(parent, 'a'), join(parent, 'b'), undefined, undefined]) {
@@ -41,7 +41,7 @@ test('a store keeps its identity, and what was written, from one start to the ne
 
 test('a start that was killed while the store was made leaves nothing that hinders the next', async t => {
   const place = folder(t)
-  layStore(place)
+  unpackStore(place)
   rmSync(join(place, 'PG_VERSION'))
   rmSync(join(place, 'base'), { recursive: true })
   writeFileSync(join(place, 'global', 'pg_control'), 'half')
@@ -55,6 +55,6 @@ test('a start that was killed while the store was made leaves nothing that hinde
 test('a folder with something else in it is never written over', t => {
   const place = folder(t)
   writeFileSync(join(place, 'letters.txt'), 'dear')
-  layStore(place)
+  unpackStore(place)
   assert.deepEqual(readdirSync(place), ['letters.txt'])
 })

@@ -16,7 +16,7 @@ function folderFor(t: TestContext): string {
 
 const moduleUrl = new URL(`./folder-lock${extname(import.meta.url)}`, import.meta.url).href
 
-/** Another process that locks the folder, says how it went, and lives until it is ended. */
+/** Another process that locks the folder, reports the result, and lives until it is ended. */
 async function otherProcess(
   t: TestContext,
   folder: string,
@@ -107,13 +107,13 @@ test('a process in another container, with process ids of its own, cannot open t
   assert.equal(inside.said, 'locked')
   assert.throws(() => lockFolder(folder), { code: 'STORE_LOCKED' })
   await end(inside.child)
-  // The kernel ends what was inside a moment after the process around it.
+  // The kernel ends the inner processes a moment after the outer one.
   const unlock = await eventually('the lock is free', () => tryLocking(folder))
   assert.match((await otherProcess(t, folder, { within: namespaces })).said, /^STORE_LOCKED \d+$/)
   unlock()
 })
 
-// Over and over, because what must not happen happens only sometimes.
+// Repeated, because the fault would occur only sometimes.
 test('of processes that lock the same folder at the same moment, exactly one has it', async t => {
   for (let round = 0; round < 6; round++) {
     const folder = folderFor(t)

@@ -1,10 +1,10 @@
 /**
- * Keeps a second process out of a data folder; two would destroy it.
+ * Keeps a second process out of a data folder, because two would destroy it.
  *
- * The lock is held by the kernel for the lifetime of the process, on a file inside the folder. So it goes when the
- * process dies, however it dies; it holds between containers that share a volume, where process ids and names of hosts
- * say nothing; and no link or other name of the folder leads around it. Machines that share a folder over a network
- * (NFS, SMB) are not covered: whether their locks reach one another depends on the file system.
+ * The kernel holds the lock for the lifetime of the process, on a file inside the folder. So the lock ends when the
+ * process dies, however it dies. It works between containers that share a volume, where process ids and host names mean
+ * nothing, and no link or other name of the folder bypasses it. Machines that share a folder over a network (NFS, SMB)
+ * are not covered: whether they see each other's locks depends on the file system.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -12,17 +12,17 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Problem } from '../../kernel/problem.ts'
 
-/** Files of ours in the folder of the store. PGlite ignores them. */
+/** Pawl's own files in the store's folder. PGlite ignores them. */
 export const lockFiles = { lock: 'pawl.lock', holder: 'pawl.lock.json' } as const
 
-/** The process that has the folder open. The refusal names it. */
+/** The process that has the folder open. It is named in the error. */
 interface Holder {
   readonly host: string
   readonly pid: number
   readonly startedAt: string
 }
 
-/** Locks the folder, which is made if it is missing. Returns a function that unlocks it. */
+/** Locks the folder, which is created if it is missing. Returns a function that unlocks it. */
 export function lockFolder(folder: string): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const real = realpathSync(folder)
@@ -34,12 +34,12 @@ export function lockFolder(folder: string): () => void {
   const startedAt = new Date(Date.now() - process.uptime() * 1000).toISOString()
   const holder: Holder = { host: hostname(), pid: process.pid, startedAt }
   writeFileSync(join(real, lockFiles.holder), `${JSON.stringify(holder)}\n`, { mode: 0o600 })
-  // Closing the file ends the lock.
+  // Closing the file releases the lock.
   return () => closeSync(descriptor)
 }
 
 function tryLock(descriptor: number): boolean {
-  // A native module, which is loaded only where an embedded store is opened.
+  // A native module, loaded only when an embedded store is opened.
   const { tryLock } = createRequire(import.meta.url)('fs-native-extensions') as { tryLock(descriptor: number): boolean }
   return tryLock(descriptor)
 }

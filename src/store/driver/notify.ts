@@ -1,16 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { PoolerMode } from '../../schema/fields.ts'
-import { isBehindPooler } from './pooler.ts'
+import type { PoolerMode } from '../../kernel/pooler-mode.ts'
+import { isBehindPooler } from './postgres.ts'
 import type { Driver, Sql } from './sql.ts'
 
 export interface Listening {
   readonly url: string
-  /** What may be between us and the server at this URL. */
+  /** The kind of pooler that may be between this process and the server. */
   readonly pooler: PoolerMode
 }
 
-/** The word of new work, over a server's LISTEN and NOTIFY: one connection that listens, the pool for sending. */
+/**
+ * Announces new work to other processes with LISTEN and NOTIFY. One connection listens; sending uses the pool. Polling
+ * remains authoritative.
+ */
 export function notifications(listening: Listening, driver: Driver, schema: string) {
   const channel = channelOf(schema)
   return {
@@ -18,18 +21,18 @@ export function notifications(listening: Listening, driver: Driver, schema: stri
       const text = JSON.stringify(queues)
       await driver.query('select pg_notify($1, $2)', [channel, text.length < 7000 ? text : '["*"]'])
     },
-    listen(hear: (queues: readonly string[]) => void, signal: AbortSignal): void {
-      if (listening.pooler !== 'transaction') void keepListening(listening, channel, hear, signal)
+    listen(onQueues: (queues: readonly string[]) => void, signal: AbortSignal): void {
+      if (listening.pooler !== 'transaction') void listenUntilAborted(listening, channel, onQueues, signal)
     },
   }
 }
 
-/** How long the server may take to answer, and how often it is asked whether it is still there. */
+/** Timeout for answers of the server, and the interval of the checks whether it is still there. */
 const answerMs = 10_000
 const silenceMs = 10_000
 
-/** Whether a promise resolves within the time. */
-async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
+/** Resolves to whether the promise settles in time. */
+async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   const late = new AbortController()
   const isLate = sleep(ms, false, { signal: late.signal, ref: false }).catch(() => false)
   const over = await Promise.race([promise.then(() => true), isLate])
@@ -38,14 +41,14 @@ async function isOver(promise: Promise<void>, ms: number): Promise<boolean> {
 }
 
 /**
- * Listens until told to stop. A connection that breaks, or that does not answer any more, is made again. What was missed
- * meanwhile, polling finds; and everything, where a pooler is in the way: there, LISTEN would stay behind on a connection
- * of others.
+ * Listens until the signal aborts. A connection that breaks or stops answering is replaced; polling finds the work that
+ * was announced in between. Behind a pooler it does not listen at all, because LISTEN would stay active on a connection
+ * that others use.
  */
-async function keepListening(
+async function listenUntilAborted(
   { url, pooler }: Listening,
   channel: string,
-  hear: (queues: readonly string[]) => void,
+  onQueues: (queues: readonly string[]) => void,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -64,15 +67,15 @@ async function keepListening(
     try {
       await client.connect()
       if (pooler === 'detect' && (await isBehindPooler(client, text => client.query(text)))) return void client.end()
-      client.on('notification', ({ payload }) => hear(readQueues(payload)))
+      client.on('notification', ({ payload }) => onQueues(readQueues(payload)))
       await client.query(`listen "${channel}"`)
-      // Whatever was said before is unknown, so everyone looks once.
-      hear(['*'])
-      while (!(await isOver(broken, silenceMs))) await client.query('select 1')
+      // Earlier announcements were missed, so everyone looks once.
+      onQueues(['*'])
+      while (!(await settlesWithin(broken, silenceMs))) await client.query('select 1')
     } catch {
       await sleep(1000, undefined, { signal, ref: false }).catch(() => {})
     }
-    // A connection that hangs would not end by itself.
+    // A connection that hangs does not end by itself.
     client.connection.stream.destroy()
   }
 }
@@ -86,7 +89,7 @@ function readQueues(payload: string | undefined): readonly string[] {
   }
 }
 
-/** The same word from inside a transaction: the server passes it on when that one commits, and only then. */
+/** Announces new work from inside a transaction: the server delivers it when the transaction commits. */
 export async function notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void> {
   const text = JSON.stringify(queues)
   await sql`select pg_notify(${channelOf(sql.schema)}, ${text.length < 7000 ? text : '["*"]'})`

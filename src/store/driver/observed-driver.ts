@@ -1,19 +1,19 @@
 import type { Driver } from './sql.ts'
 
 export interface Observer {
-  /** Hears how long each statement took, in transactions and outside. */
-  noteSeconds(seconds: number): void
-  /** Hears of each statement and each commit that failed. */
-  noteFault(error: unknown): void
+  /** Called with the duration of each statement, inside and outside transactions. */
+  recordSeconds(seconds: number): void
+  /** Called for each statement and each commit that failed. */
+  recordFault(error: unknown): void
 }
 
-/** The same driver, observed. */
-export function observed(driver: Driver, observer: Observer): Driver {
+/** Wraps a driver so that an observer sees its durations and errors. */
+export function observeDriver(driver: Driver, observer: Observer): Driver {
   const noted = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
-      observer.noteFault(error)
+      observer.recordFault(error)
       throw error
     }
   }
@@ -22,13 +22,13 @@ export function observed(driver: Driver, observer: Observer): Driver {
     try {
       return await noted(work())
     } finally {
-      observer.noteSeconds((performance.now() - began) / 1000)
+      observer.recordSeconds((performance.now() - began) / 1000)
     }
   }
   return {
     isTransaction: driver.isTransaction,
     query: (text, values) => time(() => driver.query(text, values)),
     script: text => time(() => driver.script(text)),
-    begin: (work, bounds) => noted(driver.begin(inner => work(observed(inner, observer)), bounds)),
+    begin: (work, bounds) => noted(driver.begin(inner => work(observeDriver(inner, observer)), bounds)),
   }
 }

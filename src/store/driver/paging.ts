@@ -1,17 +1,17 @@
-/** Lists: a page of their rows, or how many there are in all, asked by one statement with one WHERE. */
+/** Paging of lists. One statement with one WHERE clause returns either a page of rows or their total number. */
 import { type Literal, literal } from './sql.ts'
 
 export interface Paging {
-  /** Any other than these two is told by the list itself, and has no cursor. */
+  /** `newest`, `oldest`, or an order that the list defines, which has no cursor. */
   readonly order: string
-  /** Only ids behind this one. */
+  /** Only ids after this one. */
   readonly cursor: string | null
   readonly limit: number
   readonly offset: number
 }
 
-/** What stands around the WHERE of a list, and bounds it. */
-export interface Frame {
+/** The parts of a statement before and after its WHERE clause, and the bounds of the page. */
+export interface StatementFrame {
   readonly head: Literal
   readonly order: Literal
   readonly end: Literal
@@ -21,8 +21,16 @@ export interface Frame {
   readonly offset: number
 }
 
-/** `id` is the column that says which is the newest. Ids do, where nobody chooses them: they rise with time. */
-export function rowsOf(columns: string, id: string, { order, cursor, limit, offset }: Paging, by?: string): Frame {
+/**
+ * The frame of a page of rows. `id` is the column whose order is the order of creation: the id itself, unless callers
+ * may choose it.
+ */
+export function pageFrame(
+  columns: string,
+  id: string,
+  { order, cursor, limit, offset }: Paging,
+  by?: string,
+): StatementFrame {
   const isOldest = order === 'oldest'
   return {
     head: literal(`select ${columns}`),
@@ -35,7 +43,7 @@ export function rowsOf(columns: string, id: string, { order, cursor, limit, offs
   }
 }
 
-export const totalOf: Frame = {
+export const countFrame: StatementFrame = {
   head: literal('select count(*)::int as total from (select 1'),
   order: literal(''),
   end: literal(') as found'),
@@ -43,4 +51,18 @@ export const totalOf: Frame = {
   before: null,
   limit: null,
   offset: 0,
+}
+
+export interface NamePaging {
+  /** Only names after this one. Empty: from the first. */
+  readonly after: string
+  readonly limit: number
+}
+
+/** Maximum number of bytes in the long fields of a page. The first row is always returned. */
+export const maxPageBytes = 4 * 2 ** 20
+
+export type PageRow<Row> = Row & {
+  /** Whether more rows follow, on this page or the next. */
+  readonly more: boolean
 }

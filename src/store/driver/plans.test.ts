@@ -6,7 +6,7 @@ import { fresh } from '../../../test/harness/fresh.ts'
 import { countMoves } from '../admin/stats.ts'
 import type { Sql } from './sql.ts'
 
-/** Rows of a table that were read so far, by index or otherwise. */
+/** Number of rows of a table that were read so far, by index or otherwise. */
 async function rowsRead(sql: Sql, table = 'task'): Promise<number> {
   await sql`select pg_stat_force_next_flush()`
   const [row] = await sql<{ read: number }>`
@@ -32,7 +32,7 @@ test('a worker that began on an empty store reads what it claims and settles, an
   await settle(claimed)
   assert.equal(claimed.length, 20)
   const read = (await rowsRead(sql)) - before
-  // Each row is looked up a few times: by the claim, by the settle, by the guards.
+  // Each row is looked up a few times: by the claim, the settle and the guards.
   assert.ok(read <= 20 * 10, `${read} rows were read to claim and settle 20`)
 })
 
@@ -54,7 +54,7 @@ test('pausing a job reads none of its tasks, however many of them wait', async t
 
 test('counting reads what is new, and no more, however much has been counted before', async t => {
   const { engine, sql } = await fresh(t, { connections: 1 })
-  // What runs beside this test may hold some of it up for a moment.
+  // Other tests may hold back some of it for a moment.
   const count = (events: number) => {
     let left = events
     return eventually(`${events} events are counted`, async () => {
@@ -82,7 +82,7 @@ for (const open of [true, false]) {
     await claim(10)
     await engine.enqueue('work', null)
     assert.equal((await claim(10)).claimed.length, 1)
-    // Each lane has its place in the queue, which leads to no task: what is counted is how many are looked at.
+    // Each lane has a row of due that leads to no task, because the number of rows read is counted.
     await sql`
         with made as (
           insert into pawl.lane (queue, stage_id, priority, rank, open)

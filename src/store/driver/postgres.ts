@@ -1,18 +1,17 @@
 /**
- * The driver for a PostgreSQL server. Nothing waits without a bound: locks, statements and idle transactions are bounded
- * by the server, and each statement also by this side, because a server that is frozen or cut off bounds nothing.
+ * The driver for a PostgreSQL server. Every wait is bounded: the server limits locks, statements and idle transactions,
+ * and this side limits each statement as well, because a server that hangs or is unreachable limits nothing.
  */
 import pg from 'pg'
-import type { PoolerMode } from '../../schema/fields.ts'
-import { narrowPlans } from './plans.ts'
-import { isBehindPooler } from './pooler.ts'
+import type { PoolerMode } from '../../kernel/pooler-mode.ts'
+import { indexPlanSettings } from './plans.ts'
 import { withSavepoints } from './savepoints.ts'
 import type { Bounds, Driver } from './sql.ts'
 import { asProblem, isBroken } from './store-fault.ts'
 
 export interface PostgresOptions {
   readonly connections: number
-  /** Named statements are planned once per connection; off for poolers that cannot keep them. */
+  /** Named statements are planned once per connection. Turn this off for poolers that cannot keep them. */
   readonly prepare: boolean
   readonly bounds: Required<Bounds>
   /** How long to wait for a connection. Default 10. */
@@ -21,10 +20,13 @@ export interface PostgresOptions {
   readonly pooler?: PoolerMode
 }
 
-/** A connection that hangs is given up after the statement's bound, so work goes on within 15 seconds. */
-export const usualBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
-const usualConnectionSeconds = 10
-/** The server ends a statement that takes too long. If that is not heard of so much later, the connection is dead. */
+/** A connection that hangs is abandoned soon after the statement's timeout, so work continues within 15 seconds. */
+export const defaultBounds: Required<Bounds> = { statementSeconds: 10, lockSeconds: 3, idleSeconds: 10 }
+const defaultConnectionSeconds = 10
+/**
+ * The server cancels a statement that takes too long. If its answer is missing for this much longer, the connection is
+ * dead.
+ */
 const spareSeconds = 2
 
 interface Queryable {
@@ -42,9 +44,9 @@ const parsers: pg.CustomTypesConfig = {
 export interface Pools {
   readonly pool: pg.Pool
   readonly driver: Driver
-  /** A connection of its own for work that must not wait for the others. */
+  /** A separate connection for work that must not wait for the others. */
   readonly aside: Driver
-  /** Another, open only while it is used, to find out whether the store is ready. */
+  /** Another one, open only while it checks whether the store is ready. */
   readonly probe: Driver
   close(): Promise<void>
 }
@@ -57,14 +59,14 @@ export function openPools(url: string, options: PostgresOptions): Pools {
   return { pool, driver, aside: aside.driver, probe: probe.driver, close }
 }
 
-/** What a pool has found out about the way to its server: undefined before the first connection. */
-interface Way {
+/** Whether there is a pooler between the pool and its server. Undefined before the first connection. */
+interface PoolerState {
   isPooled: boolean | undefined
 }
 
 function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; driver: Driver } {
-  const { connectionSeconds = usualConnectionSeconds, bounds, pooler = 'detect' } = options
-  const way: Way = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
+  const { connectionSeconds = defaultConnectionSeconds, bounds, pooler = 'detect' } = options
+  const poolerState: PoolerState = { isPooled: pooler === 'detect' ? undefined : pooler === 'transaction' }
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connections,
@@ -75,20 +77,21 @@ function postgresPool(url: string, options: PostgresOptions): { pool: pg.Pool; d
     types: parsers,
     onConnect: async client => {
       const ask = (text: string) => bounded(client, { text }, connectionSeconds)
-      way.isPooled ??= await isBehindPooler(client, ask)
-      if (!way.isPooled) await ask(settings(bounds, 'session'))
+      poolerState.isPooled ??= await isBehindPooler(client, ask)
+      if (!poolerState.isPooled) await ask(settings(bounds, 'session'))
     },
   })
   // An idle connection that breaks is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {})
-  // So would one that breaks at any other moment, such as between two statements. Whoever uses it hears of it anyway.
+  // The same applies to a connection that breaks at another moment, such as between two statements. Its user gets the
+  // error anyway.
   pool.on('connect', client => client.on('error', () => {}))
-  return { pool, driver: poolDriver(pool, options, way) }
+  return { pool, driver: poolDriver(pool, options, poolerState) }
 }
 
-/** Plans and bounds as statements; `local`: for the transaction only. */
+/** The plan settings and timeouts as SET statements: for the session, or local to a transaction. */
 function settings(bounds: Bounds, scope: 'session' | 'local'): string {
-  const all = { ...narrowPlans, ...timeouts(bounds) }
+  const all = { ...indexPlanSettings, ...timeouts(bounds) }
   return Object.entries(all)
     .map(([name, value]) => `set ${scope} ${name} = '${value}'`)
     .join('; ')
@@ -102,7 +105,10 @@ function timeouts({ statementSeconds, lockSeconds, idleSeconds }: Bounds): Recor
   }
 }
 
-/** For one transaction, in the round trip that begins it. Behind a pooler the session has set nothing before. */
+/**
+ * The text that begins a transaction with its timeouts, in one round trip. Behind a pooler the session has no settings,
+ * so all of them are included.
+ */
 function beginWith(usual: Bounds, own: Bounds, isPooled: boolean): string {
   if (isPooled) return `begin; ${settings({ ...usual, ...own }, 'local')}`
   const changed = Object.entries(timeouts(own)).map(([name, value]) => `; set local ${name} = '${value}'`)
@@ -111,19 +117,19 @@ function beginWith(usual: Bounds, own: Bounds, isPooled: boolean): string {
 
 const ms = (seconds: number) => Math.max(1, Math.round(seconds * 1000))
 
-function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, way: Way): Driver {
+function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, poolerState: PoolerState): Driver {
   const named = statementNames()
-  const nameOf = (text: string) => (prepare && !way.isPooled ? named(text) : undefined)
+  const nameOf = (text: string) => (prepare && !poolerState.isPooled ? named(text) : undefined)
   const usual = bounds.statementSeconds
   const begin = <T>(client: pg.PoolClient, work: (driver: Driver) => Promise<T>, own: Bounds) => {
     const seconds = own.statementSeconds ?? usual
-    return inTransaction(client, nameOf, work, seconds, beginWith(bounds, own, way.isPooled === true))
+    return inTransaction(client, nameOf, work, seconds, beginWith(bounds, own, poolerState.isPooled === true))
   }
   return {
     isTransaction: false,
     query: (text, values) =>
       withClient(pool, client =>
-        way.isPooled
+        poolerState.isPooled
           ? begin(client, driver => driver.query(text, values), {})
           : send(client, nameOf, text, values, usual),
       ),
@@ -132,10 +138,10 @@ function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, way: Wa
   }
 }
 
-/** Connections that are in a transaction that could not be ended. */
+/** Connections with a transaction that could not be ended. */
 const unusable = new WeakSet<pg.PoolClient>()
 
-/** A connection that broke or hangs is thrown away; any other goes back to the pool. */
+/** A connection that broke or hangs is discarded. Any other returns to the pool. */
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   let client: pg.PoolClient | undefined
   let broken: Error | undefined
@@ -168,13 +174,13 @@ async function inTransaction<T>(
     await ask('commit')
     return result
   } catch (error) {
-    // A connection that cannot even roll back would take its transaction along to whoever gets it next.
+    // A connection that cannot roll back would pass its transaction on to its next user.
     if (!isBroken(error)) await ask('rollback').catch(() => void unusable.add(client))
     throw error
   }
 }
 
-/** Names what is wrong with the store, so that the work in a transaction knows what is worth repeating. */
+/** Turns errors of the store into problems, so that work in a transaction knows which of them to retry. */
 async function named<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -197,9 +203,9 @@ async function send(
 }
 
 /**
- * A statement with an end on this side, too. If the end is missed, the socket is destroyed: what would still come over it
- * belongs to nobody. Whether the statement was carried out is unknown then, so only what has a key or a fence is
- * repeated.
+ * Sends a statement with a timeout on this side as well. When it expires, the socket is destroyed, because a late
+ * answer belongs to nobody. It is then unknown whether the statement took effect, so only statements with an
+ * idempotency key or a fence are repeated.
  */
 function bounded(client: pg.ClientBase, config: object, seconds: number): ReturnType<Queryable['query']> {
   return new Promise((resolve, reject) => {
@@ -228,4 +234,17 @@ function statementNames(): (text: string) => string {
     names.set(text, name)
     return name
   }
+}
+
+/**
+ * Detects a pooler such as PgBouncer in transaction mode, which runs each transaction on any free server connection.
+ * Session settings would leak to other applications, and a prepared statement is unknown on the next connection. So
+ * behind a pooler every statement runs in a transaction that applies its own settings, and no statement is named.
+ *
+ * A pooler reports a process id of its own; the server knows the real one.
+ */
+export async function isBehindPooler(client: pg.ClientBase, ask: (text: string) => Promise<{ rows: unknown[] }>) {
+  const reportedId = (client as unknown as { processID: number | null }).processID
+  const { rows } = await ask('select pg_backend_pid() as pid')
+  return (rows[0] as { pid: number }).pid !== reportedId
 }

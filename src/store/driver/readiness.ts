@@ -1,4 +1,4 @@
-/** Whether the store accepts writes now. The answer comes within a second, whatever the store does. */
+/** Checks whether the store accepts writes. The answer comes within a second, whatever the store does. */
 import { Problem } from '../../kernel/problem.ts'
 import type { Sql } from './sql.ts'
 import { storeFault } from './store-fault.ts'
@@ -6,18 +6,18 @@ import { storeFault } from './store-fault.ts'
 const deadlineSeconds = 1
 
 export interface Readiness {
-  /** Hears of each statement that failed. */
-  noteFault(error: unknown): void
+  /** Called for each statement that failed. */
+  recordFault(error: unknown): void
   /**
-   * Resolves if the store accepts writes; else throws the problem. On the only connection of a store it may have to wait
-   * for a transaction of ours, so there a check that takes too long says nothing.
+   * Resolves if the store accepts writes, else throws the problem. If the store has only one connection, the check may
+   * have to wait for a transaction of ours, so a timeout there is not an error.
    */
   check(sql: Sql, isOnlyConnection: boolean): Promise<void>
 }
 
 export function makeReadiness(): Readiness {
-  // Small writes still fit into pages that exist, so a full disk is known only from a write that failed. From then on
-  // each check writes something that needs new space, until that succeeds.
+  // On a full disk, small writes still fit into existing pages, so only a failed write shows that it is full. From then
+  // on each check writes something that needs new space, until that succeeds.
   let mayBeFull = false
   let running: Promise<void> | undefined
   const probe = async (sql: Sql) => {
@@ -26,11 +26,11 @@ export function makeReadiness(): Readiness {
     if (needsSpace) mayBeFull = false
   }
   return {
-    noteFault(error) {
+    recordFault(error) {
       if (storeFault(error) === 'full') mayBeFull = true
     },
     async check(sql, isOnlyConnection) {
-      // Whoever asks while a check runs waits for that one, so that hanging checks do not pile up.
+      // Concurrent callers share one check, so that hanging checks do not pile up.
       running ??= probe(sql).finally(() => {
         running = undefined
       })
@@ -44,7 +44,7 @@ async function tryTransaction(tx: Sql, needsSpace: boolean): Promise<void> {
     select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only,
            has_database_privilege(current_database(), 'temporary') as has_temp`
   if (row!.isReadOnly) throw new Problem('STORE_READ_ONLY', { why: 'the database is a standby, or was set read-only' })
-  // A role that may not create temporary tables cannot find out. The next write will.
+  // A role without the right to create temporary tables cannot check this. The next write will show it.
   if (!needsSpace || !row!.hasTemp) return
   await tx.script(
     "create temp table pawl_space on commit drop as select repeat('x', 1000) from generate_series(1, 250)",

@@ -1,8 +1,8 @@
 import type { Driver } from './sql.ts'
 
 /**
- * Statements inside a transaction that someone holds. What is begun inside it is a savepoint: a part that fails is
- * undone by itself, and whoever holds the transaction can go on.
+ * A driver for an open transaction. `begin` sets a savepoint: if the work fails, only that part is rolled back, and the
+ * owner of the transaction can continue.
  */
 export function withSavepoints(statements: Pick<Driver, 'query' | 'script'>): Driver {
   let depth = 0
@@ -23,4 +23,24 @@ export function withSavepoints(statements: Pick<Driver, 'query' | 'script'>): Dr
     },
   }
   return driver
+}
+
+/** The interface that a caller's transaction must offer. Clients of `pg` and transactions of PGlite have it. */
+export interface CallerClient {
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>
+}
+
+/**
+ * A driver for a transaction that the caller has open. The caller commits or rolls back. If one of our calls fails, it
+ * is rolled back to a savepoint, so the caller can continue.
+ */
+export function callerDriver(client: CallerClient): Driver {
+  return withSavepoints({
+    async query(text, values) {
+      const { rows } = await client.query(text, [...values])
+      const fields = Object.keys((rows[0] as object | undefined) ?? {})
+      return { fields, rows: rows.map(row => fields.map(field => (row as Record<string, unknown>)[field])) }
+    },
+    script: async text => void (await client.query(text, [])),
+  })
 }

@@ -1,13 +1,14 @@
 /**
- * Stores for tests: in memory, one for the process, a schema for each who asks. To open one takes a second, to make a
- * schema a fraction of that. When nobody has used it for a while its memory is given back.
+ * In-memory stores for tests. One store is shared by the process, and each caller gets a schema of its own: opening a
+ * store takes a second, creating a schema a fraction of that. The memory is released when the store has been unused for
+ * a while.
  */
 import { type Embedded, openEmbedded } from './embedded.ts'
 import { type Driver, makeSql, type Sql } from './sql.ts'
 
 export interface Scratch {
   readonly sql: Sql
-  /** The same, but `changed` is not called for it: for whoever looks whether something has changed. */
+  /** The same without the calls of `changed`, for code that only checks whether something has changed. */
   readonly quiet: Sql
   /** Drops the schema. */
   close(): Promise<void>
@@ -16,7 +17,7 @@ export interface Scratch {
 const idleMs = 2000
 const shared: { store?: Promise<Embedded>; users: number; idle?: NodeJS.Timeout } = { users: 0 }
 
-/** A store whose schema is still to be made. `changed` is called after every statement or transaction. */
+/** Opens a store whose schema does not exist yet. `changed` is called after every statement or transaction. */
 export async function openScratch(schema: string, changed: () => void): Promise<Scratch> {
   const { driver } = await join()
   const quiet = makeSql(driver, schema)

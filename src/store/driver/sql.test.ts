@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
-import { among, encode, json, literal, makeSql } from './sql.ts'
+import { encode, inList, json, literal, makeSql } from './sql.ts'
 
-/** What tends to be lost on the way: quotes, braces, what looks like nothing, other alphabets, very long text. */
+/** Values that are easily damaged in transit: quotes, braces, empty values, other alphabets, very long text. */
 const words = [
   '',
   ' ',
@@ -98,7 +98,7 @@ test('columns are named in camel case, and words of our own go into the text', a
   const { sql } = await fresh(t)
   const rows = await sql`
       select s as one_two_three, ${1}::int + ${literal('2')} as sum
-        from unnest(${['queued', 'running', 'failed']}::text[]) as s where s in (${among(['queued', 'failed'])})`
+        from unnest(${['queued', 'running', 'failed']}::text[]) as s where s in (${inList(['queued', 'failed'])})`
   assert.deepEqual(rows, [
     { oneTwoThree: 'queued', sum: 3 },
     { oneTwoThree: 'failed', sum: 3 },

@@ -1,9 +1,8 @@
 /**
- * The thin tag through which every statement goes, the same for a server, the embedded store and a caller's own
- * transaction.
+ * The template tag that runs every statement, the same for a server, the embedded store and a caller's transaction.
  *
- * Statements are written whole, with the schema spelled `pawl.`; where the schema has another name it is put in when
- * the text is sent. Values travel as parameters; only `literal()` goes into the text.
+ * Statements are written in full, with the schema spelled `pawl.`. A schema with another name is substituted when the
+ * text is sent. Values are sent as parameters; only `literal()` becomes part of the text.
  */
 export type Value =
   | string
@@ -16,15 +15,17 @@ export type Value =
 
 export interface Sql {
   <Row = Record<string, unknown>>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]>
-  /** Runs `work` in a transaction; inside one, in a savepoint, which keeps the bounds of the transaction. */
+  /**
+   * Runs `work` in a transaction; inside a transaction, in a savepoint, which keeps the timeouts of the transaction.
+   */
   begin<T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds): Promise<T>
-  /** Several statements at once, without parameters. */
+  /** Runs several statements without parameters. */
   script(text: string): Promise<void>
   readonly isTransaction: boolean
   readonly schema: string
 }
 
-/** What a database must offer. Rows come as arrays in the order of `fields`. */
+/** The interface to a database. Rows are arrays in the order of `fields`. */
 export interface Driver {
   readonly isTransaction: boolean
   query(text: string, values: readonly (string | null)[]): Promise<{ fields: readonly string[]; rows: unknown[][] }>
@@ -32,13 +33,13 @@ export interface Driver {
   begin<T>(work: (driver: Driver) => Promise<T>, bounds?: Bounds): Promise<T>
 }
 
-/** How long a transaction and its statements may take, where that differs from what is usual. */
+/** Timeouts of a transaction and its statements, where they differ from the defaults. */
 export interface Bounds {
-  /** A statement. */
+  /** Limit for one statement. */
   readonly statementSeconds?: number
-  /** Waiting for a row that another transaction holds. */
+  /** Limit for waiting for a row that another transaction has locked. */
   readonly lockSeconds?: number
-  /** A transaction in which nothing is asked. */
+  /** Limit for a transaction without a running statement. */
   readonly idleSeconds?: number
 }
 
@@ -46,17 +47,20 @@ export interface Literal {
   readonly literal: string
 }
 
-/** Text of our own (states from a lifecycle table, say) that must be part of the statement for an index to match. */
+/**
+ * Text that becomes part of the statement, such as states from a lifecycle table: a partial index matches only
+ * literals.
+ */
 export function literal(text: string): Literal {
   return { literal: text }
 }
 
 /** A list of words for `in (…)`. A state sent as a parameter can lose its partial index. */
-export function among(words: readonly string[]): Literal {
+export function inList(words: readonly string[]): Literal {
   return literal(words.map(word => `'${word}'`).join(', '))
 }
 
-/** A list of ids or numbers, none of them null: they need no quotes, and joining them at once is quicker. */
+/** An array of ids or numbers, none of them null. They need no quotes, and joining them at once is faster. */
 export function list(values: readonly (string | number)[]): string {
   return `{${values.join(',')}}`
 }
@@ -69,12 +73,13 @@ export function makeSql(driver: Driver, schema: string): Sql {
   const rename = (text: string) => (schema === 'pawl' ? text : text.replace(/\bpawl\./g, `"${schema}".`))
 
   const run = async <Row>(strings: TemplateStringsArray, ...values: readonly Value[]): Promise<Row[]> => {
-    let text = strings[0]!
+    const parts = withoutComments(strings)
+    let text = parts[0]!
     const sent: (string | null)[] = []
     for (const [index, value] of values.entries()) {
       if (isLiteral(value)) text += value.literal
       else text += `$${sent.push(encode(value))}`
-      text += strings[index + 1]!
+      text += parts[index + 1]!
     }
     const { fields, rows } = await driver.query(rename(text), sent)
     return shape<Row>(fields, rows)
@@ -88,7 +93,22 @@ export function makeSql(driver: Driver, schema: string): Sql {
   })
 }
 
-/** Values travel as text, so that every driver sends the same. */
+const partsBySource = new WeakMap<TemplateStringsArray, readonly string[]>()
+
+/**
+ * Removes the lines that hold only a comment: a statement that is not prepared is sent in full each time. A comment
+ * must not contain a value, and no line of a quoted string may begin with `-- `.
+ */
+function withoutComments(strings: TemplateStringsArray): readonly string[] {
+  let parts = partsBySource.get(strings)
+  if (parts === undefined) {
+    parts = strings.map(part => part.replace(/\n *-- .*(?=\n)/g, ''))
+    partsBySource.set(strings, parts)
+  }
+  return parts
+}
+
+/** Values are sent as text, so that every driver sends the same. */
 export function encode(value: Exclude<Value, Literal>): string | null {
   if (value === null) return null
   if (Array.isArray(value)) return `{${value.map(encodeElement).join(',')}}`

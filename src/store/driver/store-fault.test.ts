@@ -5,7 +5,7 @@ import { asProblem, type StoreFault, storeFault } from './store-fault.ts'
 
 const withCode = (code: string) => Object.assign(new Error('no'), { code })
 
-/** At least one of every class that PostgreSQL documents and we may meet. */
+/** At least one code of every class that PostgreSQL documents and that may occur. */
 const cases: Readonly<Record<StoreFault, readonly string[]>> = {
   data: ['22001', '22021', '22P02', '22P05', '23502', '23505', '23514', '54000', 'P0001'],
   conflict: ['40001', '40P01'],

@@ -1,26 +1,26 @@
 /**
- * Classifies errors of PostgreSQL and of the connection to it, so that callers know what to do next. One table, by
- * SQLSTATE class and, where a class is mixed, by code.
+ * Classifies errors of PostgreSQL and of the connection to it, so that callers know how to react. One table, by
+ * SQLSTATE class and, for mixed classes, by code.
  */
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
 
 export type StoreFault =
-  /** About a value: the same statement fails again, and its neighbours in a batch do not. */
+  /** Caused by a value: the same statement fails again, but others in its batch do not. */
   | 'data'
-  /** The transaction was chosen as a victim and rolled back. The same statement may succeed at once. */
+  /** The transaction lost a conflict and was rolled back. The same statement may succeed at once. */
   | 'conflict'
-  /** Another transaction held a row for longer than we wait. */
+  /** Another transaction held a row for longer than the lock timeout. */
   | 'locked'
-  /** The statement took longer than it may, or an administrator cancelled it. */
+  /** The statement exceeded its timeout, or an administrator cancelled it. */
   | 'cancelled'
   | 'full'
   | 'read-only'
   | 'crowded'
-  /** The server does not let us in, or not to this table. */
+  /** The server rejects the role, or its access to a table. */
   | 'refused'
-  /** The connection broke, the server is starting or shutting down, or a resource is short. */
+  /** The connection broke, the server is starting or shutting down, or it lacks a resource. */
   | 'away'
-  /** Nothing that we know: a mistake of ours, or of the server. */
+  /** Unknown: a bug of ours, or of the server. */
   | 'bug'
 
 const byClass: Readonly<Record<string, StoreFault>> = {
@@ -51,23 +51,23 @@ const byCode: Readonly<Record<string, StoreFault>> = {
   '57014': 'cancelled',
 }
 
-/** Codes of Node's sockets and resolver. */
-const ofConnection = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/
-/** node-postgres says these without a code. */
-const ofClient =
+/** Error codes of Node's sockets and resolver. */
+const connectionErrorCode = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/
+/** node-postgres reports these without a code. */
+const clientErrorMessage =
   /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed|Query read timeout/
 
 export function storeFault(error: unknown): StoreFault {
   if (!(error instanceof Error)) return 'bug'
   if (error instanceof Problem) return error.cause === undefined ? 'bug' : storeFault(error.cause)
   const { code } = error as { code?: unknown }
-  if (typeof code !== 'string') return ofClient.test(error.message) ? 'away' : 'bug'
-  if (ofConnection.test(code)) return 'away'
+  if (typeof code !== 'string') return clientErrorMessage.test(error.message) ? 'away' : 'bug'
+  if (connectionErrorCode.test(code)) return 'away'
   return byCode[code] ?? (code.length === 5 ? byClass[code.slice(0, 2)] : undefined) ?? 'bug'
 }
 
-/** The problem that callers get. All of these are temporary, so the same request may succeed later. */
-const told: Partial<Record<StoreFault, ProblemCode>> = {
+/** The problem that callers get. All of them are temporary, so the same request may succeed later. */
+const problemCodes: Partial<Record<StoreFault, ProblemCode>> = {
   locked: 'STORE_BUSY',
   cancelled: 'STORE_BUSY',
   full: 'STORE_FULL',
@@ -77,14 +77,14 @@ const told: Partial<Record<StoreFault, ProblemCode>> = {
   away: 'STORE_UNAVAILABLE',
 }
 
-/** The error as a problem with a name, if it is one of the store and not of the statement. */
+/** Converts an error of the store into a problem. Errors of the statement itself are returned unchanged. */
 export function asProblem(error: unknown): unknown {
   if (error instanceof Problem) return error
-  const code = told[storeFault(error)]
+  const code = problemCodes[storeFault(error)]
   return code === undefined ? error : new Problem(code, { why: (error as Error).message }, error)
 }
 
-/** Whether the connection is of no use any more. */
+/** Whether the connection can no longer be used. */
 export function isBroken(error: unknown): boolean {
   return storeFault(error) === 'away'
 }

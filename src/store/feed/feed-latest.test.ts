@@ -1,4 +1,4 @@
-/** The end of the feed, and what lies right before it. */
+/** The end of the feed, and the events right before it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsServer } from '../../../test/harness/databases.ts'
@@ -16,7 +16,7 @@ test('nothing that commits after the end of the feed was asked for is missed beh
   let inside: string
   try {
     inside = (await engine.enqueue('begun before', null, { tx: early.tx })).id
-    // It has committed and stands behind the one that has not: the end is before both.
+    // It has committed, but comes after the one that has not, so the end is before both.
     later = (await engine.enqueue('committed before', null)).id
     const page = await engine.events({ latest: 0 })
     assert.deepEqual([page.items, page.more], [[], false])

@@ -1,12 +1,12 @@
-/** Events of a time: the feed between two moments. */
+/** Events of a time span: the feed between two moments. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import type { FeedQuery } from '../../protocol/tasks/tasks.ts'
-import { recordedSince } from './feed-time.ts'
+import { findPositionBefore } from './feed-time.ts'
 
-/** All events that fit, page by page. */
+/** All matching events, page by page. */
 async function found({ engine }: Fresh, query: FeedQuery) {
   const ids: string[] = []
   for (let cursor: string | undefined; ; ) {
@@ -17,7 +17,7 @@ async function found({ engine }: Fresh, query: FeedQuery) {
   }
 }
 
-/** Tasks that were queued an hour apart, each with the moment of its event. */
+/** Tasks that were queued an hour apart, each with the time of its event. */
 async function hourly(run: Fresh, count: number) {
   const queued: { id: string; ts: string }[] = []
   for (let n = 0; n < count; n++) {
@@ -68,8 +68,8 @@ test('an event of a time is found without reading all that was before it', async
     update pawl.change c set at = now() - (interval '1 minute') * (o.last - o.place)
       from (select tx, n, row_number() over (order by tx, n) as place, count(*) over () as last from pawl.change) as o
      where c.tx = o.tx and c.n = o.n`
-  const since = new Date((await run.engine.clock()) - 10 * 60_000)
-  const { tx } = await recordedSince(run.sql, since)
+  const since = new Date((await run.engine.internals.clock()) - 10 * 60_000)
+  const { tx } = await findPositionBefore(run.sql, since)
   const [passed] = await run.sql<{ count: number }>`select count(*)::int from pawl.change where tx < ${tx}::bigint`
   assert.ok(passed!.count >= 27 && passed!.count <= 30, `${passed!.count} of 40 are passed over`)
 })

@@ -2,11 +2,11 @@ import type { Sql } from '../driver/sql.ts'
 import { type Position, recordedWithinSeconds, start } from './feed.ts'
 
 /**
- * Finds a position before all events of this moment or later, by bisection over the feed's own index: it costs the same
- * however long the feed is.
+ * Finds a position before all events of this moment or later, by bisection over the feed's index. The cost does not
+ * depend on the length of the feed.
  */
-export async function recordedSince(sql: Sql, moment: Date): Promise<Position> {
-  // Changes are recorded by the database's own clock, which tests do not move.
+export async function findPositionBefore(sql: Sql, moment: Date): Promise<Position> {
+  // Changes are recorded with the database's own clock, which tests do not move.
   const [ends] = await sql<{ first: number | null; last: number; before: Date }>`
     select (select tx from pawl.change order by tx, n limit 1) as first,
            (select tx from pawl.change order by tx desc, n desc limit 1) as last,
@@ -24,7 +24,7 @@ export async function recordedSince(sql: Sql, moment: Date): Promise<Position> {
     if (change?.isBefore === true) low = change.tx
     else high = middle
   }
-  // The last change before is a place that a cursor can name, also when nothing behind it can be shown yet.
+  // A cursor can name the last change before it, even if nothing after it can be shown yet.
   const [previous] = await sql<Position>`
     select tx, n, cardinality(ids) as k from pawl.change where tx < ${low}::bigint order by tx desc, n desc limit 1`
   return previous ?? start

@@ -6,25 +6,25 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { type OpenTransaction, openTransaction } from '../../../test/harness/open-transaction.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import type { Pawl } from '../../engine/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { FeedPage } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../driver/sql.ts'
-import { forget } from '../tasks/task-chores.ts'
-import { firstChange, forgetChanges } from './forget-changes.ts'
+import { deleteExpiredRecords } from '../tasks/task-chores.ts'
+import { deleteOldChanges, startOfChangeScan } from './delete-old-changes.ts'
 
 const nameOf = (event: { entityId: string; seq: number }) => `${event.entityId} ${event.seq}`
 
-/** Every event there is, by the rows themselves. */
+/** Every event, from the rows themselves. */
 async function allEvents(sql: Sql): Promise<string[]> {
   const rows = await sql<{ id: string; seq: number }>`select id, seq from pawl.task`
   return rows.flatMap(({ id, seq }) => Array.from({ length: seq }, (_, n) => `${id} ${n + 1}`))
 }
 
 /**
- * Follows the feed by its cursors. It can lose what it read last, and then goes on from an earlier cursor, where it must
- * find the same again.
+ * Follows the feed by its cursors. It can lose the last page and continue from an earlier cursor, where it must find
+ * the same events again.
  */
-function follower(engine: Pawl, random: (below: number) => number, why: string) {
+function follower(engine: Engine, random: (below: number) => number, why: string) {
   const read: string[] = []
   let before: readonly string[] = []
   const kept: { cursor: string | undefined; read: number }[] = [{ cursor: undefined, read: 0 }]
@@ -47,7 +47,7 @@ function follower(engine: Pawl, random: (below: number) => number, why: string) 
     async toTheEnd() {
       while ((await page()) > 0);
     },
-    forget() {
+    deleteExpiredRecords() {
       if (read.length > before.length) before = [...read]
       kept.splice(1 + random(kept.length))
       read.splice(kept.at(-1)!.read)
@@ -55,7 +55,7 @@ function follower(engine: Pawl, random: (below: number) => number, why: string) 
   }
 }
 
-/** What not to do: whatever is there beyond the last position seen. */
+/** A wrong reader, which takes everything after the last position that it has seen. */
 function naiveFollower(sql: Sql) {
   const read: string[] = []
   let last = { tx: 0, n: 0 }
@@ -72,8 +72,8 @@ function naiveFollower(sql: Sql) {
   }
 }
 
-/** Writers that queue and cancel in transactions that commit late and in any order, and a worker between them. */
-function writers(engine: Pawl, random: (below: number) => number) {
+/** Writers that queue and cancel tasks in transactions that commit late and in any order, and a worker between them. */
+function writers(engine: Engine, random: (below: number) => number) {
   const open: OpenTransaction[] = []
   const held: { id: string; epoch: number }[] = []
   const someTasks = () => Array.from({ length: 1 + random(3) }, () => ({ type: 'work' }))
@@ -115,15 +115,15 @@ test('the feed skips and doubles nothing, however late and out of order its writ
   const { engine, sql } = await fresh(t, { connections: 8 })
   const { acts, commitAll } = writers(engine, random)
   const [reader, naive] = [follower(engine, random, why), naiveFollower(sql)]
-  // Where it reads to the end, it stands right before what is still to be committed.
+  // At the end it is just before the events that are still to be committed.
   const read = async () => {
-    if (random(8) === 0) reader.forget()
+    if (random(8) === 0) reader.deleteExpiredRecords()
     await (random(4) === 0 ? reader.page() : reader.toTheEnd())
     await naive.page()
   }
   const names = ['open', 'writeInside', 'writeInside', 'commit', 'enqueue', 'work', 'work', 'read', 'read'] as const
   try {
-    // Whatever chance brings, this comes first: one begins, another commits and is read, then the first commits.
+    // This always comes first: one begins, another commits and is read, then the first commits.
     for (const act of [acts.open, acts.enqueue, reader.toTheEnd, naive.page, acts.commit]) await act()
     for (let n = 0; n < 150; n++) {
       const name = names[random(names.length)]!
@@ -133,7 +133,7 @@ test('the feed skips and doubles nothing, however late and out of order its writ
     await commitAll()
   }
   const all = await allEvents(sql)
-  // Other tests' transactions on this server hold the feed back too; they end.
+  // Transactions of other tests on this server hold the feed back too, until they end.
   await eventually('everything is read', async () => {
     await reader.toTheEnd()
     return reader.read.length >= all.length
@@ -232,15 +232,15 @@ test('a reader that has read everything keeps its place, however long nothing ha
   const { engine, sql, advance } = run
   const { id } = await taskIn(run, 'cancelled')
   await engine.deleteTask(id)
-  // Transactions of others on the same server hold events back, and a page without them looks like the end.
-  await eventually('the feed shows everything', async () => (await engine.totals()).feedLagSeconds === 0)
+  // Other transactions on the same server hold events back, and a page without them looks like the end.
+  await eventually('the feed shows everything', async () => (await engine.internals.totals()).feedLagSeconds === 0)
   const { next } = await eventually('the feed has come to its end', async () => {
     const page = await engine.events()
     return !page.more && page
   })
   await advance(3 * 86_400)
-  await forget(sql)
-  await forgetChanges(sql, firstChange)
+  await deleteExpiredRecords(sql)
+  await deleteOldChanges(sql, startOfChangeScan)
   const { more, next: still } = await engine.events({ cursor: next })
   assert.deepEqual(
     [more, (await engine.events({ cursor: still })).items, (await engine.events()).more],
@@ -271,7 +271,8 @@ test('a feed of which little is wanted is read in bounded steps, and says when i
   for (let n = 0; n < 30; n++) await engine.enqueueMany(Array.from({ length: 2000 }, () => ({ type: 'a' })))
   const { id } = await engine.enqueue('b', 1)
   await engine.cancel(id)
-  // Other tests' transactions on this server hold the feed back: then it has an end, and not all has been read.
+  // Transactions of other tests on this server may hold the feed back: then it has an end, and not everything has been
+  // read.
   const pages = await eventually('the feed has come to its end, and all has been read', async () => {
     const read: FeedPage[] = []
     for (let cursor: string | undefined; read.at(-1)?.more !== false; cursor = read.at(-1)!.next) {
@@ -281,7 +282,7 @@ test('a feed of which little is wanted is read in bounded steps, and says when i
     return read.some(({ items }) => items.length > 0) && read
   })
   const found = pages.map(({ items }) => items.map(({ entityId }) => entityId))
-  // Of 60,002 events, one answer looks through 40,000; that it found nothing does not say that there is nothing.
+  // One response scans 40,000 of the 60,002 events. An empty one does not mean that there are no more.
   assert.deepEqual(found, [[], [id], []])
 })
 

@@ -1,8 +1,8 @@
 /**
- * The feed of events. Its position is (transaction, statement, place), and it reads only below the oldest transaction
- * that still runs: whatever commits late has a higher number and is still to come, so nothing is ever skipped.
+ * The event feed. A position is (transaction, statement, index). The feed reads only below the oldest running
+ * transaction: a transaction that commits late gets a position after everything that was read, so no event is skipped.
  */
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 export interface Position {
@@ -26,26 +26,26 @@ export interface EventRow {
   readonly payload: Record<string, unknown> | null
   readonly correlationId: string | null
   readonly traceparent: string | null
-  /** Of a heartbeat: its moment. */
+  /** The time of a heartbeat. */
   readonly pulseUs?: number
 }
 
-/** An event where it lies in the feed. */
+/** An event with its position in the feed. */
 export interface FeedRow extends EventRow, Position {
-  /** When its statement was written, in microseconds since 1970. */
+  /** When its statement ran, in microseconds since 1970. */
   readonly atUs: number
 }
 
-/** A position with what lies there. A store that was restored has something else there, or nothing. */
+/** A position and the event there. In a restored store, another event is there, or none. */
 export interface Mark extends Position {
-  /** Null: the entities were deleted, and the place was kept. */
+  /** Null: the entities were deleted, and only the position was kept. */
   readonly entityId: string | null
   readonly seq: number | null
   readonly atUs: number
 }
 
 /** Reads the event at a position. Undefined if there is none. */
-export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
+export async function readMark(sql: Sql, { tx, n, k }: Position): Promise<Mark | undefined> {
   const [row] = await sql<Mark>`
     select tx, n, ${k}::int as k, ids[${k}::int] as entity_id, seqs[${k}::int] as seq,
            (extract(epoch from at) * 1000000)::bigint as at_us
@@ -55,8 +55,8 @@ export async function markAt(sql: Sql, { tx, n, k }: Position): Promise<Mark | u
 }
 
 /**
- * For how many seconds the feed has been held back: the age of the oldest event that it cannot show yet, because a
- * transaction that is older still runs, in whichever database of the server. 0: it shows everything.
+ * Seconds for which the feed has been held back: the age of the oldest event that it cannot show yet, because an older
+ * transaction is still running in any database of the server. 0: it shows everything.
  */
 export async function feedLag(sql: Sql): Promise<number> {
   const [row] = await sql<{ seconds: number }>`
@@ -70,13 +70,14 @@ export async function feedLag(sql: Sql): Promise<number> {
 export const start: Position = { tx: 0, n: 0, k: 0 }
 const changesPerPage = 500
 /**
- * Changes are recorded almost in the order of their times: a transaction may be recorded behind one that began later, and
- * a worker may report a start late. A search by time looks so much further, and what was recorded later still is not found.
+ * Changes are recorded almost in the order of their times, but a transaction may be recorded after one that began
+ * later, and a worker may report a start late. A search by time looks this much further. Events that were recorded even
+ * later are not found.
  */
 export const recordedWithinSeconds = 60
-/** Of a feed of which little is wanted, so many events are looked through at a time, and so often for one answer. */
+/** If a filter matches few events, this many are scanned at a time, and this many times per response. */
 const filteredWindow = 2000
-const mostRounds = 20
+const maxRounds = 20
 
 interface Change {
   readonly tx: number
@@ -89,7 +90,7 @@ export interface FeedFilter {
   readonly limit: number
   readonly types: readonly string[]
   readonly jobId: string | null
-  /** When it happened, both ends included. */
+  /** Time of the event, both ends included. */
   readonly since: Date | null
   readonly until: Date | null
 }
@@ -97,14 +98,17 @@ export interface FeedFilter {
 const isFiltered = ({ types, jobId, since, until }: FeedFilter) =>
   types.length > 0 || jobId !== null || since !== null || until !== null
 
-/** Events after `after`, in order, and the position from which to go on; `more`: there may be others already. */
+/**
+ * Reads events after `after`, in order, and the position from which to continue. `more`: there may be further events
+ * already.
+ */
 export async function readFeed(
   sql: Sql,
   ask: FeedFilter & { after: Position },
 ): Promise<{ events: FeedRow[]; next: Position; more: boolean }> {
   const window = isFiltered(ask) ? Math.max(ask.limit, filteredWindow) : ask.limit
   let at = ask.after
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const changes = recordedUntil(ask.until, await changesFrom(sql, at))
     if (changes.length === 0) return { events: [], next: at, more: false }
     const end = pageEnd(changes, at, window)
@@ -113,22 +117,22 @@ export async function readFeed(
     const last = page.at(-1)
     const next = last !== undefined && page.length < events.length ? { tx: last.tx, n: last.n, k: last.k } : end
     if (page.length > 0) return { events: page, next, more: true }
-    // A window may hold nothing of what is wanted; the feed goes on behind it.
+    // If nothing in a window matches, the next one follows.
     at = end
   }
   return { events: [], next: at, more: true }
 }
 
 /**
- * The end of the feed, and the latest events before it, oldest first. Whatever is committed later comes behind this end:
- * below the oldest running transaction all is committed or never will be. Found from behind, in bounded steps: where
- * little is wanted, or much was removed, there may be fewer than asked for though there are older ones.
+ * Returns the end of the feed and the latest events before it, oldest first. Everything that commits later comes after
+ * this end, because below the oldest running transaction nothing more can commit. It scans backwards in a bounded
+ * number of steps, so with a narrow filter, or after many deletions, it may return fewer events than exist.
  */
 export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: FeedRow[]; end: Position }> {
   const end = await endOfFeed(sql)
   let events: FeedRow[] = []
   let until = end
-  for (let round = 0; round < mostRounds && events.length < ask.limit; round++) {
+  for (let round = 0; round < maxRounds && events.length < ask.limit; round++) {
     const window = round === 0 && !isFiltered(ask) ? ask.limit : Math.max(ask.limit, filteredWindow)
     const after = pageStart(await changesUntil(sql, until), until, window)
     if (isSame(after, until)) break
@@ -154,14 +158,16 @@ function changesFrom(sql: Sql, { tx, n, k }: Position): Promise<Change[]> {
       from pawl.change
      where (tx, n) >= (${tx}::bigint, ${n}::bigint)
        and (tx, n, cardinality(ids)) > (${tx}::bigint, ${n}::bigint, ${k}::int)
-       -- Of some, all that was there has been deleted.
+       -- Changes are empty if all their entities were deleted.
        and cardinality(ids) > 0
        and tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
      order by tx, n
      limit ${changesPerPage}::int`
 }
 
-/** Changes before the first that was recorded so late that no event behind it is of this moment or earlier. */
+/**
+ * The changes before the first one that was recorded so late that no event after it can be of this moment or earlier.
+ */
 function recordedUntil(moment: Date | null, changes: readonly Change[]): readonly Change[] {
   if (moment === null) return changes
   const tooLate = moment.getTime() + recordedWithinSeconds * 1000
@@ -169,7 +175,7 @@ function recordedUntil(moment: Date | null, changes: readonly Change[]): readonl
   return end === -1 ? changes : changes.slice(0, end)
 }
 
-/** Where a page of at most `limit` events ends. */
+/** The end of a page of at most `limit` events. */
 function pageEnd(changes: readonly Change[], after: Position, limit: number): Position {
   let left = limit
   let at = after
@@ -192,7 +198,7 @@ function changesUntil(sql: Sql, { tx, n }: Position): Promise<Change[]> {
      limit ${changesPerPage}::int`
 }
 
-/** Where a page of at most `limit` events before `until` begins; `until` itself, where there are none. */
+/** The start of a page of at most `limit` events before `until`; `until` itself if there are none. */
 function pageStart(changes: readonly Change[], until: Position, limit: number): Position {
   let left = limit
   let at = until
@@ -220,18 +226,18 @@ function eventsBetween(
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
      cross join lateral (
              select id, history, job_id, correlation_id, traceparent from pawl.task
-              where c.entity = 'task' and id = ${lookup('u.id')}
+              where c.entity = 'task' and id = ${viaIndex('u.id')}
               union all
              select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
-               from pawl.stage s join pawl.job j on j.id = ${lookup('s.job_id')}
-              where c.entity = 'stage' and s.id = ${lookup('u.id')}
+               from pawl.stage s join pawl.job j on j.id = ${viaIndex('s.job_id')}
+              where c.entity = 'stage' and s.id = ${viaIndex('u.id')}
               union all
              select id, history, id, correlation_id, traceparent from pawl.job
-              where c.entity = 'job' and id = ${lookup('u.id')}
+              where c.entity = 'job' and id = ${viaIndex('u.id')}
               union all
              select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
-               from pawl.artifact a join pawl.task t on t.id = ${lookup('a.task_id')}
-              where c.entity = 'artifact' and a.id = ${lookup('u.id')}) as t
+               from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id')}
+              where c.entity = 'artifact' and a.id = ${viaIndex('u.id')}) as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where u.seq <= cardinality(t.history)
        and (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)

@@ -1,7 +1,7 @@
 /**
  * Positions in the feed are transaction ids. They mean nothing on another server, after a restore, or on a standby that
  * was promoted before it had received everything: a reader would skip events or read them twice. So whenever the store
- * finds itself on another system or timeline, a new generation begins, and older cursors are gone.
+ * finds itself on another system or timeline, a new generation begins, and older cursors expire.
  */
 import type { Sql } from '../driver/sql.ts'
 
@@ -18,7 +18,7 @@ export async function currentGeneration(sql: Sql): Promise<string> {
   return isHere ? generation : beginGeneration(sql, system, timeline)
 }
 
-/** Safe when several processes notice at once: the first update changes the row, and the others match nothing. */
+/** Safe when several processes notice it at once: the first update changes the row, and the others match nothing. */
 async function beginGeneration(sql: Sql, system: string, timeline: string): Promise<string> {
   await sql`
     update pawl.meta

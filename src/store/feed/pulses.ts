@@ -1,17 +1,17 @@
-/** Heartbeats, which are many and have no seq: read where they belong among the events of their task. */
+/** Heartbeats, which have no seq, merged into the events of their task. */
 
 import type { Sql } from '../driver/sql.ts'
 import type { EventRow } from './feed.ts'
 
-/** Behind which event of a task, and which heartbeat that followed it; 0: none of them. */
+/** The position after an event of a task and a heartbeat that followed it; 0: none. */
 export interface PulsePosition {
   readonly seq: number
   readonly us: number
 }
 
 /**
- * Events and heartbeats of one task, oldest first. A heartbeat comes behind the last event of its lease that is not
- * younger, and says that the task is still what that event made it.
+ * Events and heartbeats of one task, oldest first. A heartbeat follows the last event of its lease that is not younger,
+ * and reports the state of that event.
  */
 export async function eventsAndPulses(
   sql: Sql,
@@ -20,32 +20,36 @@ export async function eventsAndPulses(
   limit: number,
 ): Promise<(EventRow & { us: number })[]> {
   return sql<EventRow & { us: number }>`
-    with mine as materialized (
+    with
+    -- The task, read once.
+    task as materialized (
       select id, seq, history, job_id, correlation_id, traceparent from pawl.task where id = ${id}::uuid
-    ), told as (
+    ),
+    -- Its events, and its heartbeats with the last event of their lease before them.
+    event as (
       select e.*, 0::bigint as us
-        from mine
-       cross join generate_series(greatest(1, ${after.seq}::int), mine.seq) as n
-       cross join lateral pawl.event_of(mine.id, mine.history, n) as e
+        from task
+       cross join generate_series(greatest(1, ${after.seq}::int), task.seq) as n
+       cross join lateral pawl.event_of(task.id, task.history, n) as e
        union all
       select e.entity_id, e.seq, p.epoch, p.ts, p.type, e.to_state, e.to_state, lease.actor, 'heartbeat',
              case when p.payload is not null then jsonb_build_object('progress', p.payload) end,
              (extract(epoch from p.ts) * 1000000)::bigint
-        from mine
-        join pawl.pulse p on p.entity_id = mine.id
+        from task
+        join pawl.pulse p on p.entity_id = task.id
        cross join lateral (
-               select n, (history[n]).actor from generate_series(1, mine.seq) as n
+               select n, (history[n]).actor from generate_series(1, task.seq) as n
                 where (history[n]).epoch = p.epoch and (history[n]).state = 'assigned' and (history[n]).type is null
              ) as lease
        cross join lateral (
-               select coalesce(max(n), lease.n) as n from generate_series(lease.n, mine.seq) as n
+               select coalesce(max(n), lease.n) as n from generate_series(lease.n, task.seq) as n
                 where (history[n]).epoch = p.epoch and (history[n]).ts <= p.ts
              ) as last
-       cross join lateral pawl.event_of(mine.id, mine.history, last.n) as e
+       cross join lateral pawl.event_of(task.id, task.history, last.n) as e
     )
-    select told.*, mine.job_id, mine.correlation_id, mine.traceparent
-      from told cross join mine
-     where (told.seq, told.us) > (${after.seq}::int, ${after.us}::bigint)
-     order by told.seq, told.us
+    select event.*, task.job_id, task.correlation_id, task.traceparent
+      from event cross join task
+     where (event.seq, event.us) > (${after.seq}::int, ${after.us}::bigint)
+     order by event.seq, event.us
      limit ${limit}::int`
 }

@@ -1,8 +1,8 @@
 import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
 export interface MovedArtifact {
   readonly id: string
@@ -12,13 +12,13 @@ export interface MovedArtifact {
   readonly stagedUri: string | null
 }
 
-const finals = among(statesOf(artifactLifecycle, 'final'))
+const finals = inList(statesOf(artifactLifecycle, 'final'))
 
 /**
- * Moves artifacts, each with its event; answers with those that it moved. A stage that may have waited for one gets an
- * empty row of counts: should whoever moves it die before it drives the job, the babysitter finds that. One that has moved on meanwhile is passed over,
- * and so is one whose attempt has won, if it is to be discarded: the lock looks at each again. Rows are locked in the
- * order of their ids, as every batch does.
+ * Moves artifacts, each with its event, and returns those that it moved. An artifact that has changed its state in the
+ * meantime is skipped, and so is one whose attempt has won, if it is to be discarded: both are checked again under the
+ * lock. Rows are locked in the order of their ids, as in every batch. A stage that may have waited for an artifact gets
+ * an empty row of counts: if this process dies before it drives the job, the babysitter finds that row.
  */
 export async function moveArtifacts(
   sql: Sql,
@@ -29,7 +29,7 @@ export async function moveArtifacts(
   return sql<MovedArtifact>`
     with locked as materialized (
       select id from pawl.artifact
-       where id = any(${list(ids)}::uuid[]) and state in (${among(sourcesOf(to))})
+       where id = any(${list(ids)}::uuid[]) and state in (${inList(sourcesOf(to))})
          and not (${to}::text = 'discarded' and won)
        order by id for update
     ), moved as (
@@ -41,12 +41,12 @@ export async function moveArtifacts(
              history  = a.history || row(${nextTime('a')}, 0, ${to}::text,
                                          'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
         from locked
-       where a.id = ${lookup('locked.id')}
+       where a.id = ${viaIndex('locked.id')}
       returning a.id, a.seq, a.job_id, a.task_id, a.stage_id, a.uri, a.staged_uri, a.won
-    ), told as (
+    ), wake_up as (
       insert into pawl.tally (job_id, stage_id)
       select distinct job_id, stage_id from moved where won and stage_id is not null and ${to}::text in ('stored', 'error')
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )

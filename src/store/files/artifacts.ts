@@ -1,18 +1,18 @@
 /**
- * The ledger of the files that tasks put out. A worker's words are fenced like all others: state and epoch of its task,
- * both in the WHERE, with the task's row locked. Which attempt's files count is decided with the end of the task, in
- * the same transaction; the rest is done from the ledger, by anyone.
+ * The ledger of the files that tasks write. Reports of workers are fenced like all others: by the state and epoch of
+ * the task in the WHERE clause, with the task's row locked. The end of the task decides, in the same transaction, which
+ * attempt's files count. Any process does the rest from the ledger.
  */
 import { newId } from '../../kernel/id.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
-import type { Held } from '../tasks/settle.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
+import type { LeaseRef } from '../tasks/settle.ts'
 import { moveArtifacts } from './artifact-moves.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 export interface NewArtifact {
   readonly name: string
@@ -24,12 +24,12 @@ export interface HeldFiles {
   readonly jobId: string | null
   readonly stageId: string | null
   readonly owner: string | null
-  /** The folder that its files go to, if its payload says so. */
+  /** The folder for its files, if its payload names one. */
   readonly outputs: string | null
 }
 
-/** Locks a task that is held under this epoch and notes that it has files; undefined: it is not. */
-export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldFiles | undefined> {
+/** Locks a task that is held under this epoch and marks that it has files. Undefined: it is not held. */
+export async function lockForFiles(sql: Sql, { id, epoch }: LeaseRef): Promise<HeldFiles | undefined> {
   const [row] = await sql<HeldFiles>`
     update pawl.task set files = true
      where id = ${id}::uuid and epoch = ${epoch}::int and state in (${held})
@@ -39,22 +39,24 @@ export async function holdForFiles(sql: Sql, { id, epoch }: Held): Promise<HeldF
   return row
 }
 
-export interface Claimant {
+export interface UriOwner {
   readonly uri: string
   readonly taskId: string
   readonly epoch: number
   readonly name: string
-  /** It counts, or will as soon as it is in its place. */
+  /** The file counts, or will as soon as it is stored. */
   readonly isFinal: boolean
 }
 
-/** Writes down files that an attempt will put out; answers with those whose place is another's, and who that is. */
+/**
+ * Registers files that an attempt will write. Returns those whose URI belongs to another attempt, with that attempt.
+ */
 export async function registerArtifacts(
   sql: Sql,
-  task: Held & HeldFiles,
+  task: LeaseRef & HeldFiles,
   files: readonly NewArtifact[],
-): Promise<Claimant[]> {
-  // In one order, so that two who register the same ones do not wait for each other crosswise.
+): Promise<UriOwner[]> {
+  // Sorted, so that two transactions that register the same files cannot deadlock.
   const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
   await sql`
     with made as (
@@ -70,7 +72,7 @@ export async function registerArtifacts(
     )
     insert into pawl.change (entity, ids, seqs)
     select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0`
-  return sql<Claimant>`
+  return sql<UriOwner>`
     select a.uri, a.task_id, a.epoch, a.name, a.won or a.state = 'stored' as is_final
       from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
       join pawl.artifact a on coalesce(a.job_id, a.task_id) = coalesce(${task.jobId}::uuid, ${task.id}::uuid)
@@ -80,19 +82,19 @@ export async function registerArtifacts(
 
 export interface Upload {
   readonly uri: string
-  /** Null, like the next: whoever put the file in its place did not say. */
+  /** Null, like the next field, if the worker that stored the file did not report it. */
   readonly size: number | null
   readonly sha256: string | null
 }
 
 /**
- * Notes that files are kept under their attempt's prefix, in one statement: most reports of files are of this kind. Each
- * is found by its place: by its task, all files of the attempt would be read for each of them.
- * Returns those that it did not find waiting: all, if the task is not held under this epoch.
+ * Records uploads in one statement, because most reports of files are uploads. Each file is found by its URI: found by
+ * task, all files of the attempt would be read for each of them. Returns the files that were not registered; all of
+ * them, if the task is not held under this epoch.
  */
-export async function noteUploads(
+export async function recordUploads(
   sql: Sql,
-  { id, epoch }: Held,
+  { id, epoch }: LeaseRef,
   files: readonly Upload[],
 ): Promise<{ missed: Upload[] }> {
   const [row] = await sql<{ uris: string[] | null }>`
@@ -116,9 +118,9 @@ export async function noteUploads(
                 where coalesce(job_id, task_id) = coalesce(mine.job_id, mine.id) and md5(uri) = md5(f.uri)
                   and state = 'registered' offset 0) as placed
        where placed.task_id = mine.id and placed.epoch = ${epoch}::int and placed.uri = f.uri
-         and a.id = ${lookup('placed.id')} and a.state || '' = 'registered'
+         and a.id = ${viaIndex('placed.id')} and a.state || '' = 'registered'
       returning a.id, a.seq, a.uri
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )
@@ -127,24 +129,24 @@ export async function noteUploads(
   return { missed: files.filter(({ uri }) => !moved.has(uri)) }
 }
 
-/** Of these files, those that the attempt has registered, whatever has become of them. */
-export async function registeredOf(sql: Sql, { id, epoch }: Held, uris: readonly string[]): Promise<Set<string>> {
+/** The files among these that the attempt has registered, in any state. */
+export async function findRegistered(sql: Sql, { id, epoch }: LeaseRef, uris: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int and uri = any(${uris}::text[])`
   return new Set(rows.map(({ uri }) => uri))
 }
 
-/** All that the attempt has registered, whatever has become of it. */
-export async function registeredUris(sql: Sql, { id, epoch }: Held): Promise<Set<string>> {
+/** All files that the attempt has registered, in any state. */
+export async function registeredUris(sql: Sql, { id, epoch }: LeaseRef): Promise<Set<string>> {
   const rows = await sql<{ uri: string }>`
     select distinct uri from pawl.artifact where task_id = ${id}::uuid and epoch = ${epoch}::int`
   return new Set(rows.map(({ uri }) => uri))
 }
 
-/** Files that could not be made. Their places are free again. */
-export async function noteErrors(
+/** Records files that could not be written. Their URIs are free again. */
+export async function recordFileErrors(
   sql: Sql,
-  task: Held & HeldFiles,
+  task: LeaseRef & HeldFiles,
   files: readonly { readonly uri: string; readonly error: string }[],
 ): Promise<void> {
   await sql`
@@ -159,8 +161,8 @@ export async function noteErrors(
   await moveArtifacts(sql, idsOf(chosen), { to: 'error', actor: `worker:${task.owner}`, cause: 'reported_error' })
 }
 
-/** Tasks that would succeed though they have not put out what they registered, each with such a name. */
-export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise<Map<string, string>> {
+/** Tasks that cannot succeed because registered files are missing, each with the name of one such file. */
+export async function findUnfinishedFiles(sql: Sql, tasks: readonly LeaseRef[]): Promise<Map<string, string>> {
   if (tasks.length === 0) return new Map()
   const rows = await sql<{ taskId: string; name: string }>`
     select distinct on (a.task_id) a.task_id, a.name
@@ -170,10 +172,10 @@ export async function unfinishedFiles(sql: Sql, tasks: readonly Held[]): Promise
 }
 
 /**
- * With the end of an attempt, in its transaction: the files of one that won count, and are in their place at once if
- * they were put there directly; those of any other attempt never will.
+ * Decides on files in the transaction that ends their attempt. Files of an attempt that won count, and are stored at
+ * once if they were written to their place directly. Files of any other attempt never count.
  */
-export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly Held[]): Promise<void> {
+export async function decideFiles(sql: Sql, won: readonly LeaseRef[], lost: readonly LeaseRef[]): Promise<void> {
   const all = [...won, ...lost]
   if (all.length === 0) return
   const rows = await sql<{ id: string; won: boolean; isThere: boolean }>`
@@ -184,7 +186,7 @@ export async function decideFiles(sql: Sql, won: readonly Held[], lost: readonly
                     ${all.map((_, index) => index < won.length)}::boolean[]) as t (id, epoch, won)
         join pawl.artifact a on a.task_id = t.id and a.state in ('registered', 'uploaded') and not a.won
     ), counted as (
-      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${lookup('mine.id')} and mine.won
+      update pawl.artifact a set won = true, at = pawl.clock() from mine where a.id = ${viaIndex('mine.id')} and mine.won
     )
     select id, won, won and is_there as is_there from mine`
   const placed = rows.filter(({ isThere }) => isThere)

@@ -1,9 +1,9 @@
-/** Stages whose inputs are being found. */
+/** Stages whose input files are being listed. */
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { Sql } from '../driver/sql.ts'
 
-/** So that somebody finds them. */
-export async function keepListing(sql: Sql, { id, jobId }: { id: string; jobId: string }): Promise<void> {
+/** Starts the listing of a stage's inputs. */
+export async function startListing(sql: Sql, { id, jobId }: { id: string; jobId: string }): Promise<void> {
   await sql`
     insert into pawl.listing (stage_id, job_id) values (${id}::uuid, ${jobId}::uuid)
     on conflict (stage_id) do update set at = pawl.clock(), tries = 0, error = null`
@@ -12,13 +12,16 @@ export async function keepListing(sql: Sql, { id, jobId }: { id: string; jobId: 
 export interface Listing {
   readonly stageId: string
   readonly jobId: string
-  /** How often it was taken since it last got on, this time included. */
+  /** How often it was taken since it last made progress, this time included. */
   readonly tries: number
-  /** What went wrong the last time; null: the process that had it ended without telling. */
+  /** The last error; null: the process ended without reporting one. */
   readonly error: string | null
 }
 
-/** Takes one; nobody else does for a minute. Should two have it after all, the place where each batch begins tells. */
+/**
+ * Takes a listing that no other process takes for a minute. If two have it after all, the position where each batch
+ * begins detects that.
+ */
 export async function takeListing(sql: Sql): Promise<Listing | undefined> {
   const [row] = await sql<Listing>`
     update pawl.listing l
@@ -29,24 +32,24 @@ export async function takeListing(sql: Sql): Promise<Listing | undefined> {
   return row
 }
 
-/** Whether inputs of a job are still being found. */
+/** Whether inputs of a job are still being listed. */
 export async function isListing(sql: Sql, jobId: string): Promise<boolean> {
   const rows = await sql`select 1 from pawl.listing where job_id = ${jobId}::uuid limit 1`
   return rows.length > 0
 }
 
-/** Extends the time for which nobody else takes it. */
-export async function stillListing(sql: Sql, stageId: string): Promise<void> {
+/** Extends the time for which no other process takes it. */
+export async function extendListing(sql: Sql, stageId: string): Promise<void> {
   await sql`update pawl.listing set at = pawl.clock() + interval '1 minute' where stage_id = ${stageId}::uuid`
 }
 
-/** It goes well: whoever has it keeps it, and what went wrong before is forgotten. */
-export async function keepOn(sql: Sql, stageId: string): Promise<void> {
+/** Extends the time and clears the error, because the listing made progress. */
+export async function recordListingProgress(sql: Sql, stageId: string): Promise<void> {
   await sql`
     update pawl.listing set at = pawl.clock() + interval '1 minute', tries = 1, error = null where stage_id = ${stageId}::uuid`
 }
 
-export async function listLater(sql: Sql, stageId: string, error: string, seconds: number): Promise<void> {
+export async function retryListingLater(sql: Sql, stageId: string, error: string, seconds: number): Promise<void> {
   await sql`
     update pawl.listing set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
      where stage_id = ${stageId}::uuid`
@@ -56,7 +59,7 @@ export async function endListing(sql: Sql, stageId: string): Promise<void> {
   await sql`delete from pawl.listing where stage_id = ${stageId}::uuid`
 }
 
-/** It may have tasks of an earlier listing: it was brought back, or its job is a clone. */
+/** Whether the stage may have tasks of an earlier listing: it was revived, or its job is a clone. */
 export async function wasListed(sql: Sql, stageId: string): Promise<boolean> {
   const [row] = await sql<{ was: boolean }>`
     select s.round > 1 or j.cloned_from is not null as was
@@ -64,8 +67,8 @@ export async function wasListed(sql: Sql, stageId: string): Promise<boolean> {
   return row?.was ?? false
 }
 
-/** What those tasks of a stage were given that were given one of these files or folders. */
-export async function inputsOfTasks(
+/** The inputs of those tasks of a stage that read one of these files or folders. */
+export async function readInputsOfTasks(
   sql: Sql,
   stageId: string,
   uris: readonly string[],
@@ -80,8 +83,8 @@ export async function inputsOfTasks(
   return rows.map(({ inputs }) => inputs)
 }
 
-/** Notes what the tasks of a new job were given that were not found but written with it. */
-export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
+/** Records the inputs of tasks that were submitted with a job instead of being listed. */
+export async function recordInputsOfJob(sql: Sql, jobId: string): Promise<void> {
   await sql`
     insert into pawl.input (task_id, uri)
     select t.id, given->>'uri'
@@ -94,8 +97,8 @@ export async function noteInputsOfJob(sql: Sql, jobId: string): Promise<void> {
        and json_typeof(given) = 'object' and given->>'uri' is not null`
 }
 
-/** What tasks were given, to be found by what it is, and what makes each the same as one done before. */
-export async function noteInputs(
+/** Records the inputs of tasks, by URI, and the digests by which identical work is recognized. */
+export async function recordInputs(
   sql: Sql,
   inputs: readonly { readonly taskId: string; readonly uri: string }[],
   digests: readonly { readonly taskId: string; readonly digest: string }[],

@@ -1,13 +1,13 @@
-/** Files whose attempt has won, on the way to their places; and what is left of uploads that nobody needs any more. */
+/** Files of attempts that won, until they are stored, and the cleanup of uploads that nobody needs. */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, literal, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, literal, type Sql } from '../driver/sql.ts'
 import { type MovedArtifact, moveArtifacts } from './artifact-moves.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface Unstored {
+export interface FileToPromote {
   readonly id: string
   readonly uri: string
   readonly stagedUri: string
@@ -22,11 +22,11 @@ export interface Unstored {
 const place = literal("substring(uri from '^[a-z0-9]+://[^/]*')")
 
 /**
- * Takes files that are to be put in their places: some that belong to the same one, and not to one of these. Whoever dies
- * with them leaves them to others after a minute.
+ * Takes files that are to be stored, all in one bucket that is not in `busy`. If this process dies, others may take
+ * them after a minute.
  */
-export function takeUnstored(sql: Sql, limit: number, busy: readonly string[]): Promise<Unstored[]> {
-  return sql<Unstored>`
+export function takeFilesToPromote(sql: Sql, limit: number, busy: readonly string[]): Promise<FileToPromote[]> {
+  return sql<FileToPromote>`
     with first as materialized (
       select ${place} as place from pawl.artifact
        where won and state = 'uploaded' and at <= pawl.clock() and ${place} <> all(${busy}::text[])
@@ -37,33 +37,34 @@ export function takeUnstored(sql: Sql, limit: number, busy: readonly string[]): 
       from (select id from pawl.artifact
              where won and state = 'uploaded' and at <= pawl.clock() and ${place} = (select place from first)
              order by at limit ${limit}::int for update skip locked) as due
-     where a.id = ${lookup('due.id')}
+     where a.id = ${viaIndex('due.id')}
     returning a.id, a.uri, a.staged_uri, a.size::float8 as size, a.sha256, a.stage_id, a.tries, ${place} as place`
 }
 
-/** They are in their places. */
+/** Marks the files as stored. */
 export function storeArtifacts(sql: Sql, ids: readonly string[]): Promise<MovedArtifact[]> {
   return moveArtifacts(sql, ids, { to: 'stored', actor: 'engine', cause: 'put_in_place' })
 }
 
-/** It could not be put in its place just now. */
-export async function tryLater(sql: Sql, id: string, error: string, seconds: number): Promise<void> {
+/** Schedules another try for a file that could not be stored. */
+export async function retryPromotionLater(sql: Sql, id: string, error: string, seconds: number): Promise<void> {
   await sql`
     update pawl.artifact set error = ${error}, at = pawl.clock() + make_interval(secs => ${seconds}::float8)
      where id = ${id}::uuid and state = 'uploaded'`
 }
 
-/** It is gone, and can never be put in its place. */
-export async function loseArtifact(sql: Sql, id: string, error: string): Promise<void> {
+/** Marks a file as lost: its upload is gone, so it can never be stored. */
+export async function markArtifactLost(sql: Sql, id: string, error: string): Promise<void> {
   await sql`update pawl.artifact set error = ${error} where id = ${id}::uuid and state = 'uploaded'`
   await moveArtifacts(sql, [id], { to: 'error', actor: 'engine', cause: 'output_lost' })
 }
 
 /**
- * Takes uploads that nobody needs any more: their file is in its place, or their attempt did not win. Not while the
- * attempt goes on, nor under a file that it gave up at first and made after all: both lie in the same place.
+ * Takes uploads that nobody needs any more: their file is stored, or their attempt did not win. An upload that its
+ * attempt reported as failed is left while the attempt is running, and while the same attempt has another open file at
+ * the same URI.
  */
-export function takeUnswept(sql: Sql, limit: number): Promise<{ id: string; stagedUri: string }[]> {
+export function takeUploadsToDelete(sql: Sql, limit: number): Promise<{ id: string; stagedUri: string }[]> {
   return sql`
     update pawl.artifact a
        set at = pawl.clock() + interval '1 minute'
@@ -76,12 +77,12 @@ export function takeUnswept(sql: Sql, limit: number): Promise<{ id: string; stag
                                          where o.task_id = old.task_id and o.staged_uri = old.staged_uri
                                            and o.ended_at is null)))
              order by at limit ${limit}::int for update skip locked) as due
-     where a.id = ${lookup('due.id')}
+     where a.id = ${viaIndex('due.id')}
     returning a.id, a.staged_uri`
 }
 
-/** Nothing of it lies there any more. */
-export async function forgetStaged(sql: Sql, ids: readonly string[]): Promise<void> {
+/** Records that the uploads were deleted. */
+export async function clearStagedUris(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
     update pawl.artifact set staged_uri = null where id = any(${list(ids)}::uuid[]) and ended_at is not null`
 }

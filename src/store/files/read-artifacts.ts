@@ -1,4 +1,4 @@
-/** The ledger as people read it, and what was made of what. */
+/** The ledger of files for readers, and the lineage of files. */
 import type { ArtifactState } from '../../kernel/artifact.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
 import { list, literal, type Sql } from '../driver/sql.ts'
@@ -27,7 +27,7 @@ const columns = literal(`
   a.state = 'stored' or (a.state = 'uploaded' and a.staged_uri is null) as in_place,
   a.linked as linked_from, (a.history[1]).ts as created_at, (a.history[a.seq]).ts as changed_at, a.ended_at`)
 
-/** Artifacts of a job, a stage or a task, in the order in which they were registered. */
+/** Artifacts of a job, stage or task, in the order of their registration. */
 export function listArtifacts(
   sql: Sql,
   ask: { of: 'job' | 'stage' | 'task'; id: string; states: readonly string[]; after: string | null; limit: number },
@@ -45,13 +45,13 @@ export function listArtifacts(
      order by a.id limit ${ask.limit}::int`
 }
 
-/** The files of a stage in their places, by name: what a later stage can take as its inputs. A prefix ends in `/`. */
+/** The stored files of a stage by name, which later stages can take as inputs. A prefix ends in `/`. */
 export function storedFiles(
   sql: Sql,
   stageId: string,
   { prefix = '', after = '', limit }: { prefix?: string; after?: string; limit: number },
 ): Promise<{ name: string; uri: string; size: number | null; sha256: string | null }[]> {
-  // The names below a folder are those up to what it would be with the character behind `/`.
+  // The names in a folder end where `/` would be replaced by the next character.
   const end = prefix === '' ? null : `${prefix.slice(0, -1)}0`
   return sql`
     select name, uri, size::float8 as size, sha256 from pawl.artifact
@@ -60,25 +60,25 @@ export function storedFiles(
      order by name limit ${limit}::int`
 }
 
-export interface MakingRow {
+export interface LineageRow {
   readonly taskId: string
   readonly jobId: string | null
   readonly inputs: readonly DatumInput[]
 }
 
-/** The tasks whose file this is, and those that were given it or a folder that it lies in; newest first. */
-export async function lineageOf(
+/** The tasks that wrote this file, and those that read it or a folder that contains it; newest first. */
+export async function findLineage(
   sql: Sql,
   uri: string,
   folders: readonly string[],
   limit: number,
-): Promise<{ madeBy: MakingRow[]; usedBy: MakingRow[] }> {
-  const madeBy = await sql<MakingRow>`
+): Promise<{ madeBy: LineageRow[]; usedBy: LineageRow[] }> {
+  const madeBy = await sql<LineageRow>`
     select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
       from pawl.artifact a join pawl.task t on t.id = a.task_id
      where md5(a.uri) = md5(${uri}) and a.uri = ${uri} and a.state = 'stored'
      order by t.id desc limit ${limit}::int`
-  const usedBy = await sql<MakingRow>`
+  const usedBy = await sql<LineageRow>`
     select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
       from (select distinct i.task_id
               from unnest(${[uri, ...folders]}::text[]) as f (uri)
@@ -88,7 +88,7 @@ export async function lineageOf(
   return { madeBy, usedBy }
 }
 
-/** What these tasks have put in its place. */
+/** The stored files of these tasks. */
 export function outputsOfTasks(sql: Sql, taskIds: readonly string[]): Promise<ArtifactRow[]> {
   return sql<ArtifactRow>`
     select ${columns} from pawl.artifact a

@@ -1,4 +1,4 @@
-/** Tasks that need not be done: somebody did the same before. */
+/** Tasks that are skipped because an earlier task did the same work. */
 import { newId } from '../../kernel/id.ts'
 import { nextTime } from '../driver/clock.ts'
 import { list, type Sql } from '../driver/sql.ts'
@@ -9,13 +9,15 @@ interface Reused {
   readonly doneBy: string
 }
 
-interface StageOf {
+interface StageRef {
   readonly id: string
   readonly jobId: string
 }
 
-/** Moves blocked tasks to `skipped`, each with the output of the one that did the same. The counts are appended. */
-export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reused: readonly Reused[]): Promise<void> {
+/**
+ * Moves blocked tasks to `skipped`, each with the output of the earlier task, and appends to the counts of the stage.
+ */
+export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageRef, reused: readonly Reused[]): Promise<void> {
   await sql`
     with moved as (
       update pawl.task t
@@ -30,7 +32,7 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
         join pawl.task done on done.id = r.done_by
        where t.id = r.id and t.state = 'blocked'
       returning t.id, t.seq
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )
@@ -38,10 +40,10 @@ export async function skipTasks(sql: Sql, { id: stageId, jobId }: StageOf, reuse
     select ${jobId}::uuid, ${stageId}::uuid, count(*), count(*), -count(*) from moved having count(*) > 0`
 }
 
-/** The files of the earlier task count for this one too: they are in their places, and nothing is copied. */
+/** Registers the files of the earlier task for this one as well. They are stored already, and nothing is copied. */
 export async function linkArtifacts(
   sql: Sql,
-  { id: stageId, jobId }: StageOf,
+  { id: stageId, jobId }: StageRef,
   reused: readonly Reused[],
 ): Promise<void> {
   const files = await sql<{ id: string; taskId: string }>`

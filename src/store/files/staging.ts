@@ -1,20 +1,25 @@
-/** Folders that attempts upload to. What dead ones left there is looked for, again and again, until none can be left. */
+/**
+ * Folders that attempts upload to. They are searched repeatedly for uploads of dead attempts, until none can be left.
+ */
 import type { Sql } from '../driver/sql.ts'
 
-/** How long after a look, and after how many looks that found nothing alive, the next one is due. */
-const lookAgainSeconds = [60, 600, 3600, 6 * 3600, 86_400]
+/** The delay of the next search, by the number of searches since the last one that found something alive. */
+const searchDelaysSeconds = [60, 600, 3600, 6 * 3600, 86_400]
 
-/** That something will be uploaded there. The row is read first: it is there for all but the first task of a stage. */
-export async function noteStaging(sql: Sql, outputs: string): Promise<void> {
+/**
+ * Records that something will be uploaded to this folder. The row is read first, because it exists for all but the
+ * first task of a stage.
+ */
+export async function recordStagingFolder(sql: Sql, outputs: string): Promise<void> {
   await sql`
     insert into pawl.staging (outputs, key, at)
-    select ${outputs}, md5(${outputs}), pawl.clock() + make_interval(secs => ${lookAgainSeconds[0]!}::float8)
+    select ${outputs}, md5(${outputs}), pawl.clock() + make_interval(secs => ${searchDelaysSeconds[0]!}::float8)
      where not exists (select from pawl.staging where key = md5(${outputs}) and rounds = 0)
     on conflict (key) do update set rounds = 0`
 }
 
-/** Folders that it is time to look into; nobody else looks there for a while. */
-export function takeStagings(sql: Sql, limit: number): Promise<{ outputs: string; rounds: number }[]> {
+/** Takes folders that are due for a search. No other process takes them for a while. */
+export function takeStagingFolders(sql: Sql, limit: number): Promise<{ outputs: string; rounds: number }[]> {
   return sql`
     update pawl.staging s
        set at = pawl.clock() + interval '5 minutes'
@@ -23,10 +28,12 @@ export function takeStagings(sql: Sql, limit: number): Promise<{ outputs: string
     returning s.outputs, s.rounds`
 }
 
-/** Looked through. With something alive in it, it is looked into as before; else ever more rarely, and then no more. */
-export async function lookedInto(sql: Sql, outputs: string, rounds: number, isAlive: boolean): Promise<void> {
+/**
+ * Schedules the next search: at the usual interval if something was alive, else less and less often, and finally never.
+ */
+export async function rescheduleStaging(sql: Sql, outputs: string, rounds: number, isAlive: boolean): Promise<void> {
   const next = isAlive ? 0 : rounds + 1
-  const seconds = lookAgainSeconds[next]
+  const seconds = searchDelaysSeconds[next]
   if (seconds === undefined) {
     await sql`delete from pawl.staging where key = md5(${outputs}) and rounds = ${rounds}::int`
     return
@@ -37,10 +44,10 @@ export async function lookedInto(sql: Sql, outputs: string, rounds: number, isAl
 }
 
 /**
- * Of these attempts, those whose uploads nobody will ever want. What this database does not know may be that of another
- * one, which shares the folder.
+ * The attempts among these whose uploads nobody will ever need. Tasks that this database does not know are left out,
+ * because another one may share the folder.
  */
-export async function deadAttempts(
+export async function findDeadAttempts(
   sql: Sql,
   attempts: readonly { readonly taskId: string; readonly epoch: number }[],
 ): Promise<Set<string>> {

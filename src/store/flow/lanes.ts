@@ -1,26 +1,26 @@
 /**
- * Lanes: what a claim looks through first. What concerns all tasks of a stage or job (pause, hold, priority, age) is
- * said of its lanes, and costs the same however many tasks there are.
+ * Lanes, which a claim scans before it looks at tasks. Changes that concern all tasks of a stage or job (pause, hold,
+ * priority, age) are made to its lanes, so their cost does not depend on the number of tasks.
  *
- * A claim may hold a lane while it waits for a task. So whoever changes lanes in a transaction does it before it locks
- * tasks: job, stage, lane, task.
+ * A claim may hold the lock of a lane while it waits for a task. So a transaction that changes lanes does that before
+ * it locks tasks: job, stage, lane, task.
  */
 import type { LaneFacts } from '../../kernel/rank.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 
-/** Gives all lanes of a job another priority; what age has added comes back with the chore's next look. */
+/** Sets the priority of all lanes of a job. The next run of the chore adds the bonus for age again. */
 export async function setLanePriority(sql: Sql, jobId: string, priority: number): Promise<void> {
   await sql`
     with mine as materialized (
       select id from pawl.lane where job_id = ${jobId}::uuid order by id for update
     )
     update pawl.lane l set priority = ${priority}::int, rank = ${priority}::int
-      from mine where l.id = ${lookup('mine.id')}`
+      from mine where l.id = ${viaIndex('mine.id')}`
 }
 
-/** Queues in which work of these stages waits for a slot: when tasks of theirs were let go, workers are to be told. */
-export async function limitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
+/** Queues in which tasks of these stages wait for a slot. Workers must be notified when tasks of these stages end. */
+export async function findLimitedQueues(sql: Sql, stageIds: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`
     select distinct l.queue
       from pawl.lane l
@@ -34,12 +34,12 @@ export interface OpenLane extends LaneFacts {
   readonly rank: number
 }
 
-/** So many places at the front of a lane are looked at for the deadlines of their tasks. */
+/** Number of rows at the front of a lane that are searched for deadlines of tasks. */
 const placesLookedAt = 100
 
 /**
- * Open lanes in the order of their ids, and what their rank follows from. A lane of tasks with deadlines of their own has
- * the nearest that is found at its front; they are counted from when the task was queued, or was revived.
+ * Open lanes in the order of their ids, with the facts that determine their rank. A lane of tasks with deadlines of
+ * their own gets the nearest deadline at its front, counted from when the task was queued or revived.
  */
 export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenLane[]> {
   return sql<OpenLane>`
@@ -59,7 +59,7 @@ export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenL
                from (select id from pawl.due
                       where lane_id = l.id and run_at <= pawl.clock()
                       order by run_at, id limit ${placesLookedAt}::int) as place
-               join pawl.task t on t.id = ${lookup('place.id')}
+               join pawl.task t on t.id = ${viaIndex('place.id')}
                left join pawl.task_type tt on tt.type = t.type
               cross join lateral (
                       select max(ts) as at from unnest(t.history) where state = 'queued' and type is null) as queued
@@ -70,8 +70,8 @@ export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenL
 }
 
 /**
- * Writes the ranks that differ; returns how many did. A lane that somebody holds is passed over, and so is one whose
- * priority has changed since it was read: the next look is not far.
+ * Writes the ranks that differ, and returns how many did. A lane that is locked is skipped, and so is one whose
+ * priority has changed since it was read: the next run follows soon.
  */
 export async function setRanks(
   sql: Sql,
@@ -82,11 +82,11 @@ export async function setRanks(
       select l.id, w.rank
         from unnest(${lanes.map(({ id }) => id)}::int[], ${lanes.map(({ priority }) => priority)}::int[],
                     ${lanes.map(({ rank }) => rank)}::int[]) as w (id, priority, rank)
-        join pawl.lane l on l.id = ${lookup('w.id')} and l.priority = w.priority and l.rank <> w.rank
+        join pawl.lane l on l.id = ${viaIndex('w.id')} and l.priority = w.priority and l.rank <> w.rank
        order by l.id
          for update of l skip locked
     )
-    update pawl.lane l set rank = mine.rank from mine where l.id = ${lookup('mine.id')}
+    update pawl.lane l set rank = mine.rank from mine where l.id = ${viaIndex('mine.id')}
     returning l.id`
   return changed.length
 }

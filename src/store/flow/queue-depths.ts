@@ -1,17 +1,17 @@
-/** How many tasks wait and are held in each queue. */
-import type { NamePaging, PageRow } from '../driver/name-paging.ts'
-import { heldTask, widely } from '../driver/plans.ts'
+/** The number of waiting and held tasks of each queue. */
+import type { NamePaging, PageRow } from '../driver/paging.ts'
+import { heldTask, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 interface Depth {
-  /** May be claimed now. */
+  /** Tasks that can be claimed now. */
   readonly due: number
-  /** Wait for their time. */
+  /** Tasks that wait for their scheduled time. */
   readonly scheduled: number
   readonly held: number
-  /** Due, but their job is paused or stopping, or their stage is held: not to be claimed now. */
+  /** Due tasks that cannot be claimed now, because their job is paused or stopping, or their stage is held. */
   readonly paused: number
-  /** How long the oldest that is due has been waiting. */
+  /** How long the oldest due task has been waiting. */
   readonly oldestSeconds: number | null
 }
 
@@ -19,20 +19,20 @@ export interface QueueRow extends Depth {
   readonly queue: string
 }
 
-/** What waits in each lane, from `pawl.due` grouped by `lane_id`. */
+/** Waiting tasks per lane, from `pawl.due` grouped by `lane_id`. */
 const waitingColumns = literal(`
   lane_id, coalesce(sum(cardinality(ids)) filter (where run_at <= pawl.clock()), 0) as due,
   coalesce(sum(cardinality(ids)) filter (where run_at > pawl.clock()), 0) as scheduled,
   min(run_at) filter (where run_at <= pawl.clock()) as oldest`)
 
-/** How many tasks of each lane are held. It is found through the claims, and so costs what is held by anybody. */
+/** Held tasks per lane, found through the claims, so the cost depends on the number of all held tasks. */
 const heldByLane = literal(`
   select t.lane_id, count(*) as held
     from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
    cross join lateral ${heldTask.literal} as t
    group by t.lane_id`)
 
-/** The depth of a queue, from its lanes \`l\`, what waits in them \`w\` and what is held of them \`h\`. */
+/** The depth of a queue, from its lanes `l`, their waiting tasks `w` and their held tasks `h`. */
 const depthColumns = literal(`
   coalesce(sum(w.due) filter (where l.open), 0)::bigint as due,
   coalesce(sum(w.scheduled), 0)::bigint as scheduled,
@@ -40,9 +40,9 @@ const depthColumns = literal(`
   coalesce(sum(w.due) filter (where not l.open), 0)::bigint as paused,
   extract(epoch from pawl.clock() - min(w.oldest) filter (where l.open))::float8 as oldest_seconds`)
 
-/** A page of queues, by name. Only the lanes of these queues are looked up. */
+/** A page of queues, by name. Only the lanes of these queues are read. */
 export function listQueues(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<QueueRow>[]> {
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<PageRow<QueueRow>>`
     with found as materialized (
@@ -61,27 +61,28 @@ export function listQueues(sql: Sql, { after, limit }: NamePaging): Promise<Page
 }
 
 export interface QueuesToName {
-  /** They keep their names as long as they are not empty. */
+  /** These queues stay named as long as they are not empty. */
   readonly named: readonly string[]
-  /** How many may have a name, the deepest first. */
+  /** How many queues are named, the deepest first. */
   readonly most: number
-  /** The name of all others together, which no queue may have for its own. Null: any queue may. */
+  /** The name for all other queues together, which no queue may have itself. Null: no such restriction. */
   readonly others: string | null
 }
 
 export interface DeepestQueues {
   /** By name. */
   readonly queues: readonly QueueRow[]
-  /** All others together. */
+  /** All other queues together. */
   readonly rest: Depth & { readonly count: number }
 }
 
 /**
- * The deepest queues by name, and the rest as one, chosen by the database: there may be too many to send them all. A queue
- * that had a name loses it only if it is gone, or if it is empty and one that is not needs the place.
+ * The deepest queues by name, and the sum of the rest. The database selects them, because there may be too many to
+ * send. A named queue is dropped only if it no longer exists, or if it is empty and a queue that is not empty needs its
+ * place.
  */
 export async function deepestQueues(sql: Sql, { named, most, others }: QueuesToName): Promise<DeepestQueues> {
-  const rows = await widely(
+  const rows = await withTableScans(
     sql,
     tx => tx<Depth & { queue: string | null; count: number }>`
     with waiting as (

@@ -1,15 +1,15 @@
-/** Which queues nobody serves: those that have work due for a minute, no worker that syncs, and no claim or lease of late. */
+/** Unserved queues: tasks have been due for a minute, no worker syncs, and there was no recent claim or lease. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { staleQueues } from './unserved-queues.ts'
+import { findUnservedQueues } from './unserved-queues.ts'
 
-const stale = async ({ sql }: Fresh) => (await staleQueues(sql, 60)).map(({ queue }) => queue)
+const stale = async ({ sql }: Fresh) => (await findUnservedQueues(sql, 60)).map(({ queue }) => queue)
 const claims = async ({ engine }: Fresh, queue: string, said: object = {}) =>
   (await engine.claims({ worker: 'script', queues: [queue], ...said }))[0]!
 
-/** Queues with two tasks each, which have been due for longer than a minute. */
+/** Queues with two tasks each that have been due for longer than a minute. */
 async function withWork(run: Fresh, queues: readonly string[]): Promise<void> {
   await run.engine.enqueueMany(queues.flatMap(queue => [{ type: queue }, { type: queue }]))
   await run.advance(61)

@@ -1,26 +1,26 @@
-import { lookup, widely } from '../driver/plans.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 
-export interface StaleQueue {
+export interface UnservedQueue {
   readonly queue: string
   readonly due: number
   readonly oldestSeconds: number
 }
 
 /**
- * Queues with work that has been due for longer than `seconds`, and that nobody serves: no worker with a session was
- * heard of as lately, none of its tasks is held, and none was claimed as lately. The last two are all that is known of
- * workers without a session, such as scripts and those of a dialect. A claim is known until its lease would have ended.
+ * Queues with tasks that have been due for longer than `seconds` and that no worker serves: in that time no worker with
+ * a session for the queue was seen and no task of it was claimed, and none is held. Workers without a session, such as
+ * scripts and those of dialects, are known only by their claims, and a claim is known until its lease would have ended.
  */
-export function staleQueues(sql: Sql, seconds: number): Promise<StaleQueue[]> {
-  return widely(
+export function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQueue[]> {
+  return withTableScans(
     sql,
-    tx => tx<StaleQueue>`
+    tx => tx<UnservedQueue>`
     with claimed as materialized (
       select distinct l.queue
         from pawl.claim c
        cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')}
+        join pawl.task t on t.id = ${viaIndex('won.id')}
         join pawl.lane l on l.id = t.lane_id
        where (t.epoch = won.epoch and t.lease_until > pawl.clock())
           or exists (select from unnest(t.history) as h

@@ -1,13 +1,13 @@
 /**
- * What is done to many tasks of a stage, batch by batch, each under the lock of their job. A batch goes on behind the
- * task where the one before it stopped, so no task is looked at twice.
+ * Changes to many tasks of a stage, made in batches under the lock of the job. Each batch continues after the last task
+ * of the previous one, so no task is read twice.
  */
 
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
-/** How far a batch came: the last task that it looked at, and how many it looked at. */
+/** The progress of a batch: the last task that it read, and how many it read. */
 export interface Batch {
   readonly last: string | null
   readonly seen: number
@@ -15,8 +15,8 @@ export interface Batch {
 
 const start = '00000000-0000-0000-0000-000000000000'
 
-/** How far a batch of a stage's tasks goes: its last task; null: to the end. */
-export async function endOfBatch(
+/** The last task of a stage's next batch; null: the batch reaches the end. */
+export async function findEndOfBatch(
   sql: Sql,
   { stageId, after, limit }: { stageId: string; after: string | null; limit: number },
 ): Promise<string | null> {
@@ -27,26 +27,26 @@ export async function endOfBatch(
 }
 
 /** A stage, and the task after which its next batch begins. */
-export interface StageFrom {
+export interface StageCursor {
   readonly id: string
   readonly errandAt: string | null
 }
 
-export interface PassedOver extends Batch {
+export interface SkippedBatch extends Batch {
   readonly stageId: string
   readonly skipped: number
 }
 
 /**
- * Passes the next blocked tasks of these stages over: their branch is not taken. Whoever asks adds them to the counts of
- * their stages. `limit`: of each; null: all.
+ * Skips the next blocked tasks of these stages, because their branch is not taken. The caller adds them to the counts
+ * of their stages. `limit` applies to each stage; null: all tasks.
  */
 export function skipBlocked(
   sql: Sql,
-  stages: readonly (StageFrom & { readonly endsCause: string | null })[],
+  stages: readonly (StageCursor & { readonly endsCause: string | null })[],
   limit: number | null,
-): Promise<PassedOver[]> {
-  return sql<PassedOver>`
+): Promise<SkippedBatch[]> {
+  return sql<SkippedBatch>`
     with batch as materialized (
       select t.id, t.stage_id, s.cause
         from unnest(${list(stages.map(({ id }) => id))}::uuid[],
@@ -62,9 +62,9 @@ export function skipBlocked(
              ended_at = ${nextTime('t')},
              history  = t.history || row(${nextTime('t')}, t.epoch, 'skipped', null,
                                          'engine', batch.cause, null)::pawl.step
-        from batch where t.id = ${lookup('batch.id')} and t.state = 'blocked'
+        from batch where t.id = ${viaIndex('batch.id')} and t.state = 'blocked'
       returning t.id, t.stage_id, t.seq
-    ), noted as (
+    ), feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq) from moved having count(*) > 0
     )
@@ -73,10 +73,10 @@ export function skipBlocked(
       from batch group by stage_id`
 }
 
-/** The next tasks of these stages, in the order of their ids. `limit`: of each; null: all. */
+/** The next tasks of these stages, in the order of their ids. `limit` applies to each stage; null: all tasks. */
 export function tasksAfter(
   sql: Sql,
-  stages: readonly StageFrom[],
+  stages: readonly StageCursor[],
   limit: number | null,
 ): Promise<{ id: string; isEnded: boolean }[]> {
   return sql<{ id: string; isEnded: boolean }>`
@@ -89,20 +89,20 @@ export function tasksAfter(
      order by t.id`
 }
 
-/** What conditions can see of stages, by their ids; null: it is larger than was asked for. */
+/** The outputs of stages, by stage id, for conditions. Null if they are larger than the limit. */
 export interface Outputs {
-  /** The outputs of tasks, in their order; null where there is none. */
+  /** The outputs of tasks, in their order; null for a task without output. */
   readonly outputs: Readonly<Record<string, unknown[]>> | null
-  /** What stages without tasks have given. */
+  /** The values of stages without tasks. */
   readonly values: Readonly<Record<string, unknown>> | null
   readonly bytes: number
 }
 
-/** Reads what stages have put out, if all of it has at most so many bytes. */
-export async function outputsOf(
+/** Reads the outputs of stages, if they have at most `mostBytes` bytes in total. */
+export async function readOutputs(
   sql: Sql,
   { tasksOf, valuesOf }: { tasksOf: readonly string[]; valuesOf: readonly string[] },
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<Outputs> {
   if (tasksOf.length === 0) return { outputs: {}, values: {}, bytes: 0 }
   const [row] = await sql<Outputs>`
@@ -113,28 +113,31 @@ export async function outputsOf(
                         where id = any(${valuesOf}::uuid[])), 0) as bytes
     )
     select bytes::float8 as bytes,
-           case when bytes <= ${mostBytes}::bigint then (
+           case when bytes <= ${maxBytes}::bigint then (
              select coalesce(json_object_agg(s.id, coalesce(o.outputs, '[]'::json)), '{}'::json)
                from unnest(${tasksOf}::uuid[]) as s (id)
               cross join lateral (
                       select json_agg(coalesce(t.output, 'null'::json) order by t.id) as outputs
-                        from pawl.task t where t.stage_id = ${lookup('s.id')}) as o) end as outputs,
-           case when bytes <= ${mostBytes}::bigint then (
+                        from pawl.task t where t.stage_id = ${viaIndex('s.id')}) as o) end as outputs,
+           case when bytes <= ${maxBytes}::bigint then (
              select coalesce(json_object_agg(id, fan->0), '{}'::json) from pawl.stage
               where id = any(${valuesOf}::uuid[])) end as values
       from size`
   return row!
 }
 
-/** Tasks of a stage that succeeded, with what they were given and gave: what there is to undo. */
-export function succeededIn(sql: Sql, stageId: string): Promise<{ id: string; payload: unknown; output: unknown }[]> {
+/** The succeeded tasks of a stage, which a compensation undoes. */
+export function readSucceededTasks(
+  sql: Sql,
+  stageId: string,
+): Promise<{ id: string; payload: unknown; output: unknown }[]> {
   return sql`
     select id, payload, output from pawl.task
      where stage_id = ${stageId}::uuid and state = 'succeeded' order by id desc`
 }
 
-/** The next elements of the list that a stage keeps. */
-export async function fanSlice(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
+/** The next elements of the list that a stage turns into tasks. */
+export async function readListElements(sql: Sql, stageId: string, from: number, limit: number): Promise<unknown[]> {
   const [row] = await sql<{ slice: unknown[] }>`
     select coalesce(json_agg(e.value order by e.n), '[]'::json) as slice
       from pawl.stage s cross join lateral json_array_elements(s.fan) with ordinality as e (value, n)

@@ -1,19 +1,19 @@
 /**
- * What the babysitter looks for among jobs. Each finds ids, but for those in `except`; what is done with them is done
- * under the job's lock.
+ * Queries of the babysitter's chores for jobs. Each returns ids that are not in `except`. The chores work under the
+ * lock of each job.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
 /**
- * Jobs that somebody stopped driving: an errand that nobody goes on with, or counts that nobody added up; the longest
- * ago first. Whoever settles adds up at once, so what is older than this was left by one that died.
+ * Jobs that nobody drives any more: an errand that nobody continues, or counts that nobody added up; the longest idle
+ * first. A settle adds up its counts at once, so older ones were left by a process that died.
  */
-export async function leftBehind(
+export async function findUndrivenJobs(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -30,7 +30,7 @@ export async function leftBehind(
 }
 
 /** Jobs whose deadline has passed. */
-export async function overdueJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+export async function findJobsPastDeadline(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
   return idsOf(
     await sql<{ id: string }>`
       select id from pawl.job
@@ -40,8 +40,8 @@ export async function overdueJobs(sql: Sql, limit: number, except: readonly stri
   )
 }
 
-/** Stages whose gate nobody passed in time. */
-export function overdueGates(
+/** Stages whose gate has timed out. */
+export function findExpiredGates(
   sql: Sql,
   limit: number,
   except: readonly string[],
@@ -53,8 +53,8 @@ export function overdueGates(
      order by gate_until limit ${limit}::int`
 }
 
-/** Submissions that were cut off: never shown to anyone, and nobody goes on with them. */
-export async function cutOffJobs(
+/** Submissions that were interrupted: they were never visible, and nobody continues them. */
+export async function findAbandonedSubmissions(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -71,12 +71,12 @@ export async function cutOffJobs(
 }
 
 /**
- * Jobs without progress for as long as they allow, and with nothing in hand, nothing to claim, nothing delayed, no gate
- * or hold to wait at and nothing to be added.
+ * Jobs without progress for longer than they allow, and without a reason to wait: no task is held, claimable or
+ * delayed, no stage has a gate or a hold, and nothing can be added.
  */
-export async function staleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
-  const open = among(taskLifecycle.moves.claim.from)
-  const held = among(statesOf(taskLifecycle, 'held'))
+export async function findStaleJobs(sql: Sql, limit: number, except: readonly string[]): Promise<string[]> {
+  const open = inList(taskLifecycle.moves.claim.from)
+  const held = inList(statesOf(taskLifecycle, 'held'))
   return idsOf(
     await sql<{ id: string }>`
       select j.id from pawl.job j
@@ -85,44 +85,44 @@ export async function staleJobs(sql: Sql, limit: number, except: readonly string
          and j.id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.stage s
                           where s.job_id = j.id and s.ended_at is null and (s.state = 'waiting' or s.open <> 'sealed'))
-         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${lookup('s.id')}
+         and not exists (select from pawl.stage s join pawl.task t on t.stage_id = ${viaIndex('s.id')}
                           where s.job_id = j.id and s.ended_at is null and t.state in (${open}, ${held}))
        limit ${limit}::int`,
   )
 }
 
-/** How far a walk through ended jobs has come. */
-export interface JobWalk {
+/** The position of a scan through ended jobs. */
+export interface JobScan {
   endedAt: string
   id: string
 }
 
-export const firstJob: JobWalk = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+export const startOfJobScan: JobScan = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
 
 /**
- * Ended jobs that have been kept for long enough, and so have the dead letters that they have. Jobs that stay for their
- * dead letters may be many, so each look goes through a stretch of them, and the next goes on behind it.
+ * Ended jobs past their retention whose dead letters are past theirs as well. Many jobs may stay because of their dead
+ * letters, so each call scans one section, and the next call continues after it.
  */
-export async function oldJobs(
+export async function findJobsPastRetention(
   sql: Sql,
   keepSeconds: number,
   limit: number,
   except: readonly string[],
-  walk: JobWalk = firstJob,
+  scan: JobScan = startOfJobScan,
   perLook = 1000,
-): Promise<{ ids: string[]; walk: JobWalk }> {
+): Promise<{ ids: string[]; scan: JobScan }> {
   const [row] = await sql<{ ids: string[] | null; seen: number; endedAt: string | null; id: string | null }>`
     with stretch as materialized (
       select id, ended_at from pawl.job
        where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
-         and ended_at >= ${walk.endedAt}::timestamptz
-         and (ended_at, id) > (${walk.endedAt}::timestamptz, ${walk.id}::uuid)
+         and ended_at >= ${scan.endedAt}::timestamptz
+         and (ended_at, id) > (${scan.endedAt}::timestamptz, ${scan.id}::uuid)
        order by ended_at, id limit ${perLook}::int
     ), old as (
       select id from stretch j
        where id <> all(${list(except)}::uuid[])
          and not exists (select from pawl.trouble x
-                           join pawl.task t on t.id = ${lookup('x.task_id')}
+                           join pawl.task t on t.id = ${viaIndex('x.task_id')}
                            left join pawl.task_type tt on tt.type = t.type
                           where x.job_id = j.id and x.state = 'dead_lettered'
                             and coalesce(pawl.kept_until(t.state, t.keep_until, t.ended_at, t.settings, tt.settings)
@@ -135,7 +135,7 @@ export async function oldJobs(
                   order by stretch.ended_at desc, stretch.id desc limit 1) as last on true`
   const { ids, seen, endedAt, id } = row!
   const found = ids ?? []
-  // What was found is removed, so the same stretch is looked at again until it holds no more.
-  if (found.length === limit) return { ids: found, walk }
-  return { ids: found, walk: seen < perLook ? firstJob : { endedAt: endedAt!, id: id! } }
+  // The jobs that were found will be deleted, so the same section is scanned again until it contains no more.
+  if (found.length === limit) return { ids: found, scan }
+  return { ids: found, scan: seen < perLook ? startOfJobScan : { endedAt: endedAt!, id: id! } }
 }

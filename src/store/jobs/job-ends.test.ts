@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { claimCommands, doFileChores, folder, putOut, succeed } from '../../../test/harness/files.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { moveArtifacts } from '../files/artifact-moves.ts'
-import { removeJob, removeSome } from './job-ends.ts'
+import { removeBatchOfJob, removeJob } from './job-ends.ts'
 
 test('a job whose files are not in their places is deleted in small batches, with all of them', async t => {
   const f = await fresh(t)
@@ -24,7 +24,8 @@ test('a job whose files are not in their places is deleted in small batches, wit
     return row!
   }
   const seen = [await left()]
-  for (let is = 'some'; is !== 'gone'; seen.push(await left())) is = await f.sql.begin(tx => removeSome(tx, id, 5))
+  for (let is = 'some'; is !== 'gone'; seen.push(await left()))
+    is = await f.sql.begin(tx => removeBatchOfJob(tx, id, 5))
   assert.deepEqual(
     [seen[0], seen.at(-1)],
     [

@@ -1,4 +1,4 @@
-/** Rows of jobs and stages. Whoever changes one holds the job's lock, so a job is changed by one at a time. */
+/** Rows of jobs and stages. They are only changed under the job's lock, so by one transaction at a time. */
 import type { JobFacts, StageFacts } from '../../kernel/advance.ts'
 import type { JobPlan } from '../../kernel/plan.ts'
 import { list, literal, type Sql } from '../driver/sql.ts'
@@ -18,7 +18,7 @@ export interface JobRow extends JobFacts {
   readonly hasErrand: boolean
   /** Steps that its conditions have taken in this round. */
   readonly conditionSteps: number
-  /** The database's clock when it was locked. */
+  /** The database's clock when the row was locked. */
   readonly now: Date
 }
 
@@ -35,7 +35,7 @@ export interface StageRow extends StageFacts {
   readonly fanned: number
   /** How far its inputs have become tasks. */
   readonly listAt: unknown
-  /** Of the good ones, those that were passed over. */
+  /** How many of the good tasks were skipped. */
   readonly skipped: number
   readonly given: readonly Approval[]
 }
@@ -52,20 +52,20 @@ const jobColumns = literal(`
   id, name, state, seq, round, priority, open, plan, visible, begun, ends_as, ends_cause, compensated, correlation_id,
   traceparent, metadata, error, condition_steps, pawl.clock() as now, exists (select from pawl.errand where job_id = job.id) as has_errand`)
 
-/** Locks the job, which locks its stages too: nobody writes to a stage without its job. */
+/** Locks the job, and thereby its stages, because stages are only written under the lock of their job. */
 export async function lockJob(sql: Sql, id: string): Promise<JobRow | undefined> {
   const [row] = await sql<JobRow>`select ${jobColumns} from pawl.job where id = ${id}::uuid for update`
   return row
 }
 
-/** Locks those of several jobs that nobody has locked: whoever holds some waits for no other. */
+/** Locks those of these jobs that are not locked. It never waits while it holds locks. */
 export function lockFreeJobs(sql: Sql, ids: readonly string[]): Promise<JobRow[]> {
   return sql<JobRow>`
     select ${jobColumns} from pawl.job where id = any(${ids}::uuid[]) order by id for update skip locked`
 }
 
-/** What was given to the whole job: it can be large, and only conditions look at it. */
-export async function inputOf(sql: Sql, jobId: string): Promise<{ input: unknown; bytes: number }> {
+/** The input of the job. It can be large, and only conditions need it. */
+export async function readJobInput(sql: Sql, jobId: string): Promise<{ input: unknown; bytes: number }> {
   const [row] = await sql<{ input: unknown; bytes: number }>`
     select input, coalesce(octet_length(input::text), 0) as bytes from pawl.job where id = ${jobId}::uuid`
   return row!
@@ -88,14 +88,14 @@ export function readStages(sql: Sql, jobId: string): Promise<StageRow[]> {
     select ${stageColumns} from pawl.stage s where s.job_id = ${jobId}::uuid order by s.ordinal`
 }
 
-/** What settles have appended to the counts of a stage. */
+/** Changes that settles have appended to the counts of a stage. */
 export interface Tally {
   readonly total: number
   readonly good: number
   readonly bad: number
   readonly partial: number
   readonly skipped: number
-  /** So many tasks have started. */
+  /** Number of tasks that have started. */
   readonly begun: number
   readonly blocked: number
 }
@@ -103,15 +103,15 @@ export interface Tally {
 export interface StagesToRead {
   /** Locked jobs. */
   readonly jobIds: readonly string[]
-  /** Those of them that are read whole. */
+  /** The jobs whose stages are all read. */
   readonly whole: readonly string[]
-  /** Of the others, these stages and the last one. */
+  /** For the other jobs, these stages and the last one are read. */
   readonly stageIds: readonly string[]
 }
 
 /**
- * Takes what settles have appended to the counts of locked jobs, and reads stages: those that are asked for and those
- * that something was appended to. Whoever takes it adds it to the stage in the same transaction.
+ * Deletes and returns the appended counts of locked jobs, and reads stages: the requested ones and those that have
+ * appended counts. The caller must add the counts to the stages in the same transaction.
  */
 export function takeTallies(
   sql: Sql,
@@ -140,8 +140,8 @@ export function takeTallies(
      order by s.job_id, s.ordinal`
 }
 
-/** So that the babysitter goes on if whoever works on the job dies; taken away when there is nothing left to do. */
-export async function keepErrand(sql: Sql, jobId: string, isOpen: boolean): Promise<void> {
+/** Creates or deletes the job's errand, by which the babysitter continues the work if this process dies. */
+export async function setErrand(sql: Sql, jobId: string, isOpen: boolean): Promise<void> {
   if (isOpen) {
     await sql`insert into pawl.errand (job_id) values (${jobId}::uuid) on conflict (job_id) do update set at = pawl.clock()`
   } else await sql`delete from pawl.errand where job_id = ${jobId}::uuid`

@@ -1,4 +1,4 @@
-/** Writes a new job and its stages, each with its first event. The tasks follow in batches (stage-tasks.ts). */
+/** Inserts a new job and its stages, each with its first event. The tasks follow in batches (stage-tasks.ts). */
 import type { JobPlan, Openness, StagePlan } from '../../kernel/plan.ts'
 import { json, type Sql } from '../driver/sql.ts'
 
@@ -8,7 +8,7 @@ export interface NewJob {
   readonly clonedFrom: string | null
 }
 
-/** Nobody sees it, and nothing of it runs, until it is shown. */
+/** Inserts a job that is invisible and does not run until it is shown. */
 export async function insertJob(sql: Sql, { id, plan, clonedFrom }: NewJob, actor: string): Promise<void> {
   const { input, ...rest } = plan
   await sql`
@@ -25,10 +25,10 @@ export async function insertJob(sql: Sql, { id, plan, clonedFrom }: NewJob, acto
 }
 
 /**
- * Marks a submission that is written in batches as still going on, so that the babysitter does not remove it. Returns
- * false if it was removed already.
+ * Marks a submission that is written in batches as active, so that the babysitter does not delete it. Returns false if
+ * it was deleted already.
  */
-export async function keepSubmission(sql: Sql, jobId: string): Promise<boolean> {
+export async function touchSubmission(sql: Sql, jobId: string): Promise<boolean> {
   const rows = await sql`
     update pawl.job set progress_at = pawl.clock()
      where id = ${jobId}::uuid and not visible and ended_at is null and ends_as is null
@@ -43,9 +43,9 @@ export interface NewStage {
   readonly undoes: string | null
   readonly plan: StagePlan
   readonly open: Openness
-  /** A list whose elements become tasks when it opens. */
+  /** A list whose elements become tasks when the stage opens. */
   readonly fan: readonly unknown[] | null
-  /** Tasks that are about to be written, and how many of them wait for it to open. */
+  /** Number of tasks that follow, and how many of them are blocked until the stage opens. */
   readonly total: number
   readonly blocked: number
 }
@@ -56,12 +56,15 @@ interface JobOfStages {
   readonly plan: Pick<JobPlan, 'softDeadlineSeconds' | 'hardDeadlineSeconds'>
 }
 
-/** Our statements join by nested loops (plans.ts), so their cost grows with the square of this. */
+/**
+ * Maximum number of stages per statement. Statements join with nested loops (plans.ts), so their cost grows with the
+ * square of this.
+ */
 export const stagesPerStatement = 250
 
 /**
- * Stages with their lanes, which are closed. A stage without a type of its own gets its lane from the first task. The
- * deadlines of one that is added are those of its job, and count from when that was submitted.
+ * Inserts stages with closed lanes. The queue is that of the plan, else the type, else the name of the stage. The
+ * deadlines of a stage that is added later are those of its job, counted from its submission.
  */
 export async function insertStages(
   sql: Sql,
@@ -70,11 +73,11 @@ export async function insertStages(
   actor = 'engine',
 ): Promise<void> {
   for (let from = 0; from < stages.length; from += stagesPerStatement) {
-    await insertSome(sql, job, stages.slice(from, from + stagesPerStatement), actor)
+    await insertStageBatch(sql, job, stages.slice(from, from + stagesPerStatement), actor)
   }
 }
 
-async function insertSome(sql: Sql, job: JobOfStages, stages: readonly NewStage[], actor: string): Promise<void> {
+async function insertStageBatch(sql: Sql, job: JobOfStages, stages: readonly NewStage[], actor: string): Promise<void> {
   const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = job.plan
   await sql`
     with new as materialized (

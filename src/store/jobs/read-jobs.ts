@@ -1,10 +1,10 @@
-/** Jobs and stages as people read them. Counts are what was counted plus what settles have appended since. */
+/** Jobs and stages for readers. Counts include what settles have appended since they were last added up. */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { type Frame, type Paging, rowsOf, totalOf } from '../driver/paging.ts'
-import { widely } from '../driver/plans.ts'
+import { countFrame, type Paging, pageFrame, type StatementFrame } from '../driver/paging.ts'
+import { withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 
@@ -13,7 +13,7 @@ type JobFact =
   | ('compensated' | 'correlationId' | 'traceparent' | 'metadata')
 
 export interface JobReadRow extends Pick<JobRow, JobFact> {
-  /** In which order jobs came. */
+  /** The order in which jobs were submitted. */
   readonly n: number
   readonly input: unknown
   readonly clonedFrom: string | null
@@ -41,7 +41,7 @@ export interface StageReadRow extends Pick<StageRow, StageFact> {
   readonly endedAt: Date | null
 }
 
-/** When a task of it first began in its round: behind the last end that it was brought back from. */
+/** When a task of it first started in its current round, which is after the last final state that it left. */
 function startOf(row: 'j' | 's', lifecycle: Lifecycle): string {
   const final = statesOf(lifecycle, 'final')
     .map(state => `'${state}'`)
@@ -74,7 +74,7 @@ export interface JobFilter {
 }
 
 export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
-  return askJobs(sql, filter, rowsOf(jobColumns.literal, 'j.n', paging, orders[paging.order]))
+  return queryJobs(sql, filter, pageFrame(jobColumns.literal, 'j.n', paging, orders[paging.order]))
 }
 
 const orders: Readonly<Record<string, string>> = {
@@ -85,14 +85,14 @@ const orders: Readonly<Record<string, string>> = {
 }
 
 export async function countJobs(sql: Sql, filter: JobFilter): Promise<number> {
-  const [row] = await askJobs<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryJobs<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
-/** Moments are told in milliseconds: what was made within the last of them was made by then. */
-function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]> {
+/** Timestamps in filters have milliseconds: a job created within the last one counts as created by then. */
+function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: StatementFrame): Promise<Row[]> {
   const { states, priorityFrom, priorityTo } = filter
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<Row>`
       ${frame.head} from pawl.job j
@@ -115,7 +115,7 @@ function askJobs<Row>(sql: Sql, filter: JobFilter, frame: Frame): Promise<Row[]>
   )
 }
 
-/** The state in which the bad end of job `j` found stage `s`. */
+/** The state that stage `s` had when the bad end of job `j` cancelled it. */
 export const calledOffFrom = literal(`
   case when s.ends_as = 'cancelled' and j.ends_as <> 'cancelled'
              and s.ends_cause = coalesce(j.ends_cause, 'job_' || j.ends_as)
@@ -158,16 +158,16 @@ export interface StageFilter {
 }
 
 export function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<StageReadRow[]> {
-  return askStages(sql, filter, rowsOf(stageColumns.literal, 's.id', paging))
+  return queryStages(sql, filter, pageFrame(stageColumns.literal, 's.id', paging))
 }
 
 export async function countStages(sql: Sql, filter: StageFilter): Promise<number> {
-  const [row] = await askStages<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryStages<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
-function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: Frame): Promise<Row[]> {
-  return widely(
+function queryStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: StatementFrame): Promise<Row[]> {
+  return withTableScans(
     sql,
     tx => tx<Row>`
       ${frame.head} from pawl.stage s ${counted}
@@ -184,12 +184,12 @@ function askStages<Row>(sql: Sql, { states, jobId, queue }: StageFilter, frame: 
 export interface TaskCount {
   readonly stageId: string
   readonly state: TaskState
-  /** Its time has come; of what is held or has ended, it had. */
+  /** Its scheduled time has passed, which is always so for held and ended tasks. */
   readonly due: boolean
   readonly count: number
 }
 
-/** The tasks of these stages by their states, counted one by one. */
+/** Counts the tasks of these stages by state. */
 export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskCount[]> {
   return sql`
     select s.id as stage_id, counted.*
@@ -200,8 +200,8 @@ export function countTasks(sql: Sql, stageIds: readonly string[]): Promise<TaskC
         group by 1, 2) as counted`
 }
 
-/** The job of a stage or of a task; null: there is none. */
-export async function jobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
+/** The job of a stage or task. Null: the task is stand-alone. Undefined: there is no such stage or task. */
+export async function findJobOf(sql: Sql, entity: 'stage' | 'task', id: string): Promise<string | null | undefined> {
   const [row] = await sql<{ jobId: string | null }>`
     select job_id from pawl.${literal(entity)} where id = ${id}::uuid`
   return row === undefined ? undefined : row.jobId

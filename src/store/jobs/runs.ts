@@ -2,12 +2,12 @@
 import type { FilesPlan } from '../../kernel/datum.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface StageOfRunner {
+export interface CommandStage {
   readonly stageId: string
   readonly stageName: string
   readonly jobId: string
@@ -15,7 +15,7 @@ export interface StageOfRunner {
   readonly round: number
   readonly queue: string
   readonly parallelism: number | null
-  /** Tasks that have not ended, as far as they are known. */
+  /** Number of tasks that have not ended, as far as they are known. */
   readonly left: number
   readonly files: FilesPlan
   readonly madeAt: Date | null
@@ -24,9 +24,9 @@ export interface StageOfRunner {
   readonly trouble: string | null
 }
 
-/** Stages with commands that are open now. */
-export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
-  return sql<StageOfRunner>`
+/** Open stages that have a command. */
+export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
+  return sql<CommandStage>`
     select s.id as stage_id, s.name as stage_name, j.id as job_id, j.name as job_name, s.round, l.queue,
            (s.plan->>'parallelism')::int as parallelism, greatest(s.total - s.good - s.bad + t.left, 0)::int as left,
            s.plan->'files' as files, r.made_at, r.missing_since, s.error->>'message' as trouble
@@ -34,7 +34,7 @@ export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
       join pawl.job j on j.id = s.job_id
       join pawl.lane l on l.id = s.lane_id
       left join pawl.run r on r.stage_id = s.id and r.round = s.round
-     -- What has been counted and not yet been added up.
+     -- Appended counts that have not been added up yet.
      cross join lateral (select coalesce(sum(total - good - bad), 0) as left from pawl.tally
                           where job_id = s.job_id and stage_id = s.id) as t
      where s.ended_at is null and s.plan->'files' is not null and s.plan->'files'->'run' <> 'null'
@@ -42,8 +42,8 @@ export function openCommandStages(sql: Sql): Promise<StageOfRunner[]> {
      order by s.id`
 }
 
-/** Somebody has started workers for this round. */
-export async function noteRuns(
+/** Records that workers were started for these rounds. */
+export async function recordRuns(
   sql: Sql,
   rounds: readonly { stageId: string; round: number; namespace: string }[],
 ): Promise<void> {
@@ -55,15 +55,18 @@ export async function noteRuns(
     on conflict do nothing`
 }
 
-/** Rounds that are over, but whose workers nobody has seen the end of. */
-export function runsToEnd(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
+/** Rounds that have ended, but whose workers are not known to have stopped. */
+export function findRunsToStop(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
   return sql`
     select r.stage_id, r.round, r.namespace
       from pawl.run r left join pawl.stage s on s.id = r.stage_id
      where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
 }
 
-export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; round: number }[]): Promise<void> {
+export async function recordStoppedRuns(
+  sql: Sql,
+  rounds: readonly { stageId: string; round: number }[],
+): Promise<void> {
   if (rounds.length === 0) return
   await sql`
     update pawl.run r set stopped_at = pawl.clock()
@@ -72,8 +75,8 @@ export async function noteStopped(sql: Sql, rounds: readonly { stageId: string; 
      where r.stage_id = d.stage_id and r.round = d.round`
 }
 
-/** Which of these were found missing, and which are there again. */
-export async function noteMissing(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
+/** Records which runs were found missing, and which of them reappeared. */
+export async function recordMissingRuns(sql: Sql, missing: readonly string[], back: readonly string[]): Promise<void> {
   if (missing.length + back.length === 0) return
   await sql`
     update pawl.run r
@@ -83,7 +86,7 @@ export async function noteMissing(sql: Sql, missing: readonly string[], back: re
      where s.id = r.stage_id and s.round = r.round and r.stage_id = any(${list([...missing, ...back])}::uuid[])`
 }
 
-/** What was started for these stages, in all their rounds. */
+/** The runs of these stages, in all rounds. */
 export function runsOf(
   sql: Sql,
   stageIds: readonly string[],
@@ -91,8 +94,11 @@ export function runsOf(
   return sql`select stage_id, round, namespace from pawl.run where stage_id = any(${list(stageIds)}::uuid[])`
 }
 
-/** Those of these rounds that are over. One that is held or paused is not, and of one that is unknown nothing is said. */
-export function roundsThatAreOver(
+/**
+ * Returns the rounds that have ended. A round that is held or paused has not ended, and rounds of unknown stages are
+ * left out.
+ */
+export function findEndedRounds(
   sql: Sql,
   rounds: readonly { stageId: string; round: number }[],
 ): Promise<{ stageId: string; round: number }[]> {
@@ -105,10 +111,11 @@ export function roundsThatAreOver(
 }
 
 /**
- * Who holds tasks of these stages, and which: found through the claims, so that it costs what is held by anybody. The
- * CTE is a fence: otherwise it might read every task of the stages, to find the few that are held.
+ * The held tasks of these stages and their workers, found through the claims, so the cost depends on the number of all
+ * held tasks. The materialized CTE is a fence: without it, every task of the stages might be read to find the few that
+ * are held.
  */
-export function holdersIn(
+export function findLeaseHolders(
   sql: Sql,
   stageIds: readonly string[],
 ): Promise<{ worker: string; id: string; epoch: number }[]> {
@@ -116,7 +123,7 @@ export function holdersIn(
     with holding as materialized (
       select t.owner, t.stage_id, t.id, t.epoch
         from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
     )
     select owner as worker, id, epoch from holding where stage_id = any(${list(stageIds)}::uuid[])`
 }

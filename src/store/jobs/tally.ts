@@ -1,9 +1,12 @@
-/** The counts of stages. Whoever moves a task appends, and locks nobody; whoever holds the job adds them up. */
+/**
+ * The counts of stages. A transaction that moves a task only appends a row and locks nothing; the rows are added up
+ * under the job's lock.
+ */
 import type { TaskPatch, TaskStep } from '../../kernel/decide.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
-/** What one task's move changes in the counts of its stage. */
+/** The changes of one task's transition to the counts of its stage. */
 export interface Delta {
   readonly jobId: string
   readonly stageId: string
@@ -26,7 +29,7 @@ interface Moved {
   readonly patch: TaskPatch
 }
 
-/** Nothing for a task that stands alone. */
+/** Returns nothing for a stand-alone task. */
 export function deltasOf({ task, steps, patch }: Moved): Delta[] {
   const { jobId, stageId } = task
   if (jobId === null || stageId === null) return []
@@ -75,7 +78,7 @@ export interface StageCount {
   readonly jobId: string
   readonly state: string
   readonly failFast: boolean
-  /** It holds only so many tasks at once. */
+  /** It limits how many tasks run at once. */
   readonly isLimited: boolean
   readonly tolerate: { count?: number; percent?: number }
   readonly total: number
@@ -83,14 +86,14 @@ export interface StageCount {
   readonly bad: number
   readonly badBefore: number
   readonly begun: boolean
-  /** A task has started, and the job does not know it yet. */
+  /** A task has started, and the job row does not say so yet. */
   readonly beginsJob: boolean
-  /** How many appended rows there are to add up. */
+  /** Number of appended rows that are not added up yet. */
   readonly appended: number
 }
 
-/** Stages as they are counted now, with what was appended; nobody is locked. */
-export function countsNow(sql: Sql, stageIds: readonly string[]): Promise<StageCount[]> {
+/** The current counts of stages, including appended rows, without locks. */
+export function readStageCounts(sql: Sql, stageIds: readonly string[]): Promise<StageCount[]> {
   return sql<StageCount>`
     select s.id, s.job_id, s.state, coalesce((s.plan->>'failFast')::boolean, true) as fail_fast,
            coalesce(s.plan->'tolerate', '{}') as tolerate, s.bad_before, s.plan->>'parallelism' is not null as is_limited,

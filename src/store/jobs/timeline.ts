@@ -1,6 +1,8 @@
-/** When a job's stages and tasks were in which state, read off their histories. */
+/** The history of a job: the states of its stages, the attempts of its tasks, and what went wrong. */
+import type { ReasonCode } from '../../kernel/decide.ts'
 import type { StageState } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
+import { withTableScans } from '../driver/plans.ts'
 import type { Sql } from '../driver/sql.ts'
 
 export interface StageStep {
@@ -10,7 +12,7 @@ export interface StageStep {
   readonly at: Date
 }
 
-/** In their order, each stage's steps one after the other; those that moved nothing are left out. */
+/** The state changes of each stage, in the order of the stages. Events that changed no state are left out. */
 export function stepsOfStages(sql: Sql, jobId: string): Promise<StageStep[]> {
   return sql<StageStep>`
     select s.id, s.name, h.state, h.ts as at
@@ -25,7 +27,7 @@ export interface AttemptRow {
   readonly stageId: string
   readonly state: TaskState
   readonly createdAt: Date
-  /** Null, like the rest: it was never claimed. */
+  /** Null, like the following fields, if the task was never claimed. */
   readonly epoch: number | null
   readonly worker: string | null
   readonly claimedAt: Date | null
@@ -35,7 +37,10 @@ export interface AttemptRow {
   readonly cause: string | null
 }
 
-/** The oldest tasks of each stage, in turn, so that none is left out for the size of another. */
+/**
+ * The attempts of the oldest tasks of each stage. Each stage gets an equal share of the limit, so that a large stage
+ * does not displace the others.
+ */
 export function attemptsOfJob(sql: Sql, jobId: string, limit: number): Promise<AttemptRow[]> {
   return sql<AttemptRow>`
     with stages as (
@@ -69,4 +74,47 @@ export async function countTasksOf(sql: Sql, jobId: string): Promise<number> {
       select total from pawl.stage where job_id = ${jobId}::uuid
        union all select total from pawl.tally where job_id = ${jobId}::uuid) as counted`
   return row!.count
+}
+
+export interface TroubleRow {
+  readonly state: TaskState
+  readonly reasonCode: ReasonCode | null
+  readonly type: string
+  readonly queue: string
+  readonly message: string
+  readonly count: number
+  readonly oldestAt: Date
+  readonly newestAt: Date
+  readonly taskId: string
+}
+
+export interface TroubleFilter {
+  readonly jobId: string | null
+  readonly stageId: string | null
+  readonly states: readonly string[]
+  readonly queue: string | null
+}
+
+/**
+ * Groups tasks that ended badly, the largest group first. Messages that differ only in numbers and ids are the same
+ * group.
+ */
+export function groupTroubles(sql: Sql, { jobId, stageId, states, queue }: TroubleFilter): Promise<TroubleRow[]> {
+  return withTableScans(
+    sql,
+    tx => tx<TroubleRow>`
+    select x.state, x.reason_code, x.type, l.queue, x.gist as message, sum(x.count)::int as count,
+           min(x.oldest_at) as oldest_at, max(x.newest_at) as newest_at, max(x.task_id)::uuid as task_id
+      from (select state, reason_code, type, lane_id, gist, count(*) as count, min(ended_at) as oldest_at,
+                   max(ended_at) as newest_at, max(task_id::text) as task_id
+              from pawl.trouble
+             where (${stageId}::uuid is null or stage_id = ${stageId}::uuid)
+               and (${jobId}::uuid is null or job_id = ${jobId}::uuid)
+               and (cardinality(${states}::text[]) = 0 or state = any(${states}::text[]))
+             group by state, reason_code, type, lane_id, gist) as x
+      join pawl.lane l on l.id = x.lane_id
+     where ${queue}::text is null or l.queue = ${queue}
+     group by x.state, x.reason_code, x.type, l.queue, x.gist
+     order by count desc, newest_at desc limit 200`,
+  )
 }

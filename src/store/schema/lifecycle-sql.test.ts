@@ -1,6 +1,6 @@
 /**
- * Walks the whole square of states, and not only the arrows: the database must allow exactly the moves that the
- * kernel's tables have, and refuse every other one, whoever asks.
+ * Tries every pair of states, not only the transitions: the database must allow exactly the transitions of the kernel's
+ * tables, and refuse all others.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -20,7 +20,7 @@ import { lifecycles } from '../../kernel/lifecycles.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { Sql } from '../driver/sql.ts'
 
-/** Tries statements one by one and undoes each; says `allowed`, or the name of the rule that refused it. */
+/** Tries statements one by one and rolls each back. Returns `allowed`, or the name of the rule that refused it. */
 async function attempts(sql: Sql, texts: readonly string[]): Promise<string[]> {
   const named = texts.map(text => text.replaceAll('pawl.', `"${sql.schema}".`))
   const rows = await sql<{ verdict: string }>`
@@ -52,18 +52,18 @@ async function freshDatabase(t: TestContext): Promise<Sql> {
 interface Try {
   readonly from: Row
   readonly to: Row
-  /** The states of the events that it adds, the last one the row's own. */
+  /** The states of the events that it adds. The last one is that of the row. */
   readonly events: readonly string[]
 }
 
-/** Every change of state, seq, round and epoch that is near enough to be made by mistake. */
+/** Every change of state, seq, round and epoch that could be made by mistake. */
 function* tries(table: Lifecycle, from: Row): Generator<Try> {
   const states = statesOf(table)
   for (const state of states) {
     for (const round of [-1, 0, 1]) {
       for (const epoch of isLeased(table) ? [-1, 0, 1, 2] : [0]) {
         const isStill = round === 0 && epoch === 0
-        // Two events at once: over every state as the one between, and over the right one with every rise.
+        // Two events at once: through every state in between, and through the right one with every increase.
         const vias = isStill ? states : [table.compound?.via ?? state]
         for (const events of [[], [state], ...vias.map(via => [via, state])]) {
           const rise = { seq: from.seq + events.length, round: from.round + round, epoch: from.epoch + epoch }
@@ -77,7 +77,7 @@ function* tries(table: Lifecycle, from: Row): Generator<Try> {
 const nameOf = ({ from, to, events }: Try) =>
   `${[from.state, ...events].join(' -> ')} as ${to.state}, round + ${to.round - from.round}, epoch + ${to.epoch - from.epoch}`
 
-/** Told from the moves themselves, not by the helpers that the guards are made with. */
+/** Derived from the transitions themselves, not with the helpers that create the guards. */
 function isLegal(table: Lifecycle, { from, to, events }: Try): boolean {
   const rise = { round: to.round - from.round, epoch: to.epoch - from.epoch }
   const isStill = rise.round === 0 && rise.epoch === 0
@@ -214,7 +214,9 @@ test('a start that is passed over must be told as what it was', async t => {
   assert.deepEqual(verdicts, ['allowed', 'task_moves_legally', 'task_moves_legally', 'task_moves_legally'])
 })
 
-/** Two states of which one leads to the other without a round or an epoch, the first of them not the beginning. */
+/**
+ * Two states with a transition between them that changes neither round nor epoch. The first is not an initial state.
+ */
 function middleOf(table: Lifecycle): [string, string] {
   for (const { from, to, opensRound } of Object.values(table.moves)) {
     const first = from.find(state => !table.initial.includes(state))

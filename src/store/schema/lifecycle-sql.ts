@@ -1,15 +1,15 @@
 /**
- * The guards that the database itself keeps, derived from a lifecycle table.
+ * Constraints and triggers that enforce a lifecycle table in the database.
  *
- * The whole test stands in the trigger's WHEN, which the executor evaluates by itself: a legal move never calls a
- * function, and a move that is not in the table ends the statement, whoever wrote it. Each row carries its events:
- * CHECKs hold that there is exactly one per seq and that the last one says what the row says, and the trigger holds
- * that those before it are never touched.
+ * The complete test is in the trigger's WHEN clause, which the executor evaluates itself: a legal move never calls a
+ * function, and a move that is not in the table fails its statement, whatever code wrote it. Each row carries its
+ * events: CHECKs ensure that there is exactly one per seq and that the last one matches the row, and the trigger
+ * ensures that earlier ones never change.
  */
 import { compoundEdges, edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 
 export function lifecycleSql(table: Lifecycle): string {
-  return constraints(table) + refusal(table) + triggers(table)
+  return constraints(table) + refuseFunction(table) + triggers(table)
 }
 
 function constraints(table: Lifecycle): string {
@@ -34,7 +34,7 @@ alter table pawl.${entity} add constraint ${entity}_${name} check ((${rule}) is 
     .join('')
 }
 
-function refusal({ entity }: Lifecycle): string {
+function refuseFunction({ entity }: Lifecycle): string {
   return `
 create or replace function pawl.refuse_${entity}_move() returns trigger language plpgsql as $$
 begin
@@ -58,7 +58,7 @@ create or replace trigger ${entity}_begins_legally before insert on pawl.${entit
   when (new.state not in (${quoted(table.initial)}) or new.seq <> 1 or new.round <> 1${epoch})
   execute function pawl.refuse_${entity}_move();
 create or replace trigger ${entity}_moves_legally after update on pawl.${entity} for each row
-  when ((${legal(table)}) is not true)
+  when ((${legalMove(table)}) is not true)
   execute function pawl.refuse_${entity}_move();
 create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${entity} for each row
   when (old.state not in (${quoted(statesOf(table, 'final'))}))
@@ -67,40 +67,41 @@ create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${
 }
 
 /**
- * Legal is: the same state, with at most one request written down; or a move of the table with its rise of seq, round
- * and epoch; or the compound path, told by seq + 2. Together with the ranks that the kernel checks at load, this
- * makes (round, epoch, rank) rise with every transition. An unknown state cannot be reached, for no move leads to it.
- * The most frequent ways come first; earlier events are compared as bytes, which is a tenth of the cost.
+ * The condition of a legal update: the same state with at most one new event; or a move of the table with its increase
+ * of seq, round and epoch; or the compound path, recognized by seq + 2. Together with the ranks that the kernel checks
+ * at load, this makes (round, epoch, rank) increase with every transition. No move leads to an unknown state, so none
+ * can be reached. The most frequent cases come first. Earlier events are compared as bytes, which costs a tenth of
+ * comparing them by value.
  */
-function legal(table: Lifecycle): string {
+function legalMove(table: Lifecycle): string {
   const leased = isLeased(table)
   const sameEpoch = leased ? ' and new.epoch = old.epoch' : ''
-  const still = `new.round = old.round${sameEpoch}`
+  const sameRound = `new.round = old.round${sameEpoch}`
   const edges = edgesOf(table)
-  const ways = [
-    way(
+  const conditions = [
+    moveCondition(
       'new.seq = old.seq + 1 and new.round = old.round and new.epoch = old.epoch + 1',
       edges.filter(edge => edge.raisesEpoch),
     ),
-    way(
-      `new.seq = old.seq + 2 and ${still} and (new.history[old.seq + 1]).state = '${table.compound?.via}'`,
+    moveCondition(
+      `new.seq = old.seq + 2 and ${sameRound} and (new.history[old.seq + 1]).state = '${table.compound?.via}'`,
       compoundEdges(table),
     ),
-    `new.state = old.state and new.seq between old.seq and old.seq + 1 and ${still}`,
-    way(
-      `new.seq = old.seq + 1 and ${still}`,
+    `new.state = old.state and new.seq between old.seq and old.seq + 1 and ${sameRound}`,
+    moveCondition(
+      `new.seq = old.seq + 1 and ${sameRound}`,
       edges.filter(edge => !edge.opensRound && !edge.raisesEpoch),
     ),
-    way(
+    moveCondition(
       `new.seq = old.seq + 1 and new.round = old.round + 1${sameEpoch}`,
       edges.filter(edge => edge.opensRound),
     ),
   ]
-  const some = ways.filter(text => text !== '').join('\n    or ')
+  const some = conditions.filter(text => text !== '').join('\n    or ')
   return `new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history)) and (\n    ${some})`
 }
 
-function way(rise: string, edges: readonly { from: string; to: string }[]): string {
+function moveCondition(rise: string, edges: readonly { from: string; to: string }[]): string {
   if (edges.length === 0) return ''
   const sources = [...new Set(edges.map(edge => edge.from))]
   const arrows = sources.map(from => {

@@ -8,21 +8,21 @@ import { findRoot } from '../../../scripts/job-schema-page.ts'
 import { database, serverUrl } from '../../../test/harness/databases.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { sharedStore } from '../../../test/harness/stores.ts'
-import { type Pawl, pawl } from '../../engine/engine.ts'
-import { openPools, usualBounds } from '../driver/postgres.ts'
+import { type Engine, openEngine } from '../../engine/engine.ts'
+import { defaultBounds, openPools } from '../driver/postgres.ts'
 import { makeSql, type Sql } from '../driver/sql.ts'
 import { currentGeneration } from '../feed/generation.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 
-/** The baseline is version 13; each later version is one more. */
+/** The baseline is version 13, and each later version is one more. */
 const steps = schemaVersion - 12
 
-/** As many processes as asked, each with a pool of its own, on one schema that does not exist yet. */
+/** Opens a pool for each process, all on one schema that does not exist yet. */
 async function emptySchema(t: TestContext, version: 15 | 18, processes: number): Promise<Sql[]> {
   const schema = `t_${randomBytes(6).toString('hex')}`
   const url = await serverUrl(version)
   const pools = Array.from({ length: processes }, () =>
-    openPools(url, { connections: 2, prepare: true, bounds: usualBounds }),
+    openPools(url, { connections: 2, prepare: true, bounds: defaultBounds }),
   )
   t.after(async () => {
     await pools[0]!.pool.query(`drop schema if exists "${schema}" cascade`)
@@ -31,7 +31,7 @@ async function emptySchema(t: TestContext, version: 15 | 18, processes: number):
   return pools.map(({ driver }) => makeSql(driver, schema))
 }
 
-/** Everything that a migration could have changed: columns, rules, triggers, functions, and what the meta table says. */
+/** Everything that a migration can change: columns, rules, triggers, functions, and the row of the meta table. */
 async function picture(sql: Sql): Promise<unknown> {
   const tables = await sql`
     select table_name, column_name, data_type, column_default, is_nullable
@@ -151,14 +151,14 @@ test('what a store of an earlier version holds is listed and told as before, aft
   assert.deepEqual(await engine.brokenRules(), [])
 })
 
-/** A store that the program of version 13 made, and an engine on it that does not migrate. */
-async function storeAt13(t: TestContext): Promise<{ sql: Sql; engine: Pawl }> {
+/** A store of version 13, and an engine on it that does not migrate. */
+async function storeAt13(t: TestContext): Promise<{ sql: Sql; engine: Engine }> {
   const { driver, open } = await sharedStore(database())
   const schema = `t_${randomBytes(6).toString('hex')}`
   const text = readFileSync(join(findRoot(import.meta.dirname), 'test/harness/store-at-13.sql'), 'utf8')
   const sql = makeSql(driver, schema)
   await sql.begin(tx => tx.script(text.replace('create schema pawl;', `create schema "${schema}";`)))
-  const engine = await pawl({ schema, store: open(schema), migrate: false })
+  const engine = await openEngine({ schema, store: open(schema), migrate: false })
   t.after(async () => {
     await engine.close()
     await driver.script(`drop schema "${schema}" cascade`)

@@ -1,14 +1,17 @@
-/** Ids that callers choose are used once, and free again only long after what had them is gone. */
+/** Ids that callers choose. Each is used once, and becomes free only long after its task or job was deleted. */
 import { list, type Sql } from '../driver/sql.ts'
 
-/** Takes them, in the transaction that makes what has them; one that is taken fails it (`chosen_id_pkey`). */
-export async function takeIds(sql: Sql, ids: readonly string[]): Promise<void> {
+/**
+ * Reserves the ids, in the transaction that creates their tasks or jobs. An id that is taken makes it fail
+ * (`chosen_id_pkey`).
+ */
+export async function reserveIds(sql: Sql, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await sql`insert into pawl.chosen_id (id) select unnest(${list([...ids].sort())}::uuid[])`
 }
 
-/** Forgets those that have been free for long, some at a time. */
-export async function forgetIds(sql: Sql): Promise<number> {
+/** Deletes ids that have been free for a long time, in batches. */
+export async function deleteFreedIds(sql: Sql): Promise<number> {
   const [row] = await sql<{ n: number }>`
     with gone as (
       delete from pawl.chosen_id where id = any(array(

@@ -7,12 +7,12 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { laneWith } from '../../../test/harness/lane-with.ts'
 import { startWaiting } from '../../../test/harness/waiting.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { pawl } from '../../engine/engine.ts'
+import { openEngine } from '../../engine/engine.ts'
 import { sync } from '../../engine/tasks/sync.ts'
 import type { HeldTask, SettledTask } from '../../protocol/tasks/sync.ts'
-import { limitedQueues } from '../flow/lanes.ts'
+import { findLimitedQueues } from '../flow/lanes.ts'
 import { claimTasks, nextDueSeconds } from './claim.ts'
-import { removeTasks } from './task-chores.ts'
+import { deleteTasks } from './task-chores.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
 const limits = { timeout: 60_000 }
@@ -25,7 +25,7 @@ const slotsOf = async ({ sql }: Fresh, laneId: number) => {
   return row!.slots
 }
 
-/** Gives each task of a lane a place of its own in the queue. */
+/** Gives each task of a lane a row of `due` of its own. */
 const spreadOut = async ({ sql }: Fresh, laneId: number) => {
   await sql`delete from pawl.due where lane_id = ${laneId}`
   await sql`
@@ -102,7 +102,7 @@ test('a task that waits for its retry, or was removed, holds no slot', async t =
   await settle(run, [failing!], 'failed')
   assert.deepEqual(idsOf((await run.sync(ask)).claimed), [ids[2]])
   await settle(run, [brief!])
-  assert.deepEqual(await removeTasks(run.sql, [brief!.id]), [brief!.id])
+  assert.deepEqual(await deleteTasks(run.sql, [brief!.id]), [brief!.id])
   assert.deepEqual(idsOf((await run.sync(ask)).claimed), [ids[3]])
   assert.equal(await slotsOf(run, laneId), 2)
 })
@@ -176,18 +176,18 @@ test('a claim that is told where the living part of a lane begins looks no furth
   assert.deepEqual(idsOf((await claimTasks(run.sql, { ...ask, hints: first.places })).tasks), ids.slice(1, 2))
 })
 
-// Embedded, where a waiting worker hears nothing but what it is told.
+// On the embedded store, where a waiting worker is woken only by this process.
 test('a worker that waits for a slot hears when another one settles', limits, async t => {
   const run = await fresh(t, { database: 'embedded' })
   const { queue, stageId, ids } = await laneWith(run, 2, { parallelism: 1 })
   const { claimed } = await run.sync({ queues: [queue], claim: 1 })
   const { answer } = await startWaiting(t, run, { queues: [queue] })
   await settle(run, claimed)
-  const queues = await limitedQueues(run.sql, [stageId])
+  const queues = await findLimitedQueues(run.sql, [stageId])
   assert.deepEqual(queues, [queue])
   run.engine.context.wake.tell(queues)
   assert.deepEqual(idsOf((await answer).claimed), [ids[1]])
-  assert.deepEqual(await limitedQueues(run.sql, [stageId]), [], 'nothing waits any more')
+  assert.deepEqual(await findLimitedQueues(run.sql, [stageId]), [], 'nothing waits any more')
 })
 
 test('a claim that began before others took the slots takes none on top', { ...limits, ...needsServer() }, async t => {
@@ -195,13 +195,13 @@ test('a claim that began before others took the slots takes none on top', { ...l
   const { queue, laneId } = await laneWith(run, 3, { parallelism: 3 })
   await spreadOut(run, laneId)
   const session = randomUUID()
-  const other = await pawl({ database: run.url!, schema: run.schema })
+  const other = await openEngine({ database: run.url!, schema: run.schema })
   t.after(() => other.close())
   await other.sync({ worker: 'late', session, queues: ['none'], claim: 1, syncId: '0' })
 
   const late = await run.sql.begin(async tx => {
     await tx`select from pawl.session where id = ${session}::uuid for update`
-    // It has its view of the store, and waits for its session.
+    // It has taken its snapshot and waits for its session.
     const claiming = other.sync({ worker: 'late', session, queues: [queue], claim: 10, syncId: '1' })
     await eventually('the claim waits', async () => {
       const [row] = await run.sql<{ claims: number }>`
@@ -209,7 +209,7 @@ test('a claim that began before others took the slots takes none on top', { ...l
          where wait_event_type = 'Lock' and query like ${`%"${run.schema}".due%`}`
       return row!.claims > 0
     })
-    // Two of these tasks it cannot see, and the third it sees as nobody's.
+    // Its snapshot does not contain two of these tasks, and shows the third as not held.
     const young = await laneWith(run, 2)
     await run.sql`
       update pawl.task set lane_id = ${laneId}, run_at = run_at - interval '1 hour' where id = any(${young.ids}::uuid[])`

@@ -1,88 +1,115 @@
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, literal, type Sql } from '../driver/sql.ts'
-import { type Claimed, claimedFrom, gathered, leasedBy, sent, type Won, wonColumns } from './claimed.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, literal, type Sql } from '../driver/sql.ts'
+import {
+  aggregatedColumns,
+  type Claimed,
+  type ClaimedColumns,
+  claimedTaskColumns,
+  columnsAsJson,
+  settingsUnderLease,
+  tasksFromColumns,
+} from './claimed.ts'
 
-export interface ClaimAsk {
+export interface ClaimRequest {
   readonly queues: readonly string[]
   readonly limit: number
   readonly worker: string
   readonly session: string | null
   readonly syncId: string | null
-  /** What the claimer says of its leases, in place of the task and its type; it is kept in the claim's event. */
+  /** The claimer's lease terms, which override those of the task and its type. They are kept in the claim's event. */
   readonly terms: LeaseTerms | null
-  /** The heartbeat of tasks for which neither they, their type nor the terms have one. Default: that of the kernel. */
+  /** The heartbeat of tasks where neither they, nor their type, nor the terms set one. Default: that of the kernel. */
   readonly heartbeatSeconds?: number | undefined
-  /** Where the living part of a lane begins, as far as this process remembers. */
-  readonly hints: readonly Place[]
+  /** Where the remaining rows of each lane begin, as far as this process knows. */
+  readonly hints: readonly LaneHint[]
 }
 
 export interface LeaseTerms {
   readonly leaseSeconds?: number
   readonly heartbeatSeconds?: number | null
-  /** The id of the key that claimed: workers of some dialects name no epoch, and are known by their key. */
+  /**
+   * The id of the API key that claimed. Workers of some dialects do not report an epoch and are recognized by their
+   * key.
+   */
   readonly key?: string
 }
 
-/** A row of `due`. Microseconds since 1970, for they must come back to the database as they were. */
-export interface Place {
+/**
+ * A row of `due`: where a claim starts to read a lane. Microseconds since 1970, because the value must return to the
+ * database unchanged.
+ */
+export interface LaneHint {
   readonly laneId: number
   readonly runAtUs: number
   readonly id: string
 }
 
-export interface ClaimAnswer {
+export interface ClaimResult {
   readonly tasks: Claimed[]
-  /** The last rows of `due` that it emptied, one for each lane. */
-  readonly places: Place[]
-  /** False: the session has no row, or none any more. */
+  /** The last rows of `due` that the claim deleted, one per lane. */
+  readonly places: LaneHint[]
+  /** False: the session has no row, or no longer has one. */
   readonly isOpen: boolean
-  /** An earlier sync of this id has won something: this one has won nothing more. */
+  /** An earlier sync with this id has claimed tasks, so this one has claimed nothing. */
   readonly isRepeated: boolean
-  /** The task that was first in line when the claim began went to another claimer. */
+  /** Another claim took the task that was first in line when this claim began. */
   readonly isBeaten: boolean
 }
 
-/** The terms of one task: with the claimer's default heartbeat, if nothing else says how far apart beats may be. */
-const termsFound = `case when found.heartbeat is null or found.terms ? 'heartbeatSeconds'
-                               or t.settings ? 'heartbeatSeconds' or found.typed ? 'heartbeatSeconds'
-                              then found.terms
-                              else coalesce(found.terms, '{}') || jsonb_build_object('heartbeatSeconds', found.heartbeat)
+/**
+ * The lease terms of a candidate: those of the claimer. The claimer's default heartbeat is added if neither the terms,
+ * nor the task, nor its type set one.
+ */
+const leaseTerms = `case when candidate.heartbeat is null or candidate.terms ? 'heartbeatSeconds'
+                               or t.settings ? 'heartbeatSeconds' or candidate.type_settings ? 'heartbeatSeconds'
+                              then candidate.terms
+                              else coalesce(candidate.terms, '{}')
+                                   || jsonb_build_object('heartbeatSeconds', candidate.heartbeat)
                           end`
 
-const open = among(taskLifecycle.moves.claim.from)
+const open = inList(taskLifecycle.moves.claim.from)
 
-/** So many lanes a claim looks through at least, for others may have taken what the first ones had. */
-const lanesAtLeast = 200
+/** Minimum number of lanes scanned per claim. Concurrent claims may already have emptied the first ones. */
+const minLanes = 200
 
 /**
- * Claims up to `limit` due tasks, best lane first, oldest first within a lane.
+ * Claims up to `limit` due tasks: the highest lane first, the oldest task first within a lane. It is one statement, so it
+ * takes effect completely or not at all.
  *
- * Two workers never get the same task: SKIP LOCKED hands them different rows of `due`, and taking a row out of it and
- * moving its tasks is one statement. Rows are pulled lane by lane, and only as far as the limit, so nothing is locked
- * in vain; what the last one holds beyond the limit is put back. Of tasks to be handled with care it gives out one at
- * a time. A task in `due` that is not open any more, or has another place by now, is a leftover: it goes, and wins nothing.
+ * 1. `my_session` locks the row of the worker's session, so two syncs of one session claim one after the other.
+ * 2. `lanes` lists the open lanes that have a due row and a free slot, best first, and locks nothing.
+ * 3. `candidates` goes through these lanes and locks rows of `due`; rows that another claim has locked are skipped.
+ * 4. A lane with `parallelism` is locked before its rows of `due`, and skipped if another claim has it locked, so
+ *    only one claim at a time hands out its slots.
+ * 5. The lateral joins read lane by lane and stop at the limit, so hardly any row is locked in vain.
+ * 6. `deleted` removes the locked rows from `due`, and `put_back` inserts the ids beyond the limit again.
+ * 7. `claimed` moves the tasks to assigned under a new epoch; a task that is no longer claimable, or is due at another
+ *    time, left its row in `due` behind, and that row is deleted without effect.
+ * 8. Locks are taken in the order session, lane, due, task; statements that end tasks skip locked rows of `due`, so
+ *    neither side waits for the other in a circle.
+ * 9. Two claims at once are safe, because only one of them can lock a row of `due`, and a task is claimed only through it.
+ * 10. If a row of `due` changed just before it was locked, `deleted` misses it; then `pawl.try_again` rolls everything
+ *    back and the caller repeats the claim, because otherwise its tasks would be claimed and still be in the queue.
  *
- * A place that another wrote to just before it was locked is one that this statement can lock but not delete: then it
- * is all undone and tried again, for its tasks would be claimed and still have a place.
- *
- * `lanes` are those with something due, each with the place where that begins; the index gives them in order, so of
- * many only the first are read. A lane that is full is passed over before it counts. One with `parallelism` is locked
- * when it is reached, so that only one claim at a time gives out its slots; another passes it over.
- *
- * The session's row is locked first and remembers what was won: the same syncId again wins nothing more. One that won
- * nothing is not remembered, for it will ask again. Without that row nothing would be remembered, so nothing is won.
+ * The session remembers its last claim, so the same `syncId` claims nothing more. A claim that found nothing is not
+ * remembered, because the worker will ask again. Without a row for the session nothing could be remembered, so nothing
+ * is claimed.
  */
-export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> {
-  const { hints } = ask
-  const terms = json(ask.terms)
-  const [won] = await sql<Won & Omit<ClaimAnswer, 'tasks' | 'places'> & { places: Place[] | null }>`
-    with me as materialized (
-      select sync_id from pawl.session where id = ${ask.session}::uuid for update
-    ), lanes as materialized (
+export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<ClaimResult> {
+  const { hints } = request
+  const terms = json(request.terms)
+  const [won] = await sql<ClaimedColumns & Omit<ClaimResult, 'tasks' | 'places'> & { places: LaneHint[] | null }>`
+    with
+    -- The worker's session, locked. It has no row before the first claim.
+    my_session as materialized (
+      select sync_id from pawl.session where id = ${request.session}::uuid for update
+    ),
+    -- Lanes with a due row and a free slot, best first, each with the first due row behind its hint.
+    lanes as materialized (
       select l.*
-        from unnest(${[...new Set(ask.queues)]}::text[]) as q (queue)
+        from unnest(${[...new Set(request.queues)]}::text[]) as q (queue)
        cross join lateral (
                select l.id, l.rank, l.parallelism, front.run_at, front.id as front_id
                  from pawl.lane l
@@ -102,11 +129,13 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                        or l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs)
                                             where front.id is not null))
                 order by l.rank desc, l.id
-                limit greatest(${ask.limit}::int, ${lanesAtLeast}::int)) as l
+                limit greatest(${request.limit}::int, ${minLanes}::int)) as l
        order by l.rank desc, l.id
-    ), found as materialized (
-      select t.place, t.run_at, t.careful, t.typed, t.id, slots.lane_id as limited, ${terms}::jsonb as terms,
-             ${ask.heartbeatSeconds ?? null}::float8 as heartbeat
+    ),
+    -- Up to limit task ids from locked rows of due. place is the row, limited the lane if its slots are limited.
+    candidates as materialized (
+      select t.place, t.run_at, t.careful, t.type_settings, t.id, slots.lane_id as limited, ${terms}::jsonb as terms,
+             ${request.heartbeatSeconds ?? null}::float8 as heartbeat
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -116,55 +145,74 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                         where id = l.id and l.parallelism is not null and open
                           for update skip locked) as locked) as slots on true
        cross join lateral (
-               select d.place, d.run_at, d.careful, tt.settings as typed, unnest(d.ids) as id
+               select d.place, d.run_at, d.careful, tt.settings as type_settings, unnest(d.ids) as id
                  from (select ctid as place, run_at, careful, type, ids
                          from pawl.due
                         where lane_id = l.id
                           and run_at <= pawl.clock()
                           and (run_at, id) >= (l.run_at, l.front_id)
                         order by run_at, id
-                        limit ${ask.limit}::int
+                        limit ${request.limit}::int
                           for update skip locked) as d
                  left join pawl.task_type tt on tt.type = d.type
-                limit least(${ask.limit}::int, slots.free)) as t
+                limit least(${request.limit}::int, slots.free)) as t
        where l.parallelism is null or slots.lane_id is not null
-       limit case when (select sync_id from me) = ${ask.syncId} then 0
-                  when ${ask.session}::uuid is not null and not exists (select from me) then 0
-                  else ${ask.limit}::int end
-    ), used as materialized (
-      select place, count(*)::int as n from found
-       where not careful or place = (select place from found where careful limit 1)
+       limit case when (select sync_id from my_session) = ${request.syncId} then 0
+                  when ${request.session}::uuid is not null and not exists (select from my_session) then 0
+                  else ${request.limit}::int end
+    ),
+    -- The rows of due to take, and how many ids of each. Tasks marked careful are claimed one at a time.
+    used as materialized (
+      select place, count(*)::int as n from candidates
+       where not careful or place = (select place from candidates where careful limit 1)
        group by place
-    ), taken as (
+    ),
+    -- These rows leave the queue.
+    deleted as (
       delete from pawl.due where ctid = any(array(select place from used))
       returning ctid as place, lane_id, run_at, id, type, ids
-    ), broached as materialized (
-      select * from taken where (place, cardinality(ids)) not in (select place, n from used)
-    ), put_back as (
+    ),
+    -- Deleted rows that hold more ids than the limit allowed.
+    partly_used as materialized (
+      select * from deleted where (place, cardinality(ids)) not in (select place, n from used)
+    ),
+    -- The remaining ids of these rows return to the queue.
+    put_back as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, ids[n + 1], ids[n + 1:], type from broached join used using (place)
-    ), moved as (
+      select lane_id, run_at, ids[n + 1], ids[n + 1:], type from partly_used join used using (place)
+    ),
+    -- The tasks move to assigned, each with a new epoch, a lease and its event. Stale ids match nothing.
+    claimed as (
       update pawl.task t
          set state       = 'assigned',
              seq         = t.seq + 1,
              epoch       = t.epoch + 1,
-             owner       = ${ask.worker},
+             owner       = ${request.worker},
              started_at  = null,
-             lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy(termsFound)}, found.typed)),
+             lease_until = pawl.clock()
+                           + make_interval(secs => pawl.lease_seconds(${settingsUnderLease(leaseTerms)}, candidate.type_settings)),
              history     = t.history || row(${nextTime('t')}, t.epoch + 1, 'assigned',
-                                            null, ${`worker:${ask.worker}`}, null, ${literal(termsFound)})::pawl.step
-        from found
-       where (not found.careful or found.place in (select place from used))
-         and t.id = ${lookup('found.id')} and t.state in (${open}) and t.run_at = found.run_at
-      returning ${wonColumns(termsFound, 'found.typed')}, t.seq, found.limited
-    ), won as materialized (
-      select ${gathered}, array_agg(seq) as seqs from moved
-    ), noted as (
-      insert into pawl.change (entity, ids, seqs) select 'task', ids, seqs from won where ids is not null
-    ), watched as (
-      insert into pawl.claim (look_at, ids, epochs) select look_at, ids, epochs from won where ids is not null
+                                            null, ${`worker:${request.worker}`}, null, ${literal(leaseTerms)})::pawl.step
+        from candidates candidate
+       where (not candidate.careful or candidate.place in (select place from used))
+         and t.id = ${viaIndex('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
+      returning ${claimedTaskColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited
+    ),
+    -- The claimed tasks as one row of arrays (claimed.ts); its arrays are null if nothing was claimed.
+    batch as materialized (
+      select ${aggregatedColumns}, array_agg(seq) as seqs from claimed
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
+      insert into pawl.change (entity, ids, seqs) select 'task', ids, seqs from batch where ids is not null
+    ),
+    -- Records the leases for the rescue, which finds expired ones.
+    lease_entry as (
+      insert into pawl.claim (look_at, ids, epochs) select look_at, ids, epochs from batch where ids is not null
       returning id
-    ), slotted as (
+    ),
+    -- Records the leases in the slots of locked lanes, and removes those that have ended.
+    slots_update as (
       update pawl.lane l
          set (slots, slot_epochs) = (
                select array_agg(id), array_agg(epoch)
@@ -172,34 +220,37 @@ export async function claimTasks(sql: Sql, ask: ClaimAsk): Promise<ClaimAnswer> 
                         union all
                        select * from unnest(w.ids, w.epochs)) as s (id, epoch))
         from (select limited, array_agg(id) as ids, array_agg(epoch) as epochs
-                from moved
+                from claimed
                where (select bool_or(parallelism is not null) from lanes) and limited is not null
                group by limited) as w
        where l.id = w.limited
-    ), remembered as (
+    ),
+    -- The session remembers the claim under its sync id, unless nothing was claimed.
+    session_update as (
       update pawl.session
          set seen_at  = pawl.clock(),
-             sync_id  = case when exists (select from watched) then ${ask.syncId}::text else sync_id end,
-             claim_id = coalesce((select id from watched), claim_id)
-       where id = ${ask.session}::uuid
+             sync_id  = case when exists (select from lease_entry) then ${request.syncId}::text else sync_id end,
+             claim_id = coalesce((select id from lease_entry), claim_id)
+       where id = ${request.session}::uuid
     )
-    select ${sent},
+    -- The result. places are the last deleted rows of each lane; is_beaten tells whether another claim was first.
+    select ${columnsAsJson},
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
-                      from taken order by lane_id, run_at desc, id desc) as last) as places,
-           ${ask.session}::uuid is null or exists (select from me) as is_open,
-           coalesce((select sync_id from me) = ${ask.syncId}, false) as is_repeated,
+                      from deleted order by lane_id, run_at desc, id desc) as last) as places,
+           ${request.session}::uuid is null or exists (select from my_session) as is_open,
+           coalesce((select sync_id from my_session) = ${request.syncId}, false) as is_repeated,
            exists (select from lanes)
-             and (select front_id from lanes limit 1) not in (select id from taken) as is_beaten,
-           case when (select count(*) from taken) <> (select count(*) from used) then pawl.try_again() end as whole
-      from won`
+             and (select front_id from lanes limit 1) not in (select id from deleted) as is_beaten,
+           case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as whole
+      from batch`
   const { places, isOpen, isRepeated, isBeaten } = won!
-  return { tasks: claimedFrom(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
+  return { tasks: tasksFromColumns(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
 }
 
 /**
- * In how many seconds the next task of these queues comes due; null: none waits. 0: one is due in a lane that has a
- * slot for it, so a claim that did not win it only came while another had the lane. Tasks that lack a slot do not count.
+ * Seconds until the next task of these queues is due; null: none is waiting. 0: one is due in a lane that has a free
+ * slot, and a claim missed it only because another claim had the lane locked. Tasks without a free slot do not count.
  */
 export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promise<number | null> {
   const [row] = await sql<{ seconds: number | null }>`
@@ -220,8 +271,8 @@ export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promi
 }
 
 /**
- * In how many seconds each of these queues has something for a claim; 0 or less: now. One look for all who wait.
- * Tasks that lack a slot do not count.
+ * Seconds until each of these queues has a task to claim; 0 or less: it has one now. One query for all waiting callers.
+ * Tasks without a free slot do not count.
  */
 export function dueByQueue(sql: Sql, queues: readonly string[]): Promise<{ queue: string; seconds: number }[]> {
   return sql`

@@ -1,6 +1,6 @@
 /**
- * What a claim won, on its way to the worker. It travels by columns, one array for each: a thousand tasks as rows of
- * their own cost the database and this process more than the claim itself.
+ * Claimed tasks on their way to the worker. They are sent as columns, one array for each: a thousand rows cost the
+ * database and this process more than the claim itself.
  */
 import { type Literal, literal } from '../driver/sql.ts'
 
@@ -20,8 +20,8 @@ export interface Claimed {
   readonly traceparent: string | null
 }
 
-/** All null where nothing was won. */
-export interface Won {
+/** One array per column. All of them are null if there are no tasks. */
+export interface ClaimedColumns {
   readonly ids: string[] | null
   readonly epochs: number[]
   readonly types: string[]
@@ -30,29 +30,29 @@ export interface Won {
   readonly leases: number[]
   readonly heartbeats: (number | null)[]
   readonly timeouts: (number | null)[]
-  /** What few tasks have, by their place in the arrays. */
+  /** Fields that few tasks have, by the id of the task. */
   readonly rest: (Pick<Claimed, 'careful' | 'checkpoint' | 'correlationId' | 'traceparent'> & { id: string })[] | null
   readonly nowMs: number
 }
 
-/** The settings of a task `t` that is leased on these terms; null: on its own. */
-export function leasedBy(terms: string): Literal {
+/** The settings of a task `t` under these lease terms; if the terms are null, its own settings. */
+export function settingsUnderLease(terms: string): Literal {
   return literal(`coalesce(t.settings || ${terms}, t.settings, ${terms})`)
 }
 
-/** The terms on which a task `t` is held: those that were said when it was claimed. */
-export const termsOfLease = `(select h.payload from unnest(t.history) as h
+/** The lease terms of a held task `t`, from the event of its claim. */
+export const leaseTermsOfTask = `(select h.payload from unnest(t.history) as h
                   where h.epoch = t.epoch and h.state = 'assigned' and h.type is null)`
 
-/** What `gathered` needs of each task `t`; `typed` are the settings of its type. */
-export function wonColumns(terms: string, typed: string) {
+/** The columns of a task `t` that `aggregatedColumns` needs. `typed` is an expression for the settings of its type. */
+export function claimedTaskColumns(terms: string, typed: string) {
   return literal(`t.id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
                 t.correlation_id, t.traceparent, t.lease_until,
-                pawl.setting(${leasedBy(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
+                pawl.setting(${settingsUnderLease(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
                 pawl.setting(t.settings, ${typed}, 'timeoutSeconds') as timeout_seconds`)
 }
 
-export const gathered = literal(`
+export const aggregatedColumns = literal(`
              array_agg(id) as ids, array_agg(epoch) as epochs, array_agg(type) as types,
              '[' || string_agg(payload::text, ',') || ']' as payloads, array_agg(attempt) as attempts,
              array_agg(date_part('epoch', lease_until - pawl.clock())) as leases,
@@ -64,12 +64,13 @@ export const gathered = literal(`
              min(least(lease_until, pawl.clock() + make_interval(secs => timeout_seconds))) as look_at,
              date_part('epoch', pawl.clock()) * 1000 as now_ms`)
 
-/** As JSON, which is read at once. */
-export const sent = literal(`array_to_json(ids) as ids, array_to_json(epochs) as epochs, array_to_json(types) as types,
+/** The aggregated columns as JSON, which is parsed at once. */
+export const columnsAsJson =
+  literal(`array_to_json(ids) as ids, array_to_json(epochs) as epochs, array_to_json(types) as types,
            payloads, array_to_json(attempts) as attempts, array_to_json(leases) as leases,
            array_to_json(heartbeats) as heartbeats, array_to_json(timeouts) as timeouts, rest, now_ms`)
 
-export function claimedFrom(won: Won): Claimed[] {
+export function tasksFromColumns(won: ClaimedColumns): Claimed[] {
   if (won.ids === null) return []
   const { epochs, types, attempts, leases, heartbeats, timeouts, nowMs } = won
   const payloads: unknown[] = JSON.parse(won.payloads)
@@ -77,7 +78,7 @@ export function claimedFrom(won: Won): Claimed[] {
   let leaseUntil = ''
   return won.ids.map((id, index) => {
     const leaseSeconds = leases[index]!
-    // Most tasks of a claim have the same lease, and to write a date down is slow.
+    // Most tasks of a claim have the same lease, and formatting a date is slow.
     if (index === 0 || leaseSeconds !== leases[index - 1]) {
       leaseUntil = new Date(nowMs + leaseSeconds * 1000).toISOString()
     }

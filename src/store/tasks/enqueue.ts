@@ -2,7 +2,7 @@ import type { TaskSettings } from '../../kernel/settings.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { json, list, literal, type Sql } from '../driver/sql.ts'
 
-/** A task that has been checked and may be written as it is. Times are the database's; the caller sends durations. */
+/** A validated task. Times are relative to the database's clock, so the caller sends durations. */
 export interface NewTask {
   readonly id: string
   readonly queue: string
@@ -23,28 +23,30 @@ export interface NewTask {
 export interface Enqueued {
   readonly id: string
   readonly state: TaskState
-  /** True: this is an earlier task, which stands for the same dedupeKey; nothing was queued. */
+  /** True: this is an earlier task with the same dedupeKey, and nothing was queued. */
   readonly deduplicated: boolean
 }
 
-/** What decides on a task's lane. */
-export type KindOfTask = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
+/** The properties that determine a task's lane. */
+export type TaskKind = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
 
-/** Tasks of the same name lie in the same lane. No part of it can hold a NUL. */
-export function kindName(task: KindOfTask): string {
+/** A name for the kind: tasks with the same name are in the same lane. No part of it can contain a NUL. */
+export function kindName(task: TaskKind): string {
   return `${task.priority}\0${task.queue}\0${task.type}\0${ownDeadlines(task) ?? ''}`
 }
 
-/** The deadlines that a task has of its own, as JSON; null: those of its type hold. */
-function ownDeadlines({ settings }: KindOfTask): string | null {
+/** The task's own deadlines as JSON; null: those of its type apply. */
+function ownDeadlines({ settings }: TaskKind): string | null {
   if (settings === undefined) return null
   const { softDeadlineSeconds, hardDeadlineSeconds } = settings
   if (softDeadlineSeconds === undefined && hardDeadlineSeconds === undefined) return null
   return json({ softDeadlineSeconds, hardDeadlineSeconds })
 }
 
-/** Makes the lanes that are missing, in one order, so that two who make the same ones do not wait for each other. */
-export async function makeLanes(sql: Sql, kinds: readonly KindOfTask[]): Promise<void> {
+/**
+ * Creates missing lanes, always in the same order, so that two transactions that create the same lanes cannot deadlock.
+ */
+export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise<void> {
   await sql`
     select pawl.lane_for(queue, priority, own, typed)
       from (select k.queue, k.priority, k.own, tt.settings as typed
@@ -55,7 +57,7 @@ export async function makeLanes(sql: Sql, kinds: readonly KindOfTask[]): Promise
              order by 1, 2, 3, 4) as wanted`
 }
 
-/** Writes the tasks and their first events, all or none. */
+/** Inserts all tasks with their first events, or none. */
 export async function insertTasks(sql: Sql, tasks: readonly NewTask[], actor: string): Promise<Enqueued[]> {
   const plain = tasks.filter(task => task.dedupeKey === undefined)
   const keyed = tasks.filter(task => task.dedupeKey !== undefined)
@@ -74,10 +76,10 @@ export async function insertTasks(sql: Sql, tasks: readonly NewTask[], actor: st
 }
 
 /**
- * Writes tasks that have a dedupe key; returns, for those whose key is taken, the task that stands for it.
+ * Inserts tasks that have a dedupe key. Returns, for those whose key is taken, the task that holds it.
  *
- * The unique index on dedupe_slot decides: of two that queue the same key at once, the second waits for the first to
- * commit and then finds its task. A slot whose task ended longer than dedupeSeconds ago is freed first.
+ * The unique index on dedupe_slot decides: if two transactions queue the same key at once, the second waits for the
+ * first to commit and then finds its task. A slot whose task ended more than dedupeSeconds ago is freed first.
  */
 async function insertKeyed(sql: Sql, tasks: readonly NewTask[], actor: string): Promise<Map<string, Enqueued>> {
   const found = new Map<string, Enqueued>()
@@ -90,7 +92,7 @@ async function insertKeyed(sql: Sql, tasks: readonly NewTask[], actor: string): 
     const holders = await sql<{ id: string; state: TaskState; dedupeSlot: string }>`
       select id, state, dedupe_slot from pawl.task where dedupe_slot = any(${taken.map(slotOf)}::text[])`
     const bySlot = new Map(holders.map(({ id, state, dedupeSlot }) => [dedupeSlot, { id, state }]))
-    // A holder that ended and was freed between the two statements leaves its key to the next try.
+    // If a holder lost its key between the two statements, the next try takes it.
     open = taken.filter(task => {
       const holder = bySlot.get(slotOf(task))
       if (holder !== undefined) found.set(task.id, { ...holder, deduplicated: true })
@@ -104,13 +106,13 @@ export function slotOf(task: { queue: string; dedupeKey?: string }): string {
   return `${task.queue.length}:${task.queue}:${task.dedupeKey}`
 }
 
-/** The task that stands for a slot, if one does. */
-export async function slotHolder(sql: Sql, slot: string): Promise<string | undefined> {
+/** The task that holds a dedupe slot, if there is one. */
+export async function findSlotHolder(sql: Sql, slot: string): Promise<string | undefined> {
   const [row] = await sql<{ id: string }>`select id from pawl.task where dedupe_slot = ${slot}`
   return row?.id
 }
 
-/** Takes keys from tasks that ended longer ago than they are to be remembered. */
+/** Frees the slots of tasks that ended longer ago than their dedupeSeconds. */
 export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<void> {
   await sql`
     update pawl.task t
@@ -123,19 +125,21 @@ export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<voi
            <= pawl.clock()`
 }
 
-/** Tasks that are queued together share a place, so many at most. */
+/** Maximum number of task ids in one row of `due`. */
 export const tasksPerPlace = 50
 
 /**
- * One statement for the rows, which hold their first events, and their places in the queue. What most tasks share
- * (queue, type, priority) is sent once, as a list of kinds; what few have, as one JSON. Tasks of one kind that are due
- * at once share a place. A kind without deadlines finds its lane by the join alone; only another kind, or one whose lane
- * was emptied away, or whose type has just got deadlines, costs a call.
+ * Inserts tasks and their rows of `due` in one statement. Values that most tasks share (queue, type, priority) are sent
+ * once per kind, and fields that few tasks have as one JSON. Tasks of one kind that are due at the same time share a
+ * row of `due`. A kind without deadlines finds its lane by the join alone; `lane_for` is called only for another kind,
+ * for a lane that was deleted while empty, or for a type that has just got deadlines.
  */
 async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
-  const { kinds, kindOf, placeOf, rare } = arrange(tasks)
+  const { kinds, kindOf, placeOf, rare } = groupByKind(tasks)
   const made = await sql<{ id: string }>`
-    with kind as materialized (
+    with
+    -- The kinds of tasks, each with its lane, which is created if it is missing.
+    kind as materialized (
       select k.n, k.type, (tt.settings->>'expireInSeconds')::float8 as expire_in,
              case when l.id is null or k.own is not null
                        or tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}'
@@ -145,7 +149,9 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
              with ordinality as k (queue, priority, type, own, n)
         left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
         left join pawl.task_type tt on tt.type = k.type
-    ), input as materialized (
+    ),
+    -- The tasks, each with its lane and the times that follow from its delays. x holds the fields that few tasks have.
+    input as materialized (
       select i.id, i.place, i.payload, i.x, kind.lane_id, kind.type,
              greatest(pawl.clock(), (i.x->>'runAt')::timestamptz,
                       pawl.clock() + make_interval(secs => (i.x->>'runInSeconds')::float8)) as run_at,
@@ -155,7 +161,9 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
         from unnest(${list(tasks.map(task => task.id))}::uuid[], ${list(kindOf)}::int[], ${list(placeOf)}::int[],
                     ${tasks.map(task => task.payload)}::json[], ${rare}::jsonb[]) as i (id, kind, place, payload, x)
         left join kind on kind.n = i.kind
-    ), made as (
+    ),
+    -- Rows and first events. A task whose dedupe slot is taken is not inserted.
+    made as (
       insert into pawl.task (id, lane_id, seq, round, epoch, state, type, run_at, expire_at, keep_until, dedupe_key,
                              dedupe_slot, correlation_id, traceparent, payload, settings, metadata, history)
       select id, lane_id, 1, 1, 0, 'queued', type, run_at, expire_at, (x->>'keepUntil')::timestamptz, x->>'dedupeKey',
@@ -164,17 +172,25 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
         from input
       ${literal(onConflict)}
       returning id
-    ), queued as materialized (
+    ),
+    -- The tasks that were inserted: all of them, unless conflicts are ignored.
+    queued as materialized (
       select input.* from input where ${onConflict === ''}::boolean
        union all
       select input.* from made join input using (id) where ${onConflict !== ''}::boolean
-    ), waiting as (
+    ),
+    -- Their places in the queue.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
         from queued group by place, lane_id, run_at, type
-    ), mortal as (
+    ),
+    -- Their times to live.
+    expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from queued where expire_at is not null
-    ), noted as (
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from queued having count(*) > 0
     )
@@ -182,8 +198,8 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
   return new Set(made.map(({ id }) => id))
 }
 
-/** Sorts out what tasks have in common, and which of them may share a place in the queue. */
-function arrange(tasks: readonly NewTask[]) {
+/** Groups tasks by kind, and assigns each to a row of `due`. */
+function groupByKind(tasks: readonly NewTask[]) {
   const kinds = new Map<string, { number: number; task: NewTask; place: number; left: number }>()
   let places = 0
   const kindOf: number[] = []

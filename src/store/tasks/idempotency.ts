@@ -1,6 +1,6 @@
 import type { Sql } from '../driver/sql.ts'
 
-/** False: the key is taken. If it is being taken right now, waits for the other transaction to end. */
+/** Returns false if the key is taken. If another transaction is reserving it right now, waits for that to end. */
 export async function reserveKey(sql: Sql, holder: string, key: string, request: string): Promise<boolean> {
   const made = await sql`
     insert into pawl.idempotency (holder, key, request, created_at)
@@ -12,12 +12,12 @@ export async function reserveKey(sql: Sql, holder: string, key: string, request:
   return made.length === 1
 }
 
-export async function keepAnswer(sql: Sql, holder: string, key: string, answer: unknown): Promise<void> {
+export async function saveResponse(sql: Sql, holder: string, key: string, answer: unknown): Promise<void> {
   await sql`
     update pawl.idempotency set answer = ${JSON.stringify(answer)}::jsonb where holder = ${holder} and key = ${key}`
 }
 
-export async function findAnswer<T>(sql: Sql, holder: string, key: string): Promise<{ request: string; answer: T }> {
+export async function findResponse<T>(sql: Sql, holder: string, key: string): Promise<{ request: string; answer: T }> {
   const [row] = await sql<{ request: string; answer: T }>`
     select request, answer from pawl.idempotency where holder = ${holder} and key = ${key}`
   return row!

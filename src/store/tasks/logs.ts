@@ -1,12 +1,12 @@
-/** Lines that handlers have logged. */
+/** Log lines of task handlers. */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface NewLine {
+export interface NewLogLine {
   readonly id: string
   readonly epoch: number
   readonly n: number
@@ -17,25 +17,25 @@ export interface NewLine {
 }
 
 /**
- * Keeps lines of tasks that are held under their epoch; those of a lease that is over are not kept, as nothing is that
- * its worker says. One that came before is kept as it was. In the order of their keys, so that two who send the same
- * lines wait for each other and never in a circle.
+ * Stores log lines of tasks that are held under their epoch. Lines of an ended lease are dropped, like everything that
+ * its worker reports. A line that was sent before is left unchanged. Rows are inserted in the order of their keys, so
+ * that two transactions with the same lines cannot deadlock.
  */
-export async function writeLines(sql: Sql, lines: readonly NewLine[]): Promise<void> {
+export async function writeLogLines(sql: Sql, lines: readonly NewLogLine[]): Promise<void> {
   await sql`
     insert into pawl.log (task_id, epoch, n, at, level, message, facts)
-    select t.id, said.epoch, said.n, pawl.clock() - make_interval(secs => said.ago_ms / 1000), said.level, said.message,
-           said.facts
+    select t.id, report.epoch, report.n, pawl.clock() - make_interval(secs => report.ago_ms / 1000), report.level,
+           report.message, report.facts
       from unnest(${lines.map(({ id }) => id)}::uuid[], ${lines.map(({ epoch }) => epoch)}::int[],
                   ${lines.map(({ n }) => n)}::int[], ${lines.map(({ agoMs }) => agoMs)}::float8[],
                   ${lines.map(({ level }) => level)}::text[], ${lines.map(({ message }) => message)}::text[],
-                  ${lines.map(({ facts }) => json(facts))}::json[]) as said (id, epoch, n, ago_ms, level, message, facts)
-      join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
-     order by t.id, said.epoch, said.n
+                  ${lines.map(({ facts }) => json(facts))}::json[]) as report (id, epoch, n, ago_ms, level, message, facts)
+      join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
+     order by t.id, report.epoch, report.n
         on conflict do nothing`
 }
 
-export interface LineRow {
+export interface LogLineRow {
   readonly epoch: number
   readonly n: number
   readonly at: Date
@@ -44,12 +44,12 @@ export interface LineRow {
   readonly facts: Record<string, unknown> | null
 }
 
-/** Lines of one task after a place, attempt by attempt in the order in which they were said. */
-export function readLines(
+/** Log lines of one task after a position, attempt by attempt, in the order in which they were logged. */
+export function readLogLines(
   sql: Sql,
   ask: { id: string; epoch: number | null; after: { epoch: number; n: number }; limit: number },
-): Promise<LineRow[]> {
-  return sql<LineRow>`
+): Promise<LogLineRow[]> {
+  return sql<LogLineRow>`
     select epoch, n, at, level, message, facts
       from pawl.log
      where task_id = ${ask.id}::uuid
@@ -59,8 +59,8 @@ export function readLines(
      limit ${ask.limit}::int`
 }
 
-/** Removes lines that were said longer ago, some at a time. */
-export async function forgetLines(sql: Sql, keepSeconds: number): Promise<number> {
+/** Deletes log lines that are older than this, in batches. */
+export async function deleteOldLogLines(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.log where ctid = any(array(
       select ctid from pawl.log where at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) limit 5000))

@@ -1,9 +1,16 @@
 import type { TaskError } from '../../kernel/decide.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { mostPageBytes, type NamePaging, type PageRow } from '../driver/name-paging.ts'
-import { type Frame, type Paging, rowsOf, totalOf } from '../driver/paging.ts'
-import { lookup, widely } from '../driver/plans.ts'
+import {
+  countFrame,
+  maxPageBytes,
+  type NamePaging,
+  type PageRow,
+  type Paging,
+  pageFrame,
+  type StatementFrame,
+} from '../driver/paging.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
 export interface TaskRow {
@@ -50,7 +57,7 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
   return row
 }
 
-/** The task, and the key of each of its claims, by epoch; null: the claimer's key is not known, or it had none. */
+/** The task, and the API key of each of its claims by epoch; null: the claimer had no key, or it is not known. */
 export async function getClaimedTask(
   sql: Sql,
   id: string,
@@ -66,7 +73,7 @@ export async function getClaimedTask(
 }
 
 export interface TaskFilter {
-  /** Only these; null: any. */
+  /** Only these ids; null: any. */
   readonly ids: readonly string[] | null
   readonly jobId: string | null
   readonly stageId: string | null
@@ -81,29 +88,29 @@ export interface TaskFilter {
 }
 
 export function listTasks(sql: Sql, filter: TaskFilter, paging: Paging): Promise<TaskRow[]> {
-  return askTasks(sql, filter, rowsOf('v.*', 'id', paging))
+  return queryTasks(sql, filter, pageFrame('v.*', 'id', paging))
 }
 
 export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> {
-  const [row] = await askTasks<{ total: number }>(sql, filter, totalOf)
+  const [row] = await queryTasks<{ total: number }>(sql, filter, countFrame)
   return row!.total
 }
 
 /**
- * What ended badly is found through `trouble`, however rare it is among the rest. Moments are told in milliseconds: what
- * was made within the last of them was made by then.
+ * Queries tasks. If only states with a bad outcome are asked for, they are found through `trouble`, however rare they
+ * are. Timestamps in filters have milliseconds: a task created within the last one counts as created by then.
  *
- * Each stage that is asked for is looked through by itself, in the order of the index, and only as far as the page goes.
- * Asked for together, the planner would rather go through all tasks of the store until it has found a page of them.
+ * Each stage of the filter is read by itself, in the order of the index, and only as far as the page needs. In one
+ * query for all stages, the planner would read all tasks of the store until it has found enough of them.
  */
-function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[]> {
+function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: StatementFrame): Promise<Row[]> {
   const troubled =
     filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
   const source = troubled
     ? '(select v.* from pawl.trouble x join pawl.task_view v on v.id = x.task_id)'
     : 'pawl.task_view'
   const isOfStages = filter.stageId !== null || filter.jobId !== null
-  return widely(
+  return withTableScans(
     sql,
     tx => tx<Row>`
     ${frame.head}
@@ -132,7 +139,7 @@ function askTasks<Row>(sql: Sql, filter: TaskFilter, frame: Frame): Promise<Row[
   )
 }
 
-/** A schema of undefined leaves the one that is there: who queues a task may not know it. */
+/** If `schema` is undefined, the stored one is kept: the process that queues a task may not know it. */
 export async function putTaskType(
   sql: Sql,
   type: string,
@@ -140,15 +147,15 @@ export async function putTaskType(
   schema: string | null | undefined,
 ): Promise<void> {
   const text = JSON.stringify(settings)
-  const isSaid = schema !== undefined
+  const isGiven = schema !== undefined
   await sql`
     insert into pawl.task_type as known (type, settings, payload_schema)
     values (${type}, ${text}::jsonb, ${schema ?? null}::json)
         on conflict (type) do update
        set settings = excluded.settings, changed_at = pawl.clock(),
-           payload_schema = case when ${isSaid} then excluded.payload_schema else known.payload_schema end
+           payload_schema = case when ${isGiven} then excluded.payload_schema else known.payload_schema end
      where known.settings is distinct from excluded.settings
-        or ${isSaid} and known.payload_schema::text is distinct from excluded.payload_schema::text`
+        or ${isGiven} and known.payload_schema::text is distinct from excluded.payload_schema::text`
 }
 
 export interface TaskTypeRow {
@@ -163,37 +170,42 @@ export async function getTaskType(sql: Sql, type: string): Promise<TaskTypeRow |
   return row
 }
 
-/** A page of types with settings, by name. Schemas may be long, so a page is also bounded by its bytes. */
-export function listTaskTypes(sql: Sql, { after, limit }: NamePaging): Promise<PageRow<TaskTypeRow>[]> {
+/** A page of task types, by name, or only the type `only`. Schemas may be long, so a page is also bounded by its bytes. */
+export function listTaskTypes(
+  sql: Sql,
+  { after, limit }: NamePaging,
+  only: string | undefined,
+): Promise<PageRow<TaskTypeRow>[]> {
   return sql`
     with page as (
       select type, settings, payload_schema,
              octet_length(settings::text) + coalesce(octet_length(payload_schema::text), 0) as bytes
-        from pawl.task_type where type > ${after} order by type limit ${limit}::int + 1
+        from pawl.task_type
+       where type > ${after} and (${only ?? null}::text is null or type = ${only ?? null}) order by type limit ${limit}::int + 1
     ), measured as (
       select *, row_number() over by_name as place, sum(bytes) over by_name as bytes_so_far, count(*) over () as found
         from page window by_name as (order by type)
     )
     select type, settings, payload_schema, place < found as more
       from measured
-     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${mostPageBytes}::int)
+     where place <= ${limit}::int and (place = 1 or bytes_so_far <= ${maxPageBytes}::int)
      order by type`
 }
 
-/** What is known of the types of these tasks. */
+/** The types of these tasks. */
 export function typesOf(sql: Sql, ids: readonly string[]): Promise<TaskTypeRow[]> {
   return sql`
     select type, settings, payload_schema
       from pawl.task_type
-     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = ${lookup('x.id')})`
+     where type in (select t.type from unnest(${ids}::uuid[]) as x (id) join pawl.task t on t.id = ${viaIndex('x.id')})`
 }
 
 export async function queuesOfTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ queue: string }>`
     select distinct l.queue
       from unnest(${ids}::uuid[]) as x (id)
-      join pawl.task t on t.id = ${lookup('x.id')}
-      join pawl.lane l on l.id = ${lookup('t.lane_id')}`
+      join pawl.task t on t.id = ${viaIndex('x.id')}
+      join pawl.lane l on l.id = ${viaIndex('t.lane_id')}`
   return rows.map(({ queue }) => queue)
 }
 
@@ -203,8 +215,17 @@ export interface TraceRow {
   readonly traceparent: string | null
 }
 
-/** By which log lines about these are found. */
+/** The correlation ids and traces with which these are logged. */
 export function tracesOf(sql: Sql, entity: 'task' | 'job', ids: readonly string[]): Promise<TraceRow[]> {
   return sql<TraceRow>`
     select id, correlation_id, traceparent from pawl.${literal(entity)} where id = any(${ids}::uuid[])`
+}
+
+/** Why each of these tasks is in its state: the reason that was given, else the cause of the transition. */
+export async function reasonsOf(sql: Sql, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; reason: string | null }>`
+    select t.id, (select coalesce(h.payload->>'reason', h.cause) from unnest(t.history) with ordinality as h
+                   where h.state = t.state and h.type is null order by h.ordinality desc limit 1) as reason
+      from pawl.task t where t.id = any(${ids}::uuid[])`
+  return new Map(rows.flatMap(({ id, reason }) => (reason === null ? [] : [[id, reason]])))
 }

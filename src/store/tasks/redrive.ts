@@ -1,9 +1,9 @@
-/** Redrives of dead letters, and how far they have come. */
+/** Redrives of dead letters, and their progress. */
 import type { Refused } from '../../kernel/problem.ts'
-import { lookup } from '../driver/plans.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
-export interface LetterFilter {
+export interface DeadLetterFilter {
   readonly queue: string | null
   readonly type: string | null
   readonly reasonCode: string | null
@@ -11,12 +11,12 @@ export interface LetterFilter {
   readonly limit: number
 }
 
-/** Dead letters as they are now, the oldest task first. */
-export async function deadLetterIds(sql: Sql, filter: LetterFilter): Promise<string[]> {
+/** The ids of dead letters, the oldest task first. */
+export async function findDeadLetters(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     select x.task_id as id
       from pawl.trouble x
-      join pawl.task t on t.id = ${lookup('x.task_id')}
+      join pawl.task t on t.id = ${viaIndex('x.task_id')}
       join pawl.lane l on l.id = t.lane_id
      where x.state = 'dead_lettered'
        and (${filter.queue}::text is null or l.queue = ${filter.queue})
@@ -55,13 +55,16 @@ export interface LockedRedrive {
   readonly payload: string | null
   readonly redriven: number
   readonly refused: number
-  /** How long ago it was asked for. */
+  /** Seconds since it was requested. */
   readonly ageSeconds: number
-  /** The next letters; a job of null: it stands alone, or has been removed. */
+  /** The next dead letters. A job of null: the task is stand-alone, or was deleted. */
   readonly letters: readonly { readonly id: string; readonly jobId: string | null }[]
 }
 
-/** Locks a redrive, so that one at a time goes on with it, with its next letters; undefined: it is done. */
+/**
+ * Locks a redrive, so that only one process continues it, and returns it with its next dead letters. Undefined: it is
+ * done.
+ */
 export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<LockedRedrive | undefined> {
   const [row] = await sql<LockedRedrive>`
     with mine as materialized (
@@ -73,19 +76,19 @@ export async function lockRedrive(sql: Sql, id: string, limit: number): Promise<
      cross join lateral (
              select json_agg(json_build_object('id', l.id, 'jobId', t.job_id) order by l.n) as letters
                from unnest(mine.ids[seen + 1 : seen + ${limit}::int]) with ordinality as l (id, n)
-               left join pawl.task t on t.id = ${lookup('l.id')}) as next`
+               left join pawl.task t on t.id = ${viaIndex('l.id')}) as next`
   return row
 }
 
-const refusalsKept = 1000
+const maxRefusals = 1000
 
-/** Writes down what became of the next letters of a locked redrive; true: they were the last. */
-export async function noteRedriven(
+/** Records the results for the next dead letters of a locked redrive. Returns true if they were the last ones. */
+export async function recordRedriven(
   sql: Sql,
   { id, refused: before }: LockedRedrive,
   did: { readonly redriven: number; readonly refused: readonly Refused[] },
 ): Promise<boolean> {
-  const kept = did.refused.slice(0, Math.max(0, refusalsKept - before))
+  const kept = did.refused.slice(0, Math.max(0, maxRefusals - before))
   const [row] = await sql<{ isDone: boolean }>`
     with now as (
       select id, seen + ${did.redriven + did.refused.length}::int as seen from pawl.redrive where id = ${id}::uuid
@@ -103,8 +106,8 @@ export async function noteRedriven(
   return row!.isDone
 }
 
-/** Redrives that nobody has gone on with for a while: whoever did has died, or has committed and gone. */
-export async function idleRedrives(
+/** Redrives that nobody has continued for a while. Their process died, or committed a batch and then ended. */
+export async function findAbandonedRedrives(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,
@@ -118,8 +121,8 @@ export async function idleRedrives(
   return rows.map(({ id }) => id)
 }
 
-/** The letter that a redrive has come to; undefined: it is done. */
-export async function nextLetter(sql: Sql, id: string): Promise<string | undefined> {
+/** The next dead letter of a redrive; undefined: it is done. */
+export async function nextDeadLetter(sql: Sql, id: string): Promise<string | undefined> {
   const [row] = await sql<{ letter: string | null }>`
     select ids[seen + 1] as letter from pawl.redrive where id = ${id}::uuid`
   return row?.letter ?? undefined
@@ -144,8 +147,8 @@ export async function getRedrive(sql: Sql, id: string): Promise<RedriveRow | und
   return row
 }
 
-/** Removes redrives that were done so long ago. */
-export async function removeRedrives(sql: Sql, keepSeconds: number): Promise<number> {
+/** Deletes redrives that ended longer ago than this. */
+export async function deleteOldRedrives(sql: Sql, keepSeconds: number): Promise<number> {
   const gone = await sql`
     delete from pawl.redrive where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8) returning id`
   return gone.length

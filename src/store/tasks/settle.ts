@@ -1,63 +1,71 @@
 /**
- * What a worker says about tasks that it holds. Every statement here is fenced: state and epoch, both in the WHERE, so
- * a worker that lost its lease changes nothing, whoever holds the task now.
+ * Reports of workers about tasks that they hold. Every statement is fenced by state and epoch in its WHERE clause, so a
+ * worker that lost its lease changes nothing, whoever holds the task now.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
-import { leasedBy, termsOfLease } from './claimed.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
+import { leaseTermsOfTask, settingsUnderLease } from './claimed.ts'
 import type { TaskRow } from './read-tasks.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
-export interface Held {
+export interface LeaseRef {
   readonly id: string
   readonly epoch: number
 }
 
 /**
- * Ends attempts that succeeded. Where the start was never reported, which is how short tasks end, that makes both moves
- * at once: two events, seq + 2. Returns the items that were not: they have files, or are not held under their epoch.
+ * Ends attempts that succeeded. If the start was never reported, as for short tasks, both transitions are made at once:
+ * two events, seq + 2. Returns the items that it did not change: they have files, or are not held under their epoch.
  */
-export async function succeedTasks<Item extends Held & { output?: unknown; ranMs?: number }>(
+export async function succeedTasks<Item extends LeaseRef & { output?: unknown; ranMs?: number }>(
   sql: Sql,
   items: readonly Item[],
 ): Promise<{ missed: Item[]; stageIds: string[] }> {
   const outputs = items.some(item => item.output !== undefined) ? items.map(item => json(item.output)) : null
   const [done] = await sql<{ ids: string[] | null; stageIds: string[] | null }>`
-    with moved as (
+    with
+    -- The tasks succeed. Without a reported start, the start is implied at the time that the worker measured.
+    moved as (
       update pawl.task t
          set state       = 'succeeded',
              seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
              ended_at    = ${nextTime('t')},
              lease_until = null,
              error       = null,
-             output      = said.output,
+             output      = report.output,
              history     = t.history || case when t.state = 'assigned' then array[
-               row(${nextTime('t', `pawl.clock() - said.ran_us * interval '1 microsecond'`)}, t.epoch,
+               row(${nextTime('t', `pawl.clock() - report.ran_us * interval '1 microsecond'`)}, t.epoch,
                    'running', null, null, 'implied', null)::pawl.step] end ||
                row(${nextTime('t')}, t.epoch, 'succeeded', null, null, null, null)::pawl.step
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
-          as said (id, epoch, output, ran_us)
-       where t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held}) and not t.files
+          as report (id, epoch, output, ran_us)
+       where t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held}) and not t.files
       returning t.id, t.seq, t.job_id, t.stage_id, ((t.history[t.seq - 1]).cause = 'implied') is true as begins
-    ), done as materialized (
+    ),
+    -- Their ids, and the ids with the seqs of all new events.
+    done as materialized (
       select array_agg(id) as ids, array_agg(id) filter (where begins) || array_agg(id) as moved,
              array_agg(seq - 1) filter (where begins) || array_agg(seq) as seqs
         from moved
-    ), noted as (
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from done where ids is not null
-    ), tallied as (
+    ),
+    -- Their stages get the changes of their counts.
+    tally_entry as (
       insert into pawl.tally (job_id, stage_id, good, begun)
       select job_id, stage_id, count(*), count(*) filter (where begins)
         from moved where stage_id is not null group by job_id, stage_id
       returning stage_id
     )
     select case when cardinality(ids) = ${items.length} then null else coalesce(ids, '{}') end as ids,
-           (select array_agg(stage_id) from tallied) as stage_ids
+           (select array_agg(stage_id) from tally_entry) as stage_ids
       from done`
   const stageIds = done!.stageIds ?? []
   if (done!.ids === null) return { missed: [], stageIds }
@@ -66,46 +74,49 @@ export async function succeedTasks<Item extends Held & { output?: unknown; ranMs
 }
 
 /**
- * Acknowledges starts, each told by the worker at its place. One that is running already under the same epoch is as good:
- * its answer was lost. Only the first start in a round of its stage is news to the stage and the job, and is counted:
- * what is claimed in a round is claimed after that round was opened, so the row cannot tell of an earlier one.
+ * Records starts, each reported by the worker at the same index. A task that is already running under the same epoch
+ * also counts, because the first response was lost. Only the first start in a round of its stage changes the stage and
+ * the job, and only that one is counted; a task claimed in a round was claimed after the round was opened, so a row
+ * that says `begun` means this round.
  *
- * Rows are locked in the order of their ids, as every batch does, so two batches cannot wait for each other.
+ * Rows are locked in the order of their ids, as in every batch, so two batches cannot deadlock.
  */
 export async function startTasks(
   sql: Sql,
-  items: readonly (Held & { agoMs?: number })[],
+  items: readonly (LeaseRef & { agoMs?: number })[],
   workers: readonly string[],
-): Promise<{ started: Set<string> /** Those that have begun with it. */; stageIds: string[] }> {
-  const rows = await start<{ id: string }>(sql, items, workers, plainly)
-  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunWith(rows) }
+): Promise<{ started: Set<string>; stageIds: string[] }> {
+  const rows = await recordStarts<{ id: string }>(sql, items, workers, idOnly)
+  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunStages(rows) }
 }
 
-/** The same for one who wants to see what it has started, as it would be read. What was running already is not shown. */
-export async function startAndShow(
+/**
+ * Like `startTasks`, but returns the started tasks as they would be read. Tasks that were already running are left out.
+ */
+export async function startAndReturnTasks(
   sql: Sql,
-  items: readonly Held[],
+  items: readonly LeaseRef[],
   worker: string,
 ): Promise<{ tasks: TaskRow[]; stageIds: string[] }> {
-  const rows = await start<TaskRow & { stageId: string | null }>(
+  const rows = await recordStarts<TaskRow & { stageId: string | null }>(
     sql,
     items,
     items.map(() => worker),
-    shown,
+    wholeTask,
   )
-  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunWith(rows) }
+  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunStages(rows) }
 }
 
-interface Shown {
+interface ReturnedColumns {
   readonly returned: Literal
   readonly columns: Literal
   readonly from: Literal
 }
 
-const plainly: Shown = { returned: literal(''), columns: literal(''), from: literal('') }
+const idOnly: ReturnedColumns = { returned: literal(''), columns: literal(''), from: literal('') }
 
-/** As `task_view` has them; what is held is no dead letter. */
-const shown: Shown = {
+/** The columns of `task_view`. A held task is not a dead letter. */
+const wholeTask: ReturnedColumns = {
   returned: literal(', t.*'),
   columns: literal(`, l.queue, moved.type, moved.state, l.priority, moved.seq, moved.round, moved.epoch, moved.failures,
            moved.losses, moved.careful, moved.partial, moved.run_at, (moved.history[1]).ts as created_at,
@@ -117,117 +128,140 @@ const shown: Shown = {
   from: literal('left join pawl.lane l on l.id = moved.lane_id'),
 }
 
-const begunWith = (rows: readonly { readonly begun: string | null }[]) => [
+const begunStages = (rows: readonly { readonly begun: string | null }[]) => [
   ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
 ]
 
-function start<Row>(
+function recordStarts<Row>(
   sql: Sql,
-  items: readonly (Held & { agoMs?: number })[],
+  items: readonly (LeaseRef & { agoMs?: number })[],
   workers: readonly string[],
-  { returned, columns, from }: Shown,
+  { returned, columns, from }: ReturnedColumns,
 ): Promise<(Row & { begun: string | null })[]> {
   return sql`
-    with mine as materialized (
-      select t.id, t.state, said.ago_ms, said.worker
+    with
+    -- The tasks that are held under their epoch, locked in the order of their ids.
+    locked as materialized (
+      select t.id, t.state, report.ago_ms, report.worker
         from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
-                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as said (id, epoch, ago_ms, worker)
-        join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+                    ${items.map(item => item.agoMs ?? 0)}::float8[], ${workers}::text[]) as report (id, epoch, ago_ms, worker)
+        join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t
-    ), moved as (
+    ),
+    -- Those that are still assigned start at the time that the worker measured.
+    moved as (
       update pawl.task t
          set state      = 'running',
              seq        = t.seq + 1,
-             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
+             started_at = ${nextTime('t', 'pawl.clock() - make_interval(secs => locked.ago_ms / 1000)')},
              history    = t.history || row(
-                            ${nextTime('t', 'pawl.clock() - make_interval(secs => mine.ago_ms / 1000)')},
-                            t.epoch, 'running', null, 'worker:' || mine.worker, 'reported_start', null)::pawl.step
-        from mine
-       where t.id = ${lookup('mine.id')} and mine.state = 'assigned'
+                            ${nextTime('t', 'pawl.clock() - make_interval(secs => locked.ago_ms / 1000)')},
+                            t.epoch, 'running', null, 'worker:' || locked.worker, 'reported_start', null)::pawl.step
+        from locked
+       where t.id = ${viaIndex('locked.id')} and locked.state = 'assigned'
       returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
-    ), noted as (
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(moved_id), array_agg(moved_to) from moved having count(*) > 0
-    ), first as materialized (
+    ),
+    -- Stages that do not know yet that a task of theirs has started, or whose job does not.
+    first_start as materialized (
       select in_job, in_stage, count(*) as tasks
         from moved
-        join pawl.stage s on s.id = ${lookup('in_stage')}
-        join pawl.job j on j.id = ${lookup('in_job')}
+        join pawl.stage s on s.id = ${viaIndex('in_stage')}
+        join pawl.job j on j.id = ${viaIndex('in_job')}
        where not (s.begun and j.begun)
        group by in_job, in_stage
-    ), tallied as (
-      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first
+    ),
+    -- Only these get a row of counts.
+    tally_entry as (
+      insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first_start
     )
-    select mine.id, first.in_stage as begun ${columns}
-      from mine left join moved on moved_id = mine.id left join first using (in_stage) ${from}`
+    select locked.id, first_start.in_stage as begun ${columns}
+      from locked left join moved on moved_id = locked.id left join first_start using (in_stage) ${from}`
 }
 
-export interface Beat extends Held {
+export interface LeaseRenewal extends LeaseRef {
   readonly progress?: unknown
   readonly checkpoint?: unknown
 }
 
 /**
- * Renews leases and keeps progress and checkpoints. A row that another transaction holds is passed over: whoever holds
- * it moves it or renews it, and the next beat is not far. So a beat never waits, and never takes part in a deadlock.
- * Returns those that are not held under their epoch any more, and those that were passed over.
+ * Renews leases and stores progress and checkpoints. Rows that another transaction has locked are skipped: that
+ * transaction moves or renews the task, and the next heartbeat follows soon. So a heartbeat never waits, and is never
+ * part of a deadlock. Returns the tasks that are no longer held under their epoch, and those that were skipped.
  */
-export async function beatTasks(
+export async function renewLeases(
   sql: Sql,
-  items: readonly Beat[],
+  items: readonly LeaseRenewal[],
 ): Promise<{ lost: Set<string>; passedOver: Set<string> }> {
   const rows = await sql<{ id: string; renewed: boolean; held: boolean }>`
-    with said as materialized (
+    with
+    -- One row per heartbeat.
+    report as materialized (
       select * from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[],
                            ${items.map(item => json(item.progress))}::json[],
                            ${items.map(item => json(item.checkpoint))}::json[])
         as s (id, epoch, progress, checkpoint)
-    ), mine as materialized (
-      select t.id, t.type, said.progress, said.checkpoint, ${literal(termsOfLease)} as terms
-        from said join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})
+    ),
+    -- The tasks that are held under their epoch. Rows that others have locked are skipped.
+    locked as materialized (
+      select t.id, t.type, report.progress, report.checkpoint, ${literal(leaseTermsOfTask)} as terms
+        from report join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})
        order by t.id
          for update of t skip locked
-    ), renewed as (
+    ),
+    -- Their leases begin anew, for the time of the terms under which they were claimed.
+    renewed as (
       update pawl.task t
-         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${leasedBy('mine.terms')}, tt.settings)),
-             progress    = coalesce(mine.progress, t.progress),
-             checkpoint  = coalesce(mine.checkpoint, t.checkpoint)
-        from mine left join pawl.task_type tt on tt.type = mine.type
-       where t.id = ${lookup('mine.id')}
-      returning t.id, t.epoch, mine.progress
-    ), noted as (
+         set lease_until = pawl.clock() + make_interval(secs => pawl.lease_seconds(${settingsUnderLease('locked.terms')}, tt.settings)),
+             progress    = coalesce(locked.progress, t.progress),
+             checkpoint  = coalesce(locked.checkpoint, t.checkpoint)
+        from locked left join pawl.task_type tt on tt.type = locked.type
+       where t.id = ${viaIndex('locked.id')}
+      returning t.id, t.epoch, locked.progress
+    ),
+    -- The heartbeats are recorded.
+    pulse_entry as (
       insert into pawl.pulse (entity_id, epoch, ts, type, payload)
       select id, epoch, pawl.clock(), case when progress is null then 'task.heartbeat' else 'task.progress' end,
              progress::jsonb
         from renewed
     )
-    select said.id, renewed.id is not null as renewed, t.id is not null as held
-      from said
-      left join renewed on renewed.id = said.id
-      left join pawl.task t on t.id = ${lookup('said.id')} and t.epoch = said.epoch and t.state in (${held})`
+    select report.id, renewed.id is not null as renewed, t.id is not null as held
+      from report
+      left join renewed on renewed.id = report.id
+      left join pawl.task t on t.id = ${viaIndex('report.id')} and t.epoch = report.epoch and t.state in (${held})`
   return {
     lost: new Set(rows.flatMap(row => (row.held ? [] : [row.id]))),
     passedOver: new Set(rows.flatMap(row => (row.held && !row.renewed ? [row.id] : []))),
   }
 }
 
-/** How (task, epoch) was ended, told by its event: what tells a settle that is sent again from a zombie's. */
-export function endsOf(
+/**
+ * The event that ended each (task, epoch). It distinguishes a settle that is sent again from that of a zombie worker.
+ */
+export function findEndEvents(
   sql: Sql,
-  items: readonly Held[],
+  items: readonly LeaseRef[],
 ): Promise<{ id: string; epoch: number; actor: string; cause: string; stageId: string | null }[]> {
   return sql`
     select e.entity_id as id, e.epoch, e.actor, e.cause, t.stage_id
       from unnest(${items.map(item => item.id)}::uuid[], ${items.map(item => item.epoch)}::int[]) as s (id, epoch)
-      join pawl.task t on t.id = ${lookup('s.id')}
+      join pawl.task t on t.id = ${viaIndex('s.id')}
      cross join generate_series(1, t.seq) as n
      cross join lateral pawl.event_of(t.id, t.history, n) as e
      where e.epoch = s.epoch and e.from_state in (${held}) and e.to_state not in (${held})`
 }
 
-/** The soft cancels that a worker must be told of. */
-export function cancelsFor(sql: Sql, worker: string): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
+/** The soft cancels that a worker must be told about. */
+export function findSoftCancels(
+  sql: Sql,
+  worker: string,
+): Promise<{ id: string; epoch: number; graceSeconds: number }[]> {
   return sql`
     select t.id, t.epoch, greatest(0, extract(epoch from c.hard_at - pawl.clock()))::float8 as grace_seconds
       from pawl.cancel c join pawl.task t on t.id = c.task_id and t.epoch = c.epoch and t.state in (${held})

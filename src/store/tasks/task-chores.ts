@@ -1,51 +1,62 @@
 /**
- * What the babysitter looks for. Each finds candidates without locking them; the chore locks them, looks again, and
- * passes over those that someone else holds, so any number of babysitters may look at once.
+ * Queries of the babysitter's chores. Each finds candidates without locking them. The chore then locks them, checks
+ * them again and skips those that are locked by others, so any number of babysitters may run at once.
  */
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, list, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, type Sql } from '../driver/sql.ts'
 
-const held = among(statesOf(taskLifecycle, 'held'))
+const held = inList(statesOf(taskLifecycle, 'held'))
 
 /**
- * Held tasks whose lease has run out or whose attempt has run for too long, found through the claims that are due for
- * a look. A claim whose tasks have all been given up goes; another is looked at again when the next of its leases may
- * end. A claim that another babysitter looks at now is passed over.
+ * Held tasks whose lease has expired or whose attempt has exceeded its timeout, found through claims that are due for a
+ * check. A claim without held tasks is deleted; any other is due again when the next of its leases may end. Claims that
+ * another babysitter is checking are skipped.
  */
-export async function overrunTasks(sql: Sql, limit: number): Promise<string[]> {
+export async function findExpiredLeases(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
-    with looked as materialized (
+    with
+    -- Claims that are due for a check.
+    due as materialized (
       select id, ids, epochs from pawl.claim
        where look_at <= pawl.clock()
        order by look_at limit ${limit}::int
          for update skip locked
-    ), holding as materialized (
-      select looked.id as claim_id, t.id, t.epoch, t.lease_until,
+    ),
+    -- Their tasks that are still held, with the end of each lease and attempt.
+    held_task as materialized (
+      select due.id as claim_id, t.id, t.epoch, t.lease_until,
              coalesce(t.started_at, pawl.clock())
                + make_interval(secs => pawl.setting(t.settings, tt.settings, 'timeoutSeconds')) as timeout_at
-        from looked
-       cross join unnest(looked.ids, looked.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${lookup('won.id')} and t.epoch = won.epoch and t.state in (${held})
+        from due
+       cross join unnest(due.ids, due.epochs) as won (id, epoch)
+        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
-    ), gone as (
-      delete from pawl.claim using looked
-       where claim.id = looked.id and not exists (select from holding where claim_id = looked.id)
-    ), kept as (
+    ),
+    -- Claims without held tasks are deleted.
+    gone as (
+      delete from pawl.claim using due
+       where claim.id = due.id and not exists (select from held_task where claim_id = due.id)
+    ),
+    -- The others keep only the held tasks, and are due again when the next of these may expire.
+    claim_update as (
       update pawl.claim
          set ids = h.ids, epochs = h.epochs, look_at = greatest(h.look_at, pawl.clock() + interval '1 second')
         from (select claim_id, array_agg(id) as ids, array_agg(epoch) as epochs,
                      min(least(lease_until, timeout_at)) as look_at
-                from holding group by claim_id) as h
+                from held_task group by claim_id) as h
        where claim.id = h.claim_id
     )
-    select id from holding where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
+    select id from held_task where lease_until <= pawl.clock() or timeout_at <= pawl.clock()`
   return rows.map(({ id }) => id)
 }
 
-/** Tasks whose time to live has passed, of so many entries. Those of tasks that have ended, or have a later one, go. */
-export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
+/**
+ * Tasks whose time to live has passed, among up to `limit` entries of `expiry`. Entries of tasks that have ended or got
+ * a later time are deleted.
+ */
+export async function findExpiredTasks(sql: Sql, limit: number): Promise<{ ids: string[]; looked: number }> {
   const [row] = await sql<{ ids: string[]; looked: number }>`
     with passed as materialized (
       select at, task_id from pawl.expiry where at <= pawl.clock() order by at limit ${limit}::int
@@ -62,8 +73,8 @@ export async function overdueTasks(sql: Sql, limit: number): Promise<{ ids: stri
   return row!
 }
 
-/** Held tasks whose soft cancel has become hard. Cancels of tasks that were let go, go. */
-export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
+/** Held tasks whose soft cancel has exceeded its grace period. Cancels of tasks that are no longer held are deleted. */
+export async function findExpiredCancels(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ id: string }>`
     with stale as (
       delete from pawl.cancel c
@@ -77,10 +88,10 @@ export async function graceOver(sql: Sql, limit: number): Promise<string[]> {
 }
 
 /**
- * Ended tasks past their time, found by walking the table in the order of ids a stretch at a time. Returns where the
- * next stretch begins; null: the end was reached.
+ * Ended tasks past their retention, found by scanning the table in the order of ids, one section per call. `next` is
+ * where the next section begins; null: the end was reached.
  */
-export async function oldTasks(
+export async function findTasksPastRetention(
   sql: Sql,
   after: string,
   stretch: number,
@@ -97,42 +108,48 @@ export async function oldTasks(
   return { ids: row!.ids ?? [], next: row!.seen < stretch ? null : row!.next }
 }
 
-/** Removes tasks, and so their events, if they are still ended; those that someone holds locked are left for later. */
-export async function removeTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
+/**
+ * Deletes tasks, and with them their events, if they are still ended. Tasks that are locked by others are left for
+ * later.
+ */
+export async function deleteTasks(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const gone = await sql<{ id: string }>`
     with locked as materialized (
       select id from pawl.task t where id = any(${ids}::uuid[]) and ended_at is not null
          and not (t.files and exists (select from pawl.artifact where task_id = t.id and ended_at is null))
        order by id for update skip locked
     )
-    delete from pawl.task t using locked where t.id = ${lookup('locked.id')} returning t.id`
+    delete from pawl.task t using locked where t.id = ${viaIndex('locked.id')} returning t.id`
   const removed = gone.map(({ id }) => id)
-  await removeBeside(sql, removed)
+  await deleteTaskData(sql, removed)
   return removed
 }
 
-/** What lies in other tables of tasks that were removed; in the same transaction. */
-export async function removeBeside(sql: Sql, taskIds: readonly string[]): Promise<void> {
+/** Deletes the data of deleted tasks from other tables, in the same transaction. */
+export async function deleteTaskData(sql: Sql, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
   await sql`
     with gone as materialized (
       select unnest(${list(taskIds)}::uuid[]) as id
-    ), freed as (
-      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${lookup('gone.id')}
-    ), mended as (
-      delete from pawl.trouble using gone where task_id = ${lookup('gone.id')}
-    ), silenced as (
-      delete from pawl.log using gone where task_id = ${lookup('gone.id')}
-    ), unfiled as (
-      delete from pawl.artifact using gone where task_id = ${lookup('gone.id')}
-    ), unread as (
-      delete from pawl.input using gone where task_id = ${lookup('gone.id')}
+    ), ids_freed as (
+      update pawl.chosen_id set freed_at = pawl.clock() from gone where chosen_id.id = ${viaIndex('gone.id')}
+    ), trouble_removed as (
+      delete from pawl.trouble using gone where task_id = ${viaIndex('gone.id')}
+    ), logs_removed as (
+      delete from pawl.log using gone where task_id = ${viaIndex('gone.id')}
+    ), artifacts_removed as (
+      delete from pawl.artifact using gone where task_id = ${viaIndex('gone.id')}
+    ), inputs_removed as (
+      delete from pawl.input using gone where task_id = ${viaIndex('gone.id')}
     )
-    delete from pawl.datum using gone where task_id = ${lookup('gone.id')}`
+    delete from pawl.datum using gone where task_id = ${viaIndex('gone.id')}`
 }
 
-/** Forgets what is only of use for a while, a little at a time: pulses, idempotency keys, sessions, the last change. */
-export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
+/**
+ * Deletes records that are only useful for a while, in batches: heartbeats, idempotency keys, sessions, the content of
+ * the last change.
+ */
+export async function deleteExpiredRecords(sql: Sql): Promise<{ pulses: number; keys: number; sessions: number }> {
   const [row] = await sql<{ pulses: number; keys: number; sessions: number }>`
     with pulses as (
       delete from pawl.pulse where ctid = any(array(
@@ -140,7 +157,7 @@ export async function forget(sql: Sql): Promise<{ pulses: number; keys: number; 
     ), keys as (
       delete from pawl.idempotency where created_at < pawl.clock() - interval '24 hours' returning 1
     ), sessions as (
-      -- One that holds something may ask for it again, however long it has been busy with it.
+      -- A worker with leases may ask for them again, however long it has been busy.
       delete from pawl.session s where seen_at < pawl.clock() - interval '1 day'
          and not exists (select from pawl.claim where id = s.claim_id) returning 1
     ), runs as (

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBabysitter } from '../../../src/babysitter/babysitter.ts'
 import { rescue } from '../../../src/babysitter/rescue.ts'
-import { pawl } from '../../../src/engine/engine.ts'
+import { openEngine } from '../../../src/engine/engine.ts'
 import type { SyncPort } from '../../../src/protocol/tasks/sync.ts'
 import { defineTask, startWorker, type TaskContext } from '../../../src/worker/index.ts'
 
@@ -17,7 +17,7 @@ const { folder }: EmbeddedProgram = JSON.parse(process.argv[2]!)
 // A write to a pipe is done when it returns, so what was said is heard even if this process dies in the next moment.
 const say = (...words: (string | number)[]) => process.stdout.write(`${words.join(' ')}\n`)
 
-const engine = await pawl({ folder })
+const engine = await openEngine({ folder })
 say('open')
 const port: SyncPort = {
   putTaskType: (type, settings) => engine.putTaskType(type, settings),

@@ -8,7 +8,7 @@
  *   linger  goes on until it hears that its lease is lost, and then reports as if nothing had happened
  */
 import { once } from 'node:events'
-import { pawl } from '../../../src/engine/engine.ts'
+import { openEngine } from '../../../src/engine/engine.ts'
 import type { SyncPort, SyncRequest } from '../../../src/protocol/tasks/sync.ts'
 import { defineTask, startWorker, type TaskContext } from '../../../src/worker/index.ts'
 
@@ -45,7 +45,7 @@ const work = defineTask({
   },
 })
 
-const engine = await pawl({ database, schema, migrate: false, connections: 2 })
+const engine = await openEngine({ database, schema, migrate: false, connections: 2 })
 const port: SyncPort = {
   putTaskType: (type, settings) => engine.putTaskType(type, settings),
   async sync(request, signal) {

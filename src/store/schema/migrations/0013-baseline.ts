@@ -1,6 +1,6 @@
 /**
- * The schema of version 13, the oldest that a store can have: everything that later migrations build on, by subject.
- * States and their guards are not written here: lifecycle-sql.ts derives them from the kernel after the last migration.
+ * The schema of version 13, the oldest that a store can have. Later migrations build on it. States and their guards are
+ * not defined here: lifecycle-sql.ts derives them from the kernel after the last migration.
  */
 import { basics } from './baseline/basics.ts'
 import { callerTables } from './baseline/caller-tables.ts'

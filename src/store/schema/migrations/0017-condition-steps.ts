@@ -1,4 +1,4 @@
-/** How many steps the conditions of a job have taken in its round: they have a budget. */
+/** How many steps the conditions of a job have taken in its round. This number is limited. */
 export const conditionSteps = `
 alter table pawl.job add column condition_steps int not null default 0;
 `

@@ -1,11 +1,11 @@
-/** What anyone may ask: it says nothing that is kept in the store. */
+/** Routes that need no key: documentation and health. They reveal nothing from the store. */
 import type { FastifyInstance } from 'fastify'
-import type { Pawl } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import { openApi } from './open-api.ts'
 import type { Watchdog } from './watchdog.ts'
 
-export const plainPaths = ['/openapi.json', '/docs', '/healthz', '/readyz'] as const
+export const publicPaths = ['/openapi.json', '/docs', '/healthz', '/readyz'] as const
 
 export function bindDocs(app: FastifyInstance): void {
   const document = JSON.stringify(openApi())
@@ -16,7 +16,7 @@ export function bindDocs(app: FastifyInstance): void {
   )
 }
 
-export function bindHealth(app: FastifyInstance, engine: Pick<Pawl, 'ready'>, watchdog: Watchdog): void {
+export function bindHealth(app: FastifyInstance, engine: Pick<Engine, 'ready'>, watchdog: Watchdog): void {
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async () => {
     watchdog.check()

@@ -1,21 +1,21 @@
 /**
- * Everything that is not on the hot path goes one way: lock rows, let the kernel decide each, write the verdicts down.
- * The rows stay locked from the first to the last, so what was decided on is what is written to.
+ * Task changes off the hot path. They all work the same way: lock the rows, let the kernel decide on each, write the
+ * decisions. The rows stay locked all the time, so the decisions apply to exactly the rows that were read.
  */
 import type { TaskFacts, TaskPatch, TaskStep } from '../../kernel/decide.ts'
 import { mayMove, statesOf } from '../../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
-import { lookup } from '../driver/plans.ts'
-import { among, json, literal, type Sql } from '../driver/sql.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, json, literal, type Sql } from '../driver/sql.ts'
 import { decideFiles } from '../files/artifacts.ts'
 import { appendTally, deltasOf } from '../jobs/tally.ts'
 
-const heldStates = among(statesOf(taskLifecycle, 'held'))
-const claimable = among(taskLifecycle.moves.claim.from)
-const finalStates = among(statesOf(taskLifecycle, 'final'))
-const badStates = among(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
+const heldStates = inList(statesOf(taskLifecycle, 'held'))
+const claimable = inList(taskLifecycle.moves.claim.from)
+const finalStates = inList(statesOf(taskLifecycle, 'final'))
+const badStates = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'bad'))
 
 export interface LockedTask extends TaskFacts {
   readonly id: string
@@ -26,14 +26,14 @@ export interface LockedTask extends TaskFacts {
   readonly jobId: string | null
   readonly stageId: string | null
   readonly partial: boolean
-  /** It has put files out. */
+  /** It has registered files. */
   readonly files: boolean
   readonly dedupeKey: string | null
   readonly payload: unknown
   readonly metadata: Record<string, unknown> | null
-  /** How long ago the lease ran out; null: it has not. */
+  /** Seconds since the lease expired; null: it has not. */
   readonly lapsedForSeconds: number | null
-  /** The time to live has passed. */
+  /** Its time to live has passed. */
   readonly overdue: boolean
   readonly leaseUntil: Date | null
   readonly ranSeconds: number | null
@@ -45,7 +45,7 @@ interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
   readonly typeSettings: Partial<TaskSettings> | null
 }
 
-/** Counts the uncharged losses at the end of the history of an assigned task, with only claims between them. */
+/** The number of uncharged losses at the end of the history of an assigned task, with only claims between them. */
 const lostBeforeStart = literal(`(
   with moves as (
     select n, state, state = 'retrying' and cause = 'lease_lost' and payload->'charged' = 'false' as is_lost
@@ -55,7 +55,7 @@ const lostBeforeStart = literal(`(
   select count(*)::int from moves
    where is_lost and n > coalesce((select max(n) from moves where state <> 'assigned' and is_lost is not true), 0))`)
 
-/** Which rows: all that are named, waiting for each; or, for chores, only those that nobody holds locked. */
+/** `wait`: locks all named rows and waits for each. `pass over`, for chores: skips rows that are locked. */
 export type LockMode = 'wait' | 'pass over'
 
 export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode = 'wait'): Promise<LockedTask[]> {
@@ -84,7 +84,7 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
 }
 
 /** Returns the ids of the tasks that another transaction has locked. */
-export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findLockedTasks(sql: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const free = await sql<{ id: string }>`
     select id from pawl.task where id = any(${ids}::uuid[]) order by id for update skip locked`
   const there = await sql<{ id: string }>`select id from pawl.task where id = any(${ids}::uuid[])`
@@ -92,51 +92,29 @@ export async function lockedTasks(sql: Sql, ids: readonly string[]): Promise<Rea
   return new Set(there.flatMap(({ id }) => (isFree.has(id) ? [] : [id])))
 }
 
-export interface Ruling {
+export interface TaskUpdate {
   readonly task: LockedTask
   readonly steps: readonly TaskStep[]
-  /** `edit`: what the task is made of changes; it moves nowhere, and nothing is to be counted. */
+  /** `edit`: the task's content changes but not its state, so nothing is counted. */
   readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
-  /** Who asked for it, where that is not the same for all. */
+  /** The actor, if it is not the same for all updates. */
   readonly actor?: string
 }
 
-/**
- * Writes moves, their events, and what follows from them in the tables beside: a place in the queue, a cancel to be
- * told, trouble to be seen. A ruling without steps changes nothing.
- */
-export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: string): Promise<void> {
-  const moving = rulings.filter(ruling => ruling.steps.length > 0)
-  if (moving.length === 0) return
-  const leaving = moving.filter(
-    ({ task, steps }) => mayMove(taskLifecycle, task.state, 'claim') && steps.at(-1)!.to !== task.state,
-  )
-  if (leaving.length > 0)
-    await leaveQueue(
-      sql,
-      leaving.map(({ task }) => task.id),
-    )
-  const written = await sql`
-    with ruled as materialized (
-      select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
-                           ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
-                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
-                           ${moving.map(ruling => ruling.actor ?? actor)}::text[])
-        as r (id, seq, steps, to_state, p, actor)
-    ), moved as (
-      update pawl.task t
-         set state       = r.to_state,
+/** The columns of a task `t` that a row `r` of `update_row` changes: by its end state, its steps and its patch `p`. */
+const movedColumns = literal(`
+             state       = r.to_state,
              seq         = t.seq + jsonb_array_length(r.steps),
              round       = t.round + case when r.p ? 'opensRound' then 1 else 0 end,
              failures    = coalesce((r.p->>'failures')::int, t.failures),
              losses      = coalesce((r.p->>'losses')::int, t.losses),
              careful     = coalesce((r.p->>'careful')::boolean, t.careful),
              run_at      = coalesce(pawl.clock() + make_interval(secs => (r.p->>'runInSeconds')::float8), t.run_at),
-             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t')}
+             started_at  = case when jsonb_array_length(r.steps) = 2 then ${nextTime('t').literal}
                                 else t.started_at end,
-             lease_until = case when r.to_state in (${heldStates}) then t.lease_until end,
-             ended_at    = case when r.to_state in (${finalStates})
-                                then coalesce(t.ended_at, ${nextTime('t')}) end,
+             lease_until = case when r.to_state in (${heldStates.literal}) then t.lease_until end,
+             ended_at    = case when r.to_state in (${finalStates.literal})
+                                then coalesce(t.ended_at, ${nextTime('t').literal}) end,
              cancel_at   = case when r.p ? 'cancelRequested' then pawl.clock()
                                 when r.p ? 'opensRound' then null else t.cancel_at end,
              expire_at   = case when r.p ? 'opensRound'
@@ -149,35 +127,77 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
              metadata    = case when r.p ? 'metadata' then r.p->'metadata' else t.metadata end,
              dedupe_slot = coalesce(r.p->>'dedupeSlot', t.dedupe_slot),
              history     = t.history || array(
-               select row(${nextTime('t')}, t.epoch, s->>'to', s->>'type',
+               select row(${nextTime('t').literal}, t.epoch, s->>'to', s->>'type',
                           r.actor, s->>'cause', nullif(s->'payload', '{}'))::pawl.step
-                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)
-        from ruled r
-       where t.id = ${lookup('r.id')} and t.seq = r.seq
+                 from jsonb_array_elements(r.steps) with ordinality as e (s, n) order by n)`)
+
+/**
+ * Writes transitions, their events, and the rows that follow from them in other tables: the queue, pending cancels,
+ * troubles. An update without steps changes nothing.
+ */
+export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[], actor: string): Promise<void> {
+  const moving = updates.filter(update => update.steps.length > 0)
+  if (moving.length === 0) return
+  const leaving = moving.filter(
+    ({ task, steps }) => mayMove(taskLifecycle, task.state, 'claim') && steps.at(-1)!.to !== task.state,
+  )
+  if (leaving.length > 0)
+    await leaveQueue(
+      sql,
+      leaving.map(({ task }) => task.id),
+    )
+  const written = await sql`
+    with
+    -- One row per task: its steps, the state that they end in, and the patch as JSON (p).
+    update_row as materialized (
+      select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
+                           ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
+                           ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
+                           ${moving.map(update => update.actor ?? actor)}::text[])
+        as r (id, seq, steps, to_state, p, actor)
+    ),
+    -- The tasks move. Each is locked and still has the seq that was decided on.
+    moved as (
+      update pawl.task t
+         set ${movedColumns}
+        from update_row r
+       where t.id = ${viaIndex('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
                 t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
-    ), waiting as (
+    ),
+    -- Tasks that may be claimed again enter the queue.
+    due_entry as (
       insert into pawl.due (lane_id, run_at, id, ids, careful, type)
       select lane_id, run_at, id, array[id], careful, type
         from moved where state in (${claimable}) and p ? 'runInSeconds'
-    ), mortal as (
+    ),
+    -- Tasks of a new round get a new time to live.
+    expiry_entry as (
       insert into pawl.expiry (at, task_id)
       select expire_at, id from moved where p ? 'opensRound' and expire_at is not null
       on conflict do nothing
-    ), told as (
+    ),
+    -- Soft cancels wait for the worker, until the grace period is over.
+    cancel_entry as (
       insert into pawl.cancel (task_id, epoch, owner, hard_at)
       select id, epoch, owner, pawl.clock() + make_interval(secs => (p->>'graceSeconds')::float8)
         from moved where p ? 'cancelRequested'
-    ), mended as (
+    ),
+    -- Revived tasks leave the list of troubles.
+    trouble_removed as (
       delete from pawl.trouble using moved where task_id = moved.id and moved.p ? 'opensRound'
-    ), seen as (
+    ),
+    -- Tasks that ended badly enter it, dead letters with their evidence.
+    trouble_entry as (
       insert into pawl.trouble (task_id, state, reason_code, evidence, type, lane_id, job_id, stage_id, gist, ended_at)
       select id, state, p->'deadLetter'->>'reasonCode', p->'deadLetter' || jsonb_build_object(
                'lastError', p->'error', 'attempts', pawl.tries(epoch, history), 'lastOwner', owner,
                'lastLeaseExpiresAt', p->'leaseUntil', 'correlationId', correlation_id),
              type, lane_id, job_id, stage_id, pawl.gist(error->>'message'), ended_at
         from moved where state in (${badStates}) and not p ? 'edit'
-    ), noted as (
+    ),
+    -- Adds every step to the feed.
+    feed_entry as (
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_agg(seq - jsonb_array_length(steps) + n)
         from moved cross join generate_series(1, jsonb_array_length(steps)) as n having count(*) > 0
@@ -185,23 +205,23 @@ export async function writeRulings(sql: Sql, rulings: readonly Ruling[], actor: 
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
   await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
-  await endWithFiles(sql, moving)
+  await decideFilesOfEndedAttempts(sql, moving)
 }
 
-/** An attempt that ends decides what becomes of its files. */
-async function endWithFiles(sql: Sql, rulings: readonly Ruling[]): Promise<void> {
+/** Decides on the files of attempts that end. */
+async function decideFilesOfEndedAttempts(sql: Sql, updates: readonly TaskUpdate[]): Promise<void> {
   const isHeld = (state: TaskState) => taskLifecycle.states[state].kind === 'held'
-  const ended = rulings.filter(ruling => ruling.task.files && isHeld(ruling.task.state) && !isHeld(endState(ruling)))
+  const ended = updates.filter(update => update.task.files && isHeld(update.task.state) && !isHeld(endState(update)))
   const [won, lost] = [true, false].map(wins =>
-    ended.filter(ruling => (endState(ruling) === 'succeeded') === wins).map(({ task }) => task),
+    ended.filter(update => (endState(update) === 'succeeded') === wins).map(({ task }) => task),
   )
   await decideFiles(sql, won!, lost!)
 }
 
 /**
- * Takes the places in the queue of tasks that are ended without having been claimed. A place that a claimer holds is
- * left to it: it will find the task ended and let it go. Waiting for it here could be a deadlock, for a claimer takes
- * the place first and the task second.
+ * Removes tasks from the queue that end without having been claimed. A row that a claim has locked is left to it: the
+ * claim will find that the task has ended and drop it. Waiting for it could deadlock, because a claim locks the row of
+ * `due` before the task.
  */
 async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
@@ -217,8 +237,11 @@ async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
     update pawl.due set ids = others, id = others[1] from places where due.ctid = place and others <> '{}'`
 }
 
-/** A fresh round has a fresh time to live; a cancel that is told has a grace; a dead letter keeps its last lease. */
-function patchJson(task: LockedTask, patch: Ruling['patch']) {
+/**
+ * Adds the values that follow from the patch: a new round gets a new time to live, a soft cancel its grace period, and
+ * a dead letter remembers its last lease.
+ */
+function patchJson(task: LockedTask, patch: TaskUpdate['patch']) {
   const { opensRound, cancelRequested, ...rest } = patch
   return {
     ...rest,
@@ -228,15 +251,15 @@ function patchJson(task: LockedTask, patch: Ruling['patch']) {
   }
 }
 
-/** The stages that these rulings have changed the counts of: who writes them drives their jobs on. */
-export function stagesOf(rulings: readonly Ruling[]): string[] {
+/** The stages whose counts these updates have changed. The caller must drive their jobs. */
+export function stagesOfUpdates(updates: readonly TaskUpdate[]): string[] {
   return [
     ...new Set(
-      rulings.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
+      updates.flatMap(({ task, steps }) => (task.stageId === null || steps.length === 0 ? [] : [task.stageId])),
     ),
   ]
 }
 
-function endState({ steps }: Ruling): TaskState {
+function endState({ steps }: TaskUpdate): TaskState {
   return steps.at(-1)!.to
 }

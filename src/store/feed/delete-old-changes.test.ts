@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { firstChange, forgetChanges } from './forget-changes.ts'
+import { deleteOldChanges, startOfChangeScan } from './delete-old-changes.ts'
 
 test('events that are gone leave the feed, however many dead letters before them are kept', async t => {
   const run = await fresh(t)
@@ -13,24 +13,24 @@ test('events that are gone leave the feed, however many dead letters before them
   for (let n = 0; n < 3; n++) await engine.deleteTask((await taskIn(run, 'cancelled')).id)
   await taskIn(run, 'queued')
   await run.advance(2 * 86_400)
-  let walk = firstChange
-  const walked: boolean[] = []
+  let scan = startOfChangeScan
+  const scanned: boolean[] = []
   do {
-    ;({ walk } = await forgetChanges(sql, walk, 3))
-    walked.push(walk.hasForgotten)
-  } while (walk !== firstChange)
+    ;({ scan } = await deleteOldChanges(sql, scan, 3))
+    scanned.push(scan.hasDeleted)
+  } while (scan !== startOfChangeScan)
   assert.equal(await changes(), kept + 1, 'what is left are the dead letters, and the task that is queued')
-  assert.ok(walked.indexOf(true) >= kept / 3 - 1, 'it has passed over several stretches before')
+  assert.ok(scanned.indexOf(true) >= kept / 3 - 1, 'it has passed over several stretches before')
 })
 
 test('a walk begins anew behind what it has forgotten, and where changes are young', async t => {
   const run = await fresh(t)
   await run.engine.deleteTask((await taskIn(run, 'cancelled')).id)
   for (let n = 0; n < 3; n++) await taskIn(run, 'queued')
-  assert.deepEqual(await forgetChanges(run.sql, firstChange), { forgotten: 0, walk: firstChange })
+  assert.deepEqual(await deleteOldChanges(run.sql, startOfChangeScan), { deleted: 0, scan: startOfChangeScan })
   await run.advance(2 * 86_400)
   const [gone] = await run.sql<{ n: number }>`select count(*)::int - 3 as n from pawl.change`
-  const first = await forgetChanges(run.sql, firstChange, gone!.n)
-  assert.deepEqual([first.forgotten, first.walk.hasForgotten], [gone!.n, true])
-  assert.deepEqual(await forgetChanges(run.sql, first.walk, 1), { forgotten: 0, walk: firstChange })
+  const first = await deleteOldChanges(run.sql, startOfChangeScan, gone!.n)
+  assert.deepEqual([first.deleted, first.scan.hasDeleted], [gone!.n, true])
+  assert.deepEqual(await deleteOldChanges(run.sql, first.scan, 1), { deleted: 0, scan: startOfChangeScan })
 })

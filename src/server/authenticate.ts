@@ -1,6 +1,7 @@
 /**
- * Who asks, and whether it may. A server on a loopback address needs no keys, for whoever reaches it has the machine;
- * but a web page in a browser there reaches it too, so without a key the request must not look like a page's.
+ * Authenticates requests and checks permissions. A server on a loopback address needs no keys, because whoever reaches
+ * it controls the machine. But a web page in a browser on the machine reaches it too, so a request without a key must not
+ * look like one from a page.
  */
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
@@ -8,48 +9,51 @@ import { may, type Permission, type Role, roles } from '../kernel/role.ts'
 import type { KeyView } from '../protocol/admin/keys.ts'
 
 export interface Asker {
-  /** The actor in events; undefined: the engine's own word for such requests. */
+  /** The actor in events; undefined: the engine's default for the request. */
   readonly name: string | undefined
-  /** It may do whatever one of these allows. */
+  /** Each of them grants its permissions. */
   readonly roles: readonly Role[]
-  /** null: every queue. */
+  /** Queues that the key is limited to; null: no limit. */
   readonly queues: readonly string[] | null
-  /** Whose idempotency keys these are. */
+  /** Id of the key; '': there is none. Idempotency keys belong to it. */
   readonly holder: string
 }
 
-export interface Door {
-  /** Whose key this is. */
+export interface KeyRules {
+  /** The key with this secret; undefined: there is none, or it was revoked. */
   keyOf(secret: string): Promise<KeyView | undefined>
   anyKeys(): Promise<boolean>
-  /** Nobody is let in without a key. */
+  /** Every request needs a key. */
   readonly keysOnly: boolean
 }
 
 const bearer = (authorization: string) => /^Bearer +(\S+)$/i.exec(authorization)?.[1]
 
-/** How a key is shown: in an Authorization header, and, to some dialects, in one of its own. */
+/** Clients send a key in an Authorization header, and those of some dialects in a header of its own. */
 export interface KeyShown {
   secretIn?(authorization: string): string | undefined
   readonly keyHeader?: string
 }
 
-export async function admit(door: Door, request: FastifyRequest, dialect?: KeyShown): Promise<Asker> {
+export async function authenticate(keys: KeyRules, request: FastifyRequest, dialect?: KeyShown): Promise<Asker> {
   const { secretIn = bearer, keyHeader = '' } = dialect ?? {}
   const { authorization, [keyHeader]: plain } = request.headers
   const secret = authorization === undefined ? plain?.toString() : secretIn(authorization)
-  const key = secret === undefined ? undefined : await door.keyOf(secret)
+  const key = secret === undefined ? undefined : await keys.keyOf(secret)
   if (key !== undefined) return { name: key.name, roles: key.roles, queues: key.queues, holder: key.id }
-  // Clients of other systems always send something, also where there are no keys; else a wrong one is a mistake.
-  const isSaid = (authorization ?? plain) !== undefined
-  const isMistake = isSaid && (dialect === undefined || (await door.anyKeys()))
-  if (isMistake || door.keysOnly) throw new Problem('KEY_MISSING')
+  // Clients of other systems always send some key, even if the server has none. Otherwise a wrong key is a mistake.
+  const isSent = (authorization ?? plain) !== undefined
+  const isMistake = isSent && (dialect === undefined || (await keys.anyKeys()))
+  if (isMistake || keys.keysOnly) throw new Problem('KEY_MISSING')
   refuseStrangers(request)
   return { name: undefined, roles: ['admin'], queues: null, holder: '' }
 }
 
-/** One of these permissions is enough. */
-export function demand({ roles: held }: Pick<Asker, 'roles'>, permission: Permission | readonly Permission[]): void {
+/** Throws unless the asker has one of these permissions. */
+export function requirePermission(
+  { roles: held }: Pick<Asker, 'roles'>,
+  permission: Permission | readonly Permission[],
+): void {
   const wanted = [permission].flat()
   const suffices = (some: Role | readonly Role[]) => wanted.some(each => may(some, each))
   if (suffices(held)) return
@@ -57,13 +61,13 @@ export function demand({ roles: held }: Pick<Asker, 'roles'>, permission: Permis
   throw new Problem('KEY_REFUSED', { role: held.join(', '), lacks: wanted.join(' or '), able })
 }
 
-/** A name that somebody else's DNS points here, or a page of another site: neither may make this machine work. */
+/** Refuses hosts that foreign DNS may point here, and pages of other sites: neither may use this machine. */
 function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const { host = '', origin } = headers
   const passedOn = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'].find(
     name => name in headers,
   )
-  // Who stands behind a proxy on this machine is not on this machine.
+  // A client behind a proxy on this machine is not on this machine.
   if (passedOn !== undefined) throw new Problem('HOST_REFUSED', { header: passedOn })
   if (!isLoopback(nameIn(host))) throw new Problem('HOST_REFUSED', { host })
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
@@ -71,7 +75,7 @@ function refuseStrangers({ headers }: Pick<FastifyRequest, 'headers'>): void {
   }
 }
 
-/** A page can make its browser GET from anywhere, and sends no Origin with it: where that changes something, it may not. */
+/** For a GET that changes something: any page can make its browser send a GET, without an Origin. */
 export function refusePages({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const site = headers['sec-fetch-site'] ?? 'none'
   if (site !== 'none' && site !== 'same-origin') throw new Problem('HOST_REFUSED', { site })
