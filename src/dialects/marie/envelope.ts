@@ -32,7 +32,7 @@ const codes: Readonly<Record<number, string>> = {
 
 const rewordings: Rewordings = {
   MOVE_REFUSED: { status: 409, code: 'INVALID_STATE', message: wrongState },
-  ID_TAKEN: { status: 409, code: 'DUPLICATE', message: 'This id is in use, or was' },
+  ID_TAKEN: { status: 409, code: 'DUPLICATE', message: 'This id is used already, or was used before' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,
     code: 'DUPLICATE',
@@ -77,7 +77,7 @@ function wrongState({ job, state, move }: Fault['details']): string {
 
 /** A job does not fit into its DAG: its dependencies are wrong, or its id is in use there. */
 function refuseGraph(issues: readonly Issue[]): Answer {
-  if (issues.some(({ at }) => at.endsWith('.name'))) return refusal(409, 'DUPLICATE', 'The DAG has a job with this id')
+  if (issues.some(({ at }) => at.endsWith('.name'))) return refusal(409, 'DUPLICATE', 'A job with this id is in the DAG')
   const faults = issues.map(issue => (issue.at.endsWith('.needs') ? `dependencies: ${issue.why}` : issue.why))
   return refusal(400, 'BAD_REQUEST', faults.join('; ').replaceAll('no stage is called', 'this DAG has no job'))
 }
