@@ -1,7 +1,7 @@
 /** docs/dialects.md, read off the dialects. */
 import { dialects } from '../src/dialects/all.ts'
 import { type Dialect, neededFor } from '../src/dialects/dialect.ts'
-import { saidWord, type Word } from '../src/dialects/words.ts'
+import { type Word, wordLabel } from '../src/dialects/words.ts'
 import { artifactLifecycle } from '../src/kernel/artifact.ts'
 import { jobLifecycle } from '../src/kernel/job.ts'
 import { type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'
@@ -43,7 +43,7 @@ function wordTable(lifecycle: Lifecycle): string {
     const table = words[lifecycle.entity as 'task'] as Table
     return table === null ? [] : [{ name, table }]
   })
-  const rows = statesOf(lifecycle).map(state => [state, ...tables.map(({ table }) => saidWord(table[state]!))])
+  const rows = statesOf(lifecycle).map(state => [state, ...tables.map(({ table }) => wordLabel(table[state]!))])
   return [
     `### ${lifecycle.entity}\n`,
     line([`Pawl ${lifecycle.entity}`, ...tables.map(({ name }) => name)]),
@@ -55,11 +55,11 @@ function wordTable(lifecycle: Lifecycle): string {
 
 const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
-function section({ name, of, routes, keys, limits }: Dialect): string {
-  const rows = routes.map(route => line([`\`${route.method} ${route.path}\``, route.says, neededFor(route)]))
+function section({ name, system, routes, keys, limits }: Dialect): string {
+  const rows = routes.map(route => line([`\`${route.method} ${route.path}\``, route.summary, neededFor(route)]))
   return `## ${name}
 
-The words of ${of}, at \`/dialects/${name}\`.
+The words of ${system}, at \`/dialects/${name}\`.
 
 ${[line(['route', 'does', 'needs']), line(['---', '---', '---']), ...rows].join('\n')}
 

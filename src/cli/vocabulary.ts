@@ -1,6 +1,5 @@
 /** `--vocabulary`: translates the answers of the API into the words of another system. */
-import { wordsOf } from '../dialects/all-words.ts'
-import { inWords } from '../dialects/vocabulary.ts'
+import { inWords, wordsOf } from '../dialects/vocabulary.ts'
 import type { PawlApi } from '../protocol/api.ts'
 import { type DialectName, dialectNames, type Spoken, spokenBy } from '../protocol/dialects.ts'
 

@@ -1,82 +1,83 @@
-/** What a dialect is: the words, routes and shapes of another system, spoken over the engine. It decides nothing. */
+/** A dialect serves the routes, shapes and state names of another system over the engine. It decides nothing itself. */
 
 import type { Permission } from '../kernel/role.ts'
 import type { DialectName } from '../protocol/dialects.ts'
+import { view } from '../protocol/shapes.ts'
 import type { Schema } from '../schema/check.ts'
 import type { AskersEngine } from './askers-engine.ts'
 import type { Words } from './words.ts'
 
 export interface Dialect {
   readonly name: DialectName
-  /** The system that it is spoken by, for people. */
-  readonly of: string
+  /** The system whose clients use the dialect, for people. */
+  readonly system: string
   readonly words: Words
   readonly routes: readonly DialectRoute[]
-  /** What goes wrong, as its clients expect to be told. */
+  /** Answers with an error as the clients of the system expect it. */
   refuse(fault: Fault): Answer
-  /** The body of such an answer. */
+  /** The body of an error. */
   readonly faults: Schema
-  /** The key in an Authorization header of its clients. Default: as a bearer. */
+  /** Finds the key in an Authorization header. Default: it is the bearer token. */
   secretIn?(authorization: string): string | undefined
-  /** A header of its clients that holds nothing but the key, in small letters. */
+  /** A header that contains nothing but the key, in lower case. */
   readonly keyHeader?: string
-  /** Its answers hold addresses of its own, which begin with its root. */
+  /** Answers contain links to the dialect's own routes, which begin with its root. */
   readonly links?: true
-  /** Which roles the keys of its clients need; for docs/dialects.md. */
+  /** The roles that the keys of its clients need, for docs/dialects.md. */
   readonly keys: string
-  /** What it cannot say, and what of the original is done otherwise; for docs/dialects.md. */
+  /** The limits of the dialect and its differences from the original, for docs/dialects.md. */
   readonly limits: readonly string[]
 }
 
 export interface DialectRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Under the dialect's own root, `{id}` for what varies. */
+  /** Relative to the dialect's root, with `{id}` for a parameter. */
   readonly path: string
   /**
-   * The permission that the asker's key must have; of several, one is enough. null: anyone may ask. It is asked for before the body is
-   * read; what the request then does is checked by the engine that it is given.
+   * The permission that the key must have; one of a list is enough. null: no key is needed. It is checked before the
+   * body is read. The engine that the handler gets checks everything that the request then does.
    */
   readonly needs: Permission | readonly Permission[] | null
   /** A further permission that the key must have. */
   readonly also?: Permission
-  readonly says: string
+  readonly summary: string
   /** The parameters of the query, for documentation. All of them are optional texts. */
   readonly query?: readonly string[]
   /** The body of a request, for documentation. */
   readonly takes?: Schema
-  /** The body of a good answer, with nothing missing and nothing more. */
+  /** The exact body of a successful answer. */
   readonly answers: Schema | null
-  /** The status of a good answer. Default 200, and 204 where there is no body. */
+  /** The status of a successful answer. Default: 200, or 204 without a body. */
   readonly status?: number
-  /** The media type of a good answer, for documentation. Default: that of JSON, or of plain text. */
+  /** The media type of a successful answer, for documentation. Default: JSON, or plain text for a text. */
   readonly mediaType?: string
-  handle(ask: Ask): Promise<Answer>
+  handle(request: DialectRequest): Promise<Answer>
 }
 
-/** A request, as it came: what it holds the dialect checks. */
-export interface Ask {
+/** A request as it was sent. The dialect validates it. */
+export interface DialectRequest {
   readonly engine: AskersEngine
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string | readonly string[]>>
   readonly body: unknown
-  /** Who asks, under which idempotency key, in which trace: passed on to what the engine does. */
+  /** The actor, idempotency key and trace of the request, for the engine. */
   readonly call: Call
-  /** Where the dialect is served: what it links to begins with it. */
+  /** The root of the dialect: its links begin with it. */
   readonly root: string
-  /** The last event that a client of a stream has seen, as it names it when it comes back. */
+  /** The last event that a reconnecting client of a stream has seen. */
   readonly lastEventId: string | undefined
-  /** How often a stream says that it is still there. */
+  /** The interval of a stream's keep-alive comments. */
   readonly heartbeatSeconds: number
   readonly settings: DialectSettings
-  /** Aborts when the client has gone or the server ends. */
+  /** Aborts when the client disconnects or the server closes. */
   readonly signal: AbortSignal
 }
 
 /** Settings of the server that dialects need. */
 export interface DialectSettings {
-  /** How long a task stays with a worker of Jobnik's that says nothing. */
+  /** How long a silent Jobnik worker keeps its task. */
   readonly jobnikLeaseSeconds: number
-  /** How long a datum is left to a worker of Falconeri's that says nothing. */
+  /** How long a silent Falconeri pod keeps its datum. */
   readonly falconeriLeaseSeconds: number
 }
 
@@ -90,13 +91,13 @@ export interface Call {
 export interface Answer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A text is sent as it is, anything else as JSON; undefined: nothing is sent. */
+  /** Text is sent unchanged, anything else as JSON; undefined: no body. */
   readonly body?: unknown
-  /** In place of a body: sent piece by piece, until it ends or the client has gone. */
+  /** Sent piece by piece instead of a body, until it ends or the client disconnects. */
   readonly stream?: AsyncIterable<string>
 }
 
-/** A problem of ours, or a bug (500), before it is put into a dialect's words. */
+/** A problem, or a bug (500), before the dialect puts it into its own words. */
 export interface Fault {
   readonly status: number
   readonly code: string
@@ -110,7 +111,11 @@ export function neededFor({ needs, also }: Pick<DialectRoute, 'needs' | 'also'>)
   return [[needs].flat().join(' or '), ...(also === undefined ? [] : [also])].join(' and ')
 }
 
-/** A body whose fields only the handler knows, for documentation. */
+/** Documents a body whose fields are described in the summary of the route, or in those of the original. */
 export const someBody: Schema = { type: 'object' }
 
 export const good = (body: unknown, status = 200): Answer => ({ status, body })
+
+/** The schema of an answer with these properties and no others. */
+export const closedObject = (properties: Readonly<Record<string, Schema>>): Schema =>
+  view<Record<string, unknown>>(properties)

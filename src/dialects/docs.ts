@@ -1,8 +1,8 @@
-/** The routes of a dialect as documentation: an OpenAPI document, and a page that fetches and runs nothing. */
+/** Documents the routes of a dialect: as an OpenAPI document, and as an HTML page without scripts and requests. */
 import type { Schema } from '../schema/check.ts'
 import { type Answer, type Dialect, type DialectRoute, neededFor } from './dialect.ts'
 
-type Documented = Pick<Dialect, 'of' | 'routes' | 'faults' | 'secretIn' | 'keyHeader'>
+type Documented = Pick<Dialect, 'system' | 'routes' | 'faults' | 'secretIn' | 'keyHeader'>
 
 /** `root`: where the dialect is served. */
 export function openApiOf(dialect: Documented, root: string): Schema {
@@ -13,7 +13,7 @@ export function openApiOf(dialect: Documented, root: string): Schema {
   const securitySchemes = schemesOf(dialect)
   return {
     openapi: '3.1.0',
-    info: { title: `${dialect.of}, as Pawl serves it`, version: '1' },
+    info: { title: `${dialect.system}, as Pawl serves it`, version: '1' },
     servers: [{ url: root === '' ? '/' : root }],
     security: [...Object.keys(securitySchemes).map(name => ({ [name]: [] })), {}],
     paths,
@@ -30,7 +30,7 @@ function schemesOf({ secretIn, keyHeader }: Documented): Readonly<Record<string,
 }
 
 function operationOf(route: DialectRoute, faults: Schema): Schema {
-  const { path, says, takes, answers, needs, query = [], mediaType } = route
+  const { path, summary, takes, answers, needs, query = [], mediaType } = route
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -42,19 +42,19 @@ function operationOf(route: DialectRoute, faults: Schema): Schema {
   const inQuery = query.map(name => ({ name, in: 'query', schema: { type: 'string' } }))
   return {
     operationId: operationIdOf(route),
-    summary: says,
+    summary,
     description: `Needs ${permissionOf(route)}.`,
     ...(needs === null && { security: [] }),
     parameters: [...inPath, ...inQuery],
     ...(takes !== undefined && { requestBody: { required: true, content: contentOf(takes) } }),
     responses: {
-      [goodStatus(route)]: { description: says, ...(answer !== null && { content: contentOf(answer, mediaType) }) },
+      [goodStatus(route)]: { description: summary, ...(answer !== null && { content: contentOf(answer, mediaType) }) },
       default: { description: 'The request was refused.', content: contentOf(faults) },
     },
   }
 }
 
-/** The status of a good answer. */
+/** The status of a successful answer. */
 export function goodStatus({ status, answers, mediaType }: DialectRoute): number {
   return status ?? (answers === null && mediaType === undefined ? 204 : 200)
 }
@@ -80,18 +80,18 @@ function typed<Value>(schema: Value): Value {
   return (isWanted ? { type, ...inner } : inner) as Value
 }
 
-/** `link`: where the OpenAPI document is. */
-export function docsPage({ of, routes }: Documented, link: string): Answer {
+/** `link`: the address of the OpenAPI document. */
+export function docsPage({ system, routes }: Documented, link: string): Answer {
   const rows = routes.map(route => {
-    const { method, path, says } = route
-    const cells = [`<code>${method} ${escaped(path)}</code>`, escaped(says), permissionOf(route)]
+    const { method, path, summary } = route
+    const cells = [`<code>${method} ${escaped(path)}</code>`, escaped(summary), permissionOf(route)]
     return `<tr>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
   })
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<title>${of}, as Pawl serves it</title>
-<h1>${of}, as Pawl serves it</h1>
+<title>${system}, as Pawl serves it</title>
+<h1>${system}, as Pawl serves it</h1>
 <p>For machines: <a href="${escaped(link)}">OpenAPI</a>.</p>
 <table><tr><th>route</th><th>does</th><th>needs</th></tr>
 ${rows.join('\n')}

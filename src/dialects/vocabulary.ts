@@ -1,13 +1,21 @@
-/** Our own answers in another system's words: the shape stays, the states and the names of events are the other's. */
+/** Shows Pawl's own answers with another system's names for states and events. The shape stays the same. */
 
-import type { Spoken } from '../protocol/dialects.ts'
+import type { DialectName, Spoken } from '../protocol/dialects.ts'
 import type { EventView } from '../protocol/tasks/tasks.ts'
 import { isObject } from '../schema/check.ts'
+import { words as falconeri } from './falconeri/words.ts'
+import { words as jobnik } from './jobnik/words.ts'
+import { words as jsm } from './jsm/words.ts'
+import { words as marie } from './marie/words.ts'
+import { words as pipeline } from './pipeline/words.ts'
 import { type Words, wordFor } from './words.ts'
+
+/** Apart from the dialects themselves, so that the CLI need not load their routes. */
+export const wordsOf: Readonly<Record<DialectName, Words>> = { marie, jobnik, falconeri, pipeline, jsm }
 
 type Entity = Exclude<Spoken, 'event' | 'attempt'>
 
-/** A list is put into words one by one, a job with its stages; what it has no word for is null. */
+/** Translates a view, a job with its stages, or every item of a list. A state without a word becomes null. */
 export function inWords(entity: Spoken, view: unknown, words: Words, now: number): unknown {
   if (Array.isArray(view)) return view.map(each => inWords(entity, each, words, now))
   if (!isObject(view)) return view
@@ -17,9 +25,9 @@ export function inWords(entity: Spoken, view: unknown, words: Words, now: number
     typeof view[field] === 'string' && { [field]: stateIn(of, { state: view[field] }, words, now) }
   if (entity === 'attempt') return { ...view, ...named('outcome', 'task') }
   const state = stateIn(entity, view as { state: string }, words, now)
-  const said = { ...view, state, ...named('endsAs', entity), ...named('calledOffFrom', entity) }
-  if (entity !== 'job' || !Array.isArray(view.stages)) return said
-  return { ...said, stages: inWords('stage', view.stages, words, now) }
+  const translated = { ...view, state, ...named('endsAs', entity), ...named('calledOffFrom', entity) }
+  if (entity !== 'job' || !Array.isArray(view.stages)) return translated
+  return { ...translated, stages: inWords('stage', view.stages, words, now) }
 }
 
 function eventInWords(event: EventView, words: Words, now: number) {

@@ -1,4 +1,4 @@
-/** What another system calls our states: a table per dialect, of plain words where they will do. */
+/** The names of Pawl's states in other systems: one table per dialect. */
 import type { ArtifactState } from '../kernel/artifact.ts'
 import type { JobState } from '../kernel/job.ts'
 import type { StageState } from '../kernel/stage.ts'
@@ -7,22 +7,22 @@ import type { StageView } from '../protocol/jobs/jobs.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
 
 /** A word that depends on more than the state. */
-export interface Depends<View> {
-  /** How it is said in a table. */
-  readonly says: string
+export interface ComputedWord<View> {
+  /** Describes the word in docs/dialects.md. */
+  readonly label: string
   /** By the database's clock, in milliseconds. */
   of(view: View, now: number): string
 }
 
-/** null: it has no word for it. */
-export type Word<View> = string | null | Depends<View>
+/** null: the system has no word for this state. */
+export type Word<View> = string | null | ComputedWord<View>
 
-/** As much of a view as a word may depend on; an event knows little more than the state. */
+/** The fields that a word may depend on. An event has little more than the state. */
 export type TaskFacts = Pick<TaskView, 'state'> & Partial<Pick<TaskView, 'runAt'>>
 export interface StageFacts
   extends Pick<StageView, 'state'>,
     Partial<Pick<StageView, 'endsAs' | 'held' | 'calledOffFrom' | 'progress' | 'startedAt'>> {
-  /** Null: it has none. */
+  /** null: the stage has no gate. */
   readonly gate?: object | null
 }
 export interface JobFacts {
@@ -34,13 +34,13 @@ export interface ArtifactFacts {
   readonly inPlace?: boolean
 }
 
-/** null: the system knows no such thing. */
+/** null: the system has no such entity. */
 export interface Words {
   readonly task: Readonly<Record<TaskState, Word<TaskFacts>>> | null
   readonly stage: Readonly<Record<StageState, Word<StageFacts>>> | null
   readonly job: Readonly<Record<JobState, Word<JobFacts>>> | null
   readonly artifact: Readonly<Record<ArtifactState, Word<ArtifactFacts>>> | null
-  /** What it calls an event, if it has names for them. */
+  /** The name of an event, if the system has names for events. */
   eventType?(event: { readonly entity: string; readonly type: string }): string | null
 }
 
@@ -53,20 +53,20 @@ export function wordFor<State extends string, View extends { readonly state: Sta
   return word === null || typeof word === 'string' ? word : word.of(view, now)
 }
 
-/** How a table says it. */
-export function saidWord(word: Word<never>): string {
-  return word === null ? '–' : typeof word === 'string' ? word : word.says
+/** The word as docs/dialects.md shows it. */
+export function wordLabel(word: Word<never>): string {
+  return word === null ? '–' : typeof word === 'string' ? word : word.label
 }
 
-/** For states that only say that the end is decided: the word for that end. */
+/** For a state in which the outcome is already decided: the word for that outcome. */
 export function asItWillEnd<View extends { readonly endsAs?: string | null }>(
   ends: Readonly<Record<string, string>>,
-): Depends<View> {
-  return { says: 'as it will end', of: ({ endsAs }) => ends[endsAs ?? 'cancelled']! }
+): ComputedWord<View> {
+  return { label: 'as it will end', of: ({ endsAs }) => ends[endsAs ?? 'cancelled']! }
 }
 
-/** The states whose word, in this table, is one of these. */
-export function statesCalled<State extends string>(
+/** The states that have this word. */
+export function statesWithWord<State extends string>(
   table: Readonly<Record<State, Word<never>>>,
   word: string,
 ): readonly State[] {

@@ -47,7 +47,7 @@ function documentOf(dialect: Dialect, root: string): DialectRoute {
     method: 'GET',
     path: '/openapi.json',
     needs: null,
-    says: 'These routes, as an OpenAPI document.',
+    summary: 'These routes, as an OpenAPI document.',
     answers: { type: 'object' },
     handle: async () => good(document),
   }

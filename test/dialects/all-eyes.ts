@@ -1,12 +1,11 @@
-/** Looking at one entity through all vocabularies at once, and holding what they say against the tables and our own state. */
+/** Reads one entity in all vocabularies at once, and compares their words with the tables and with Pawl's own state. */
 import assert from 'node:assert/strict'
-import { wordsOf } from '../../src/dialects/all-words.ts'
-import { inWords } from '../../src/dialects/vocabulary.ts'
+import { inWords, wordsOf } from '../../src/dialects/vocabulary.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
 
-/** One way to look at an entity: where, and what of the answer is its state. Without a path: our own view in its words. */
+/** One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's words. */
 interface Look {
   readonly dialect: DialectName
   readonly entity: Entity
@@ -19,7 +18,7 @@ const look = (dialect: DialectName, entity: Entity, path: (id: string) => string
 }
 const entities: readonly Entity[] = ['job', 'stage', 'task']
 
-/** Our own views in each one's words, and each one's own routes, where it has one that fits. */
+/** Pawl's views with the words of each dialect, and the dialects' own routes where they have one for the entity. */
 const looks: readonly Look[] = [
   ...dialectNames.flatMap(name =>
     entities.map((entity): Look => ({ dialect: name, entity, said: ({ state }) => state })),
@@ -54,13 +53,13 @@ const looks: readonly Look[] = [
 ]
 
 export interface Watch {
-  /** Looks at one entity through every look, and at its own state before and after. */
+  /** Reads one entity in every way, and its own state before and after. */
   at(entity: Entity, id: string): Promise<void>
-  /** Looks at all that the feed tells of and has not told before. */
+  /** Reads every entity with new events in the feed. */
   follow(): Promise<void>
-  /** The states of ours that were looked at, as `task running`. */
+  /** The Pawl states that were seen, such as `task running`. */
   readonly states: ReadonlySet<string>
-  /** Events that the feed told of, as `entity id seq`. */
+  /** The events of the feed, as `entity id seq`. */
   readonly told: ReadonlySet<string>
 }
 
@@ -86,7 +85,7 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
       const [from, before] = [await engine.internals.clock(), await own[entity](id)]
       const answers = await Promise.all(mine.map(one => answered(one, id)))
       const [after, to] = [await own[entity](id), await engine.internals.clock()]
-      // It moved meanwhile: what was seen may be of either.
+      // The entity moved in between, so the words of both states are right.
       if (after.seq !== before.seq) continue
       for (const [index, { dialect, said }] of mine.entries()) {
         const word = said(answers[index]!)
@@ -112,7 +111,7 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
   return { at, states, told, follow: inTurn(follow) }
 }
 
-/** Whoever calls waits for those before; the cursor is one. */
+/** Calls run one after the other, because they share one cursor. */
 function inTurn(work: () => Promise<void>): () => Promise<void> {
   let before = Promise.resolve()
   return () => {

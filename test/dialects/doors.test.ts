@@ -1,4 +1,4 @@
-/** Who is let in where no key is wanted, and who where one is: the same in every dialect. */
+/** Access with and without required keys is the same in every dialect. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'

@@ -1,6 +1,6 @@
 /**
- * Every route of every dialect, with a request that an admin’s key is answered well, and what a key must allow for it. All
- * that the requests are about lies in the queue `theirs`, in `command`, or in the queues of the default pipeline.
+ * Every route of every dialect, with a request that succeeds under an admin key, and the permissions that it needs. All
+ * entities of the requests are in the queue `theirs`, in `command`, or in the queues of the default pipeline.
  */
 import type { Permission } from '../../src/kernel/role.ts'
 import type { DialectName } from '../../src/protocol/dialects.ts'
@@ -38,7 +38,7 @@ const ofJobnik =
   (part: Part, body?: unknown): Recipe['prepare'] =>
   async world => ({ params: (await jobnikStage(world))[part], body })
 
-/** One of the tasks that are due, claimed. */
+/** Claims one of the due tasks. */
 async function dequeued(world: World, claimer: Send) {
   await jobnikStage(world)
   return well(claimer, 'jobnik', 'PATCH', '/v1/stages/theirs/tasks/dequeue')
@@ -203,7 +203,7 @@ const pipeline: Table = {
   'POST /v1/pipeline/scheduled-run-async': producing(async () => ({ body: {} })),
   'GET /v1/pipeline/jobs': reading(),
   'GET /v1/pipeline/jobs/{id}': reading(started),
-  // The stream of a job that has ended ends.
+  // The stream ends, because the job has ended.
   'GET /v1/pipeline/jobs/{id}/stream': reading(async world => {
     const asked = await started(world, world.admin)
     await world.engine.cancelJob(asked.params!.id!)
@@ -240,14 +240,14 @@ const jsm: Table = {
   'POST /jobs/{id}/heartbeat': holding(ofClaim({}, true)),
   'POST /jobs/{id}/succeed': [
     ...holding(ofClaim({}, true)),
-    // To know the epoch is not to have claimed it.
+    // Knowing the epoch is not enough: the key must have claimed the task.
     ...holding(async (world, claimer) => {
       const asked = await ofClaim({}, true)(world, claimer)
       const { epoch } = await world.engine.task(asked.params!.id!)
       return { ...asked, body: { worker, epoch } }
     }),
   ],
-  // For good: what is tried again may come to a key that held it before, which is told that its lease is lost.
+  // Fails permanently. A retried task could go to a key that held it before, which would be refused with LEASE_LOST.
   'POST /jobs/{id}/fail': holding(ofClaim({ error_class: 'PermanentError', message: 'no' }, true)),
   'POST /jobs/{id}/cancel': [...operating(queued({ mode: 'hard' })), ...holding(ofClaim({ mode: 'hard' }, true))],
   'POST /jobs/{id}/dead_letter': [...operating(queued(aside)), ...holding(ofClaim(aside, true))],
@@ -263,7 +263,7 @@ const jsm: Table = {
   'GET /metrics': reading(),
 }
 
-/** How a worker of each dialect claims, if it has workers: what its key must allow for it. */
+/** How a worker of each dialect claims, if it has workers, and the permissions that it needs. */
 export const claimNeeds: Readonly<Partial<Record<DialectName, readonly Permission[]>>> = {
   jobnik: ['work'],
   falconeri: ['work', 'read'],

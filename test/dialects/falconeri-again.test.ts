@@ -1,4 +1,4 @@
-/** What may not be said twice of an output file, and which jobs have something to be done again. */
+/** Repeated and contradicting reports on output files, and jobs that cannot be retried. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { falconeriRig, type Job } from '../harness/falconeri.ts'

@@ -1,4 +1,4 @@
-/** Who is let in by Falconeri's password, and how it is told what is wrong. */
+/** Falconeri's authentication and its error messages. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Role } from '../../src/kernel/role.ts'
@@ -10,7 +10,7 @@ const basic = (user: string, password: string) => ({
 const plain = 'text/plain; charset=utf-8'
 const nobody = '00000000-0000-7000-8000-000000000000'
 
-/** A server that asks everybody for a key. */
+/** A server that requires keys. */
 function behindKeys(t: Parameters<typeof falconeriRig>[0]) {
   return falconeriRig(t, {
     server: { keysOnly: true },
@@ -147,9 +147,9 @@ test('what is not there, and what nobody can mean, is told in plain words', asyn
     [403, 'PATCH', `${datum}/output_files`, { ...pod, output_files: [{ id: nobody, status: 'done' }] }],
   ]
   for (const [status, method, path, body] of rows) {
-    const said = await f.ask(method, path, body)
-    const what = `${method} ${path} ${JSON.stringify(body)}: ${said.text}`
-    assert.deepEqual([said.status, said.type, said.text.length > 10], [status, plain, true], what)
+    const answer = await f.ask(method, path, body)
+    const what = `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`
+    assert.deepEqual([answer.status, answer.type, answer.text.length > 10], [status, plain, true], what)
   }
   const { state, seq } = await f.engine.task(task!.id)
   assert.deepEqual([state, seq], ['queued', 1])
@@ -170,8 +170,8 @@ test('what a pipeline spec does not know is refused by its place, and nothing ru
   await refused({ egress: { URI: 'file://./here' } }, /absolute/)
   await refused({ datum_tries: 0, job_timeout: 'soon' }, /datum_tries/, /job_timeout/)
   assert.deepEqual(await f.get('/jobs/list'), { jobs: [] })
-  const said = await f.ask('POST', '/jobs', { job: f.spec(), note: 'mine' })
-  assert.equal(said.status, 200, said.text)
+  const answer = await f.ask('POST', '/jobs', { job: f.spec(), note: 'mine' })
+  assert.equal(answer.status, 200, answer.text)
 })
 
 test('a request under an idempotency key makes one job, however often it is sent', async t => {

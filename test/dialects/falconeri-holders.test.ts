@@ -1,4 +1,4 @@
-/** Who may speak of a datum: the pod that holds it, and nobody else. */
+/** Only the pod that holds a datum may report on it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -9,7 +9,7 @@ import { type FalconeriRig, falconeriRig, type Pod, type Said, speaking } from '
 
 const day = 86_400
 
-/** Everything that a pod can say of a datum. */
+/** All reports that a pod can make on a datum. */
 function everything(
   { outbox }: FalconeriRig,
   pod: Pod,

@@ -1,4 +1,4 @@
-/** Why a whole job is in error: Falconeri has no word for it, but `falconeri job describe` prints the errors of datums. */
+/** Errors of a whole job. Falconeri has no place for them, but `falconeri job describe` prints the errors of datums. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces } from '../../src/babysitter/chores.ts'
@@ -43,7 +43,7 @@ test('a job that runs into job_timeout ends, though a silent pod holds a datum',
   const { datum } = await f.pod('silent').take(id)
   await f.advance(301)
   await jobDeadlines.run(f.engine.context)
-  // It may still finish within its grace.
+  // The datum may still finish within its grace period.
   await f.advance(301 + 31)
   await endGraces.run(f.engine.context)
   assert.equal((await f.job(id)).status, 'error')

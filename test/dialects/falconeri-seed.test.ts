@@ -1,6 +1,6 @@
 /**
- * Seed 002 in its own words: every row of its three tables of status transitions, and its three stories of errors, through
- * the routes that it names. Pods are those of a cluster that is looked after by the babysitter.
+ * Seed 002 in its own words: every row of its three tables of status transitions, and its three error scenarios, through
+ * its own routes. The babysitter watches the pods of a cluster.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -39,7 +39,7 @@ async function pipeline(t: TestContext, { tries = 1 } = {}) {
       const { datum_status_counts } = await f.describe(id)
       return Object.fromEntries(datum_status_counts.map(({ status, count }) => [status, count]))
     },
-    /** What a pod does with a datum when all goes well. */
+    /** A pod's requests for a datum that succeeds. */
     async finish(pod: Pod) {
       const { datum, input_files } = await pod.take(id)
       const name = input_files[0]!.local_path.split('/').at(-1)!
@@ -124,8 +124,8 @@ test('falconeri 002, Datum Status: Ready → Running: worker reserves datum via 
 test('falconeri 002, Datum Status: Running → Done: worker reports success via PATCH /datums/{id}', async t => {
   const { id, pods, datum } = await pipeline(t)
   const { datum: held } = await pods[0].take(id)
-  const said = await pods[0].done(held.id, '7 words')
-  const { datum: answered } = JSON.parse(said.text)
+  const answer = await pods[0].done(held.id, '7 words')
+  const { datum: answered } = JSON.parse(answer.text)
   assert.deepEqual([answered.status, answered.output, answered.error_message], ['done', '7 words', null])
   assert.deepEqual(await datum(held.id), answered)
 })
@@ -175,8 +175,8 @@ test('falconeri 002, Output File Status: Running → Done: upload succeeds, repo
   const { datum } = await pods[0].take(id)
   const uris = [`${outbox.uri}x`]
   const [file] = await pods[0].files(datum.id, uris)
-  const said = await pods[0].uploaded(datum.id, [{ id: file!.id, status: 'done' }])
-  assert.deepEqual([said.status, said.text], [204, ''])
+  const answer = await pods[0].uploaded(datum.id, [{ id: file!.id, status: 'done' }])
+  assert.deepEqual([answer.status, answer.text], [204, ''])
   const [again] = await pods[0].files(datum.id, uris)
   assert.deepEqual([again!.id, again!.status], [file!.id, 'done'])
   await pods[0].done(datum.id)
@@ -192,11 +192,11 @@ test('falconeri 002, Output File Status: Running → Error: upload fails, report
   const { datum } = await pods[0].take(id)
   const uris = [`${outbox.uri}x`, `${outbox.uri}y`]
   const [x, y] = await pods[0].files(datum.id, uris)
-  const said = await pods[0].uploaded(datum.id, [
+  const answer = await pods[0].uploaded(datum.id, [
     { id: x!.id, status: 'error' },
     { id: y!.id, status: 'done' },
   ])
-  assert.equal(said.status, 204)
+  assert.equal(answer.status, 204)
   const again = await pods[0].files(datum.id, uris)
   assert.deepEqual(
     again.map(({ id, status }) => [id, status]),

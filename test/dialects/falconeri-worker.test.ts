@@ -1,4 +1,4 @@
-/** Whole jobs by workers that know nothing but Falconeri's document. */
+/** Runs whole jobs with workers written from Falconeri's document alone. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ServerProgram } from '../faults/programs/server.ts'
@@ -13,7 +13,7 @@ import { startProgram } from '../harness/program.ts'
 
 const bounded = { timeout: 180_000 }
 
-/** Writes each text in capitals; one that is `poison` fails. */
+/** Converts each text to upper case; `poison` fails. */
 const cmd = [
   'sh',
   '-c',
@@ -84,7 +84,7 @@ test(
   },
 )
 
-/** A server in a process of its own, which can be killed and started again at the same place. */
+/** A server in a separate process that can be killed and restarted at the same address. */
 async function killable(t: TestContext) {
   const f = await fresh(t)
   const ask: ServerProgram = { database: f.url!, schema: f.schema, port: await freePort() }
@@ -104,7 +104,7 @@ test('a server that is killed again and again in the middle of a job costs no da
   let server = f.start()
   await server.said('that it is there', () => true)
   const job = await f.run({ transform, datum_tries: 1 })
-  // Each kind of request finds a server that is about to die.
+  // The server is killed before each kind of request.
   const fatal = ['reserve', 'report files', 'report the datum', 'register files']
   let asked = 0
   let kills = 0
@@ -146,7 +146,7 @@ test('a job that is submitted to a server that dies at once has its datums when 
   const made = await eventually('the job is there', async () => (await f.engine.jobs()).items[0])
   first.signal('SIGKILL')
   await Promise.all([first.ended, asked])
-  // What it had begun to find, another takes up after a minute.
+  // After a minute, another server continues listing the inputs.
   await f.advance(61)
   const second = f.start()
   await second.said('that it is there', () => true)

@@ -1,6 +1,6 @@
 /**
- * Falconeri's requests and answers, one by one. Its document: falconeri-seed.test.ts; whole jobs: falconeri-worker.test.ts;
- * who may speak: falconeri-holders.test.ts.
+ * Falconeri's requests and answers, one by one. For its document see falconeri-seed.test.ts, for whole jobs
+ * falconeri-worker.test.ts, for permissions of pods falconeri-holders.test.ts.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -240,8 +240,8 @@ test('other jobs can be seen; their tasks cannot be reserved or spoken of, nor t
   const asked = await f.ask('POST', `/jobs/${id}/reserve_next_datum`, { node_name: 'n', pod_name: 'p' })
   assert.equal(asked.status, 404)
   const [held] = await f.engine.claims({ worker: 'w', queues: ['mail'] })
-  const said = await f.pod('w').done(held!.id)
-  assert.deepEqual([said.status, (await f.engine.task(held!.id)).state], [403, 'assigned'])
+  const answer = await f.pod('w').done(held!.id)
+  assert.deepEqual([answer.status, (await f.engine.task(held!.id)).state], [403, 'assigned'])
   await f.engine.fail(held!.id, held!.epoch, { error: { message: 'no', permanent: true } })
   assert.equal((await f.job(id)).status, 'error')
   assert.equal((await f.ask('POST', `/jobs/${id}/retry`)).status, 404)

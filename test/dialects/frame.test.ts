@@ -1,4 +1,4 @@
-/** What all dialects have in common: where they are served, and what they make of our own answers. */
+/** Behaviour that all dialects share: their addresses, and their translation of Pawl's own answers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
@@ -7,7 +7,7 @@ import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import { startServer } from '../../src/server/server.ts'
 import { served } from '../harness/served.ts'
 
-/** As much of an answer as is looked at here. */
+/** The fields of an answer that these tests read. */
 interface Answered {
   readonly code: string
   readonly state: string | null
@@ -41,7 +41,7 @@ test('an address that a dialect does not know is refused in its own words, not i
   }
 })
 
-/** A method that an address does not know, those that it does, and how that is said. */
+/** A method that a path does not support, the methods that it supports, and the expected error. */
 const wrong: Readonly<Record<DialectName, readonly [method: string, path: string, allow: string, body: RegExp]>> = {
   marie: ['PUT', '/api/jobs/1', 'GET, HEAD, DELETE', /^{"status":"error",.*"code":"METHOD_NOT_ALLOWED"}$/],
   jobnik: ['PATCH', '/v1/jobs', 'GET, HEAD, POST', /^{"message":".*","code":"METHOD_REFUSED"}$/],

@@ -1,6 +1,6 @@
 /**
- * Jobnik's producer, consumer and worker, written from its document: plain `fetch`, a JSON body, no key. A request that
- * finds nobody, or is answered 502, 503 or 504, is sent again.
+ * Jobnik's producer, consumer and worker, written from its document: plain `fetch`, a JSON body, no key. A request is
+ * retried if the server is unreachable or answers 502, 503 or 504.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -54,13 +54,13 @@ export interface Said<Body> {
   readonly body: Body
 }
 
-/** What a refusal holds, and what a change is answered with. */
+/** The body of an error, and of a successful change. */
 export interface Told {
   readonly message?: string
   readonly code: string
 }
 
-/** What is thrown where a request must not be refused. */
+/** Thrown if a request that must succeed is refused. */
 class Refusal extends Error {
   readonly status: number
   readonly code: string
@@ -74,7 +74,7 @@ class Refusal extends Error {
 
 export type Jobnik = ReturnType<typeof jobnikClient>
 
-/** `url`: where the dialect is served. */
+/** `url`: the address of the dialect. */
 export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
   const send = async (method: string, path: string, body?: unknown): Promise<Response> => {
     const until = performance.now() + patienceSeconds * 1000
@@ -82,7 +82,7 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
       try {
         const response = await fetch(`${url}${path}`, {
           method,
-          // Its client says so also where there is no body.
+          // Jobnik's client sends this header even without a body.
           headers: { 'content-type': 'application/json' },
           ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         })
@@ -116,7 +116,7 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
     task: (id: string) => want<JobnikTask>('GET', `/v1/tasks/${id}`),
     setJob: (id: string, status: string) => ask('PUT', `/v1/jobs/${id}/status`, { status }),
     setStage: (id: string, status: string) => ask('PUT', `/v1/stages/${id}/status`, { status }),
-    /** Null: there is nothing to do. */
+    /** Null if there is no task. */
     async dequeue(type: string): Promise<JobnikTask | null> {
       const { status, body } = await ask<JobnikTask>('PATCH', `/v1/stages/${encodeURIComponent(type)}/tasks/dequeue`)
       if (status === 404) return null
@@ -128,14 +128,14 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
 }
 
 export interface JobnikWorker {
-  /** Tasks in its hands. */
+  /** The tasks that the worker holds. */
   readonly running: number
-  /** How often it was told that there is nothing to do. It asks one thing at a time. */
+  /** The number of empty dequeues. The worker sends one request at a time. */
   readonly emptyPolls: number
   stop(): Promise<void>
 }
 
-/** Dequeues while it has a hand free, runs, and reports: COMPLETED if the handler returns, FAILED if it throws. */
+/** Dequeues while it has free capacity, runs the handler, and reports COMPLETED if it returns, FAILED if it throws. */
 export function startJobnikWorker(
   jobnik: Jobnik,
   type: string,
@@ -152,7 +152,7 @@ export function startJobnikWorker(
         () => true,
         () => false,
       )
-    // A report that was answered and whose answer was lost is refused when it is sent again: it has counted.
+    // If the answer to a report was lost, its repetition is refused. The report has counted.
     await jobnik.report(task.id, isDone ? 'COMPLETED' : 'FAILED')
   }
   const pull = async () => {

@@ -1,4 +1,4 @@
-/** Who gets which task. */
+/** The order in which tasks are dequeued. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'
@@ -71,13 +71,13 @@ test('two reports of one task at once: one counts, and the task has one end', as
   for (let round = 0; round < 5; round++) {
     const { type } = await oneStage(jobnik)
     const { id } = await begin(jobnik, type)
-    const said = await Promise.all(['COMPLETED', 'FAILED', 'COMPLETED', 'FAILED'].map(to => jobnik.report(id, to)))
+    const answers = await Promise.all(['COMPLETED', 'FAILED', 'COMPLETED', 'FAILED'].map(to => jobnik.report(id, to)))
     const end = (await jobnik.task(id)).status
-    for (const { status, body } of said) {
+    for (const { status, body } of answers) {
       if (status === 200) assert.equal(body.status, end)
       else assert.ok(['ILLEGAL_TASK_STATUS_TRANSITION', 'TASK_STATUS_UPDATE_FAILED'].includes(body.code), body.code)
     }
-    assert.ok(said.some(({ status }) => status === 200))
+    assert.ok(answers.some(({ status }) => status === 200))
     const ends = (await engine.taskEvents(id)).items.filter(({ type: word }) =>
       ['task.succeeded', 'task.failed'].includes(word),
     )

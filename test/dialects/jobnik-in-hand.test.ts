@@ -1,4 +1,4 @@
-/** Work that is in hand while its job is paused, aborted or failed: every report is accepted and recorded. */
+/** Held tasks of a job that is paused, aborted or failed: every report is accepted and recorded. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces } from '../../src/babysitter/chores.ts'
@@ -41,7 +41,7 @@ test('a job that is resumed in its last stage ends as it should, though that sta
   await jobnik.setJob(jobId, 'PAUSED')
   await jobnik.report(one.id, 'COMPLETED')
   await jobnik.setJob(jobId, 'PENDING')
-  // It had begun, and has it in hand: it is in progress again at once.
+  // The job had started and has a held task, so it is in progress again at once.
   assert.equal((await jobnik.job(jobId)).status, 'IN_PROGRESS')
   await jobnik.setJob(jobId, 'PAUSED')
   assert.equal((await jobnik.report(two.id, 'COMPLETED')).status, 200)
@@ -85,7 +85,7 @@ test('a job that is ABORTED with work in hand is ABORTED at once, and takes its 
   assert.deepEqual((await jobnik.task(one.id)).status, 'IN_PROGRESS')
   const done = await jobnik.report(one.id, 'COMPLETED')
   assert.deepEqual([done.status, done.body.status], [200, 'COMPLETED'])
-  // It has attempts left, but nobody will take them.
+  // The task has attempts left, but they will not be used.
   const failed = await jobnik.report(two.id, 'FAILED')
   assert.deepEqual([failed.status, failed.body.status, failed.body.attempts], [200, 'FAILED', 1])
   const { status, summary } = await jobnik.stage(stage.id)

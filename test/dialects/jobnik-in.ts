@@ -1,9 +1,9 @@
-/** Jobs, stages and tasks of Jobnik's, brought into a status by Jobnik's own calls. */
+/** Brings jobs, stages and tasks into a status with Jobnik's own requests. */
 import assert from 'node:assert/strict'
 import type { Jobnik, JobnikStage, JobnikTask } from './jobnik-client.ts'
 
 let made = 0
-/** A type of stage that no other story of this process has. */
+/** A stage type that no other test in this process uses. */
 export const someType = () => `type-${++made}`
 
 export interface Made {
@@ -13,7 +13,7 @@ export interface Made {
   readonly tasks: readonly JobnikTask[]
 }
 
-/** A job of one stage, with so many tasks. */
+/** A job with one stage and these tasks. */
 export async function oneStage(
   jobnik: Jobnik,
   tasks: readonly object[] = [{ data: {} }],
@@ -62,7 +62,7 @@ export async function jobIn(jobnik: Jobnik, status: (typeof jobStatuses)[number]
 
 export const stageStatuses = ['CREATED', 'WAITING', 'PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'ABORTED'] as const
 
-/** The second stage of a job; what comes first is done, except for CREATED and ABORTED. */
+/** The second stage of a job. The first one is completed, except for CREATED and ABORTED. */
 export async function stageIn(jobnik: Jobnik, status: (typeof stageStatuses)[number]): Promise<Made> {
   const { jobId, type: before } = await oneStage(jobnik)
   const type = someType()

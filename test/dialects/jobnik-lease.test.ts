@@ -1,4 +1,4 @@
-/** How long a task stays with a worker that says nothing: Jobnik's SDK sends no heartbeats. */
+/** How long a silent worker keeps its task: Jobnik's SDK sends no heartbeats. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -16,7 +16,7 @@ import { begin, oneStage, someType } from './jobnik-in.ts'
 async function jobnikServed(t: TestContext, options: ServerOptions = {}) {
   const { server, engine, advance } = await served(t, { server: options })
   const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
-  /** Time passes, and the babysitter looks for lost leases. */
+  /** Advances the clock and runs the babysitter's search for lost leases. */
   const pass = async (seconds: number) => {
     await advance(seconds)
     await rescue({ beginsBlind: false }).run(engine.context)
@@ -33,7 +33,7 @@ test('a task may take 24 hours: it is given to another worker only after that', 
   await pass(20)
   const again = await begin(jobnik, type)
   assert.deepEqual([again.id, again.attempts], [lost.id, 0])
-  // A report does not name the attempt, so it counts for the one that is under way.
+  // A report does not name the attempt, so it counts for the current one.
   assert.equal((await jobnik.report(lost.id, 'COMPLETED')).status, 200)
 })
 
@@ -83,7 +83,7 @@ test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so th
 
 const asker: Asker = { name: undefined, roles: ['worker'], queues: null, holder: '' }
 
-/** A dequeue whose client is gone when the task has been found. */
+/** A dequeue whose client disconnects before the task is found. */
 function dequeueAndHangUp(engine: Engine, type: string, call: Call = {}) {
   const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
   return dequeue.handle({

@@ -1,4 +1,4 @@
-/** Lists, filters and pages as Jobnik has them. */
+/** Jobnik's lists, filters and pages. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'

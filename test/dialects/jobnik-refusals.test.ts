@@ -1,4 +1,4 @@
-/** What Jobnik refuses, with its codes and in its form. */
+/** Requests that Jobnik refuses, with its codes and in its format. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'

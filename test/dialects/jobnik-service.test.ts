@@ -1,4 +1,4 @@
-/** Jobnik's routes for those who run it: probes, documentation and figures for Prometheus. */
+/** Jobnik's routes for operators: probes, documentation and metrics for Prometheus. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'

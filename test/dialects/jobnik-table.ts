@@ -1,11 +1,11 @@
-/** The rows of one of seed 001's tables, told through Jobnik's own routes. */
+/** Runs the rows of a table of seed 001 through Jobnik's own routes. */
 import { type TestContext, test } from 'node:test'
 import { type Served, served } from '../harness/served.ts'
 import { type Jobnik, jobnikClient } from './jobnik-client.ts'
 
 export type Rows = Record<string, (jobnik: Jobnik, run: Served) => Promise<void>>
 
-/** One after the other, against one server. */
+/** Runs the rows one after the other against one server. */
 export function table(title: string, rows: Rows): void {
   test(title, async (t: TestContext) => {
     const run = await served(t)

@@ -5,7 +5,7 @@ import type { Jobnik } from './jobnik-client.ts'
 import { begin, jobIn, jobStatuses, oneStage, someType, stageIn, stageStatuses, work } from './jobnik-in.ts'
 import { illegal, type Rows, table } from './jobnik-table.ts'
 
-/** What a user may make of a job; what is not here is refused. */
+/** The statuses that a user may give a job. All others are refused. */
 const granted: Record<string, readonly string[]> = {
   PENDING: ['PAUSED'],
   PAUSED: ['PENDING', 'IN_PROGRESS'],
@@ -22,12 +22,12 @@ const byUsers: Rows = Object.fromEntries(
         async (jobnik: Jobnik) => {
           const { jobId } = await jobIn(jobnik, status)
           const before = await jobnik.job(jobId)
-          const said = await jobnik.setJob(jobId, to)
+          const answer = await jobnik.setJob(jobId, to)
           if (isGranted) {
-            assert.deepEqual([said.status, said.body], [200, { code: 'JOB_MODIFIED_SUCCESSFULLY' }])
+            assert.deepEqual([answer.status, answer.body], [200, { code: 'JOB_MODIFIED_SUCCESSFULLY' }])
             return assert.equal((await jobnik.job(jobId)).status, to)
           }
-          assert.deepEqual([said.status, said.body], [400, illegal('JOB', status, to)])
+          assert.deepEqual([answer.status, answer.body], [400, illegal('JOB', status, to)])
           assert.deepEqual(await jobnik.job(jobId), before)
         },
       ]
@@ -82,7 +82,7 @@ table('seed 001, jobs, system-controlled', {
   },
 })
 
-/** The stage before it comes first, whatever the stage itself is. */
+/** The previous stage is checked first, whatever the status of the stage itself. */
 const tooEarly = { message: 'Previous stage is not COMPLETED', code: 'ILLEGAL_STAGE_STATUS_TRANSITION' }
 
 table('seed 001, stages, user-controlled: PENDING from WAITING, and from nowhere else', {
@@ -95,14 +95,17 @@ table('seed 001, stages, user-controlled: PENDING from WAITING, and from nowhere
         async (jobnik: Jobnik) => {
           const { stage, type } = await stageIn(jobnik, from)
           if (from === 'WAITING') assert.equal(await jobnik.dequeue(type), null)
-          const said = await jobnik.setStage(stage.id, 'PENDING')
+          const answer = await jobnik.setStage(stage.id, 'PENDING')
           if (isFine) {
-            assert.deepEqual([said.status, said.body], [200, { code: 'STAGE_MODIFIED_SUCCESSFULLY' }])
+            assert.deepEqual([answer.status, answer.body], [200, { code: 'STAGE_MODIFIED_SUCCESSFULLY' }])
             assert.equal((await jobnik.stage(stage.id)).status, 'PENDING')
             return void (await begin(jobnik, type))
           }
           const isTooEarly = from === 'CREATED' || from === 'ABORTED'
-          assert.deepEqual([said.status, said.body], [400, isTooEarly ? tooEarly : illegal('STAGE', from, 'PENDING')])
+          assert.deepEqual(
+            [answer.status, answer.body],
+            [400, isTooEarly ? tooEarly : illegal('STAGE', from, 'PENDING')],
+          )
           assert.equal((await jobnik.stage(stage.id)).status, from)
         },
       ]

@@ -1,4 +1,4 @@
-/** A client written from Jobnik's document alone: a producer, and workers with concurrency, through a whole job. */
+/** Runs a whole job with a client written from Jobnik's document alone: a producer, and workers with concurrency. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -22,7 +22,7 @@ const bounded = { timeout: 180_000 }
 const types = ['fetch', 'resize', 'publish']
 const concurrency = 3
 
-/** A job of three stages of so many tasks each. */
+/** A job of three stages with this number of tasks each. */
 async function produce(jobnik: Jobnik, tasks: number): Promise<JobnikJob> {
   const job = await jobnik.createJob({ userMetadata: { owner: 'ada' } })
   for (const type of types) {
@@ -48,7 +48,7 @@ test('a producer, a consumer and workers with concurrency do a whole job, stage 
     if (most === concurrency) crowd.open()
     await crowd.opened
     atOnce -= 1
-    // The first try of every third fails.
+    // The first attempt of every third task fails.
     if (Number(data.n) % 3 === 0 && attempts === 0) throw new Error('not yet')
   }
   const workers = types.map(type => startJobnikWorker(jobnik, type, handler, { concurrency }))
@@ -90,7 +90,7 @@ test('the server may be killed again and again in the middle: the same client en
     await nextTurn()
   }
   const workers = types.map(type => startJobnikWorker(jobnik, type, handler, { concurrency }))
-  // In the middle of each stage, with work in hand and reports on their way.
+  // In the middle of each stage, with held tasks and reports in flight.
   for (const after of [3, 11, 19]) {
     await eventually(`${after} have begun`, async () => {
       if (ran.size >= after) return true
@@ -123,8 +123,8 @@ async function serverOn(t: TestContext, { url, schema }: Fresh, port: number) {
 }
 
 /**
- * A dequeue whose answer was lost leaves a task that nobody works on, until its lease is over. What is in hand though
- * every worker has been told since that there is nothing to do, and has nothing itself, is such a one: a day passes.
+ * A dequeue whose answer was lost leaves a task without a worker until its lease ends. If a task is held although all
+ * workers are idle and have found the queue empty since, it is such a task: the clock advances by a day.
  */
 async function giveUpLost({ engine, advance }: Fresh, workers: readonly JobnikWorker[]): Promise<void> {
   const held = async () => (await engine.tasks({ state: ['assigned', 'running'] })).items.map(({ id }) => id)

@@ -1,4 +1,4 @@
-/** Jobnik's own routes: what a client of it sends and is answered. */
+/** Jobnik's own routes: the requests of its clients and the answers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'

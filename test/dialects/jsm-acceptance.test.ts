@@ -38,7 +38,7 @@ test('64 claimers at once never claim a job twice, and leave none', bounded, asy
 
 const many = 1000
 
-/** Asks for what the dice say; a refusal by whom it was taken from is fine. Answers how many transitions it made. */
+/** Makes a random request. It may be refused if the job was taken away. Returns the number of transitions made. */
 async function endSomehow({ jsm }: { jsm: JsmClient }, worker: string, { id, lease }: Job, chance: Dice) {
   const mine = { worker, epoch: lease!.epoch }
   const fails = (error_class: string) => jsm.say(id, 'fail', { ...mine, error_class, message: 'no' })
@@ -58,7 +58,7 @@ test(
   async t => {
     const run = await rigFor(t)
     const ids = await queued(run, many)
-    // Each was queued; each claim is followed by a start and by one end, which may be the way back to the queue.
+    // Each job was queued. Each claim is followed by a start and by one end, which may be a return to the queue.
     let transitions = ids.length
     await inParallel(12, async n => {
       const chance = dice(seed + n)
@@ -86,7 +86,7 @@ test(
 const ranks: Readonly<Record<string, number>> = { queued: 0, assigned: 1, running: 2 }
 const rankOf = (state: string) => ranks[state] ?? 3
 
-/** Each event begins where the one before it ended; under one epoch none leads back, but for the return to the queue that ends it. */
+/** Each event starts in the state in which the previous one ended. Within an epoch none leads back, except the return to the queue. */
 function checkStory(events: readonly Event[], end: string): void {
   const moves = events.filter(({ payload: { from, to } }) => from !== to).map(({ payload }) => payload)
   assert.deepEqual([moves[0]!.from, moves[0]!.to, moves.at(-1)!.to], [null, 'queued', end])
@@ -124,7 +124,7 @@ test(
             silent.push(job)
             zombies.push({ worker, job })
           } else await endSomehow(run, worker, job, chance)
-          // One that was thought dead speaks up, whoever has its job by now.
+          // A worker that was presumed dead reports, whoever holds its job by now.
           const zombie =
             chance.throw() < 0.2 ? zombies.find(({ job: { id } }) => !silent.some(one => one.id === id)) : undefined
           if (zombie !== undefined) await tooLate(jsm, zombie)

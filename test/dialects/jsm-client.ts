@@ -1,6 +1,5 @@
 /**
- * A client of the Job State Machine, written from its document: it knows the routes, the states, the errors and nothing
- * of ours.
+ * A client of the Job State Machine, written from its document alone: it knows its routes, states and errors.
  */
 
 export type State = 'queued' | 'assigned' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'dead_lettered'
@@ -74,7 +73,7 @@ export type Request = 'start' | 'heartbeat' | 'succeed' | 'fail' | 'cancel' | 'd
 
 export type JsmClient = ReturnType<typeof jsmClient>
 
-/** `server`: where it is by now; it may come back elsewhere. */
+/** `server`: the current address, which may change after a restart. */
 export function jsmClient(server: () => string, headers: Record<string, string> = {}) {
   async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
     const response = await fetch(`${server()}/dialects/jsm${path}`, {
@@ -90,7 +89,7 @@ export function jsmClient(server: () => string, headers: Record<string, string> 
     ask,
     enqueue: (body: object) => ask<Job>('POST', '/jobs', body),
     claim: (body: object) => ask<Job | null>('POST', '/jobs/claim', body),
-    /** One of the requests that are made of a job. */
+    /** Sends one of the requests for a job. */
     say: (id: string, request: Request, body: object) => ask<Job>('POST', `/jobs/${id}/${request}`, body),
     job: (id: string) => ask<Job>('GET', `/jobs/${id}`),
     async events(id: string): Promise<Event[]> {
@@ -113,7 +112,7 @@ export function jsmClient(server: () => string, headers: Record<string, string> 
   }
 }
 
-/** What it was refused with; what was granted is a fault. */
+/** The body of the refusal. The test fails if the request succeeds. */
 export async function refusalOf(asked: Promise<unknown>): Promise<Refusal & { readonly status: number }> {
   const thrown: unknown = await asked.then(
     granted => new Error(`it was granted: ${JSON.stringify(granted)}`),
@@ -123,7 +122,7 @@ export async function refusalOf(asked: Promise<unknown>): Promise<Refusal & { re
   return { status: thrown.status, ...thrown.refusal }
 }
 
-/** Its transitions, as `from → to`; a heartbeat is none. */
+/** The transitions of a job, as `from → to`, without heartbeats. */
 export function transitionsIn(events: readonly Event[]): string[] {
   const isVerbose = ({ type }: Event) => type === 'job_heartbeat' || type === 'job_lease_renewed'
   return events.filter(event => !isVerbose(event)).map(({ payload: { from, to } }) => `${from ?? '*'} → ${to}`)

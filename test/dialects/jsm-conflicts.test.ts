@@ -1,4 +1,4 @@
-/** The figure claim_conflicts of Job State Machine v1: races for a job that were lost to another claimer. */
+/** The metric claim_conflicts of Job State Machine v1: claims that lost the race for a job. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { needsServer } from '../harness/databases.ts'

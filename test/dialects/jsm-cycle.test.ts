@@ -14,7 +14,7 @@ const bounded = { timeout: 180_000 }
 const jobs = 90
 const workers = 6
 
-/** What becomes of a job: every third fails once, some for good, and some only succeed after somebody has mended them. */
+/** The outcome of each job: every third fails once, some permanently, and some succeed only after an operator retries them. */
 interface Plan {
   readonly n: number
   readonly ends: State
@@ -41,7 +41,7 @@ function handlerWith(mended: ReadonlySet<string>) {
   }
 }
 
-/** A server in a process of its own, that can be killed and is back at the same address. */
+/** A server in a separate process that can be killed and restarted at the same address. */
 async function mortalServer(t: TestContext, { url, schema }: Fresh) {
   const port = await freePort()
   const start = async () => {
@@ -78,7 +78,7 @@ test(`${jobs} jobs with retries, errors for good and dead letters that are mende
   let isOver = false
   const endedNow = async () => {
     const { items } = await run.engine.tasks({ limit: 1000, state: ['succeeded', 'failed', 'dead_lettered'] })
-    // One that is to be mended has not come to its end with its dead letter.
+    // A job that will be retried has not ended with its dead letter.
     return items.filter(({ state, payload }) => state === (payload as Plan).ends)
   }
   const producing = async () => {

@@ -1,4 +1,4 @@
-/** Events of Job State Machine v1 across all jobs: by type and time, and of what undoes others. */
+/** The events of all jobs in Job State Machine v1: by type and time, and of compensations. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '../harness/eventually.ts'
@@ -101,7 +101,7 @@ test('heartbeats are read with their job: the list of all events refuses their t
   for (const type of ['job_heartbeat', 'job_lease_renewed', 'job_lost']) {
     const { status, code, message } = await refusalOf(jsm.ask('GET', `/events?type=${type}`))
     assert.deepEqual([status, code], [400, 'INVALID_REQUEST'])
-    assert.match(message, /"type" must be one of job_queued, .*heartbeats are among the events of their job/)
+    assert.match(message, /"type" must be one of job_queued, .*heartbeats are listed only with the events of their job/)
   }
   const { status, code } = await refusalOf(jsm.ask('GET', '/events?since=soon'))
   assert.deepEqual([status, code], [400, 'INVALID_REQUEST'])

@@ -8,7 +8,7 @@ import { type Job, type JsmClient, jsmClient, type Request, refusalOf } from './
 
 interface Rig extends Served {
   readonly jsm: JsmClient
-  /** The babysitter looks, as one that could see all the while. */
+  /** Runs the babysitter as if it had been watching all the time. */
   look(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ test('a claim that names no interval has the one of the job’s type, and 30 s w
 test('a lease is as long as the claim says, is renewed by every heartbeat, and ends with two missed ones', async t => {
   const rig = await rigFor(t)
   const { jsm, engine, advance } = rig
-  /** What gives a lease of so many seconds, counted from when it was asked for. */
+  /** Requests that give a lease of this many seconds, counted from the request. */
   const leased = async (seconds: number, ask: () => Promise<Job>): Promise<Job> => {
     const before = await engine.internals.clock()
     const job = await ask()

@@ -1,4 +1,4 @@
-/** The two tables of transitions of Job State Machine v1, through its own routes: what they allow, and all that they do not. */
+/** The two transition tables of Job State Machine v1, through its own routes: every allowed and every forbidden transition. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -27,7 +27,7 @@ type Said = readonly [Request, object]
 const aside = { reason_code: 'policy_violation' }
 let types = 0
 
-/** A new job of a type of its own, brought into a state by the requests of the document. */
+/** A new job with its own type, brought into a state by the document's requests. */
 async function jobIn({ jsm }: Rig, state: State, said: object = {}): Promise<Job> {
   types += 1
   const type = `type-${types}`
@@ -56,7 +56,7 @@ const says =
   (request: Request, body: object = {}): Act =>
   ({ jsm }, { id }) =>
     jsm.say(id, request, { worker: 'w', ...body })
-/** Without a worker's name it is an operator who asks. */
+/** Without a worker's name, the request is an operator's. */
 const asks =
   (request: Request, body: object = {}): Act =>
   ({ jsm }, { id }) =>
@@ -136,7 +136,7 @@ test('every transition of the document’s tables is made by its request', async
   }
 })
 
-/** The document's tables, once more as it has them: what is not here is forbidden. */
+/** The document's tables, copied as they are. All other transitions are forbidden. */
 const allowed: Record<State, readonly string[]> = {
   queued: ['claim', 'cancel', 'dead_letter'],
   assigned: ['start', 'heartbeat', 'cancel', 'dead_letter'],
@@ -154,9 +154,9 @@ const bodies: Record<Request, object> = {
   cancel: { mode: 'hard' },
   dead_letter: aside,
 }
-/** Said again by whoever said it, it is answered as the first was. */
+/** A report that its sender repeats gets the same answer. */
 const repeated: readonly string[] = ['running start', 'succeeded succeed', 'failed fail']
-/** It was taken from its worker, who is told so. */
+/** The job was taken from its worker, which is told so. */
 const taken: readonly State[] = ['cancelled', 'dead_lettered']
 const operators: readonly Request[] = ['cancel', 'dead_letter']
 

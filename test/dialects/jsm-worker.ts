@@ -1,21 +1,21 @@
-/** A worker of the Job State Machine, as its document has one: claim, start, heartbeat, end; what is not answered is asked again. */
+/** A worker of the Job State Machine, as in its document: claim, start, heartbeat, end. It repeats unanswered requests. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Job, type JsmClient, Refused } from './jsm-client.ts'
 
-/** What a job's handler makes of an attempt. */
+/** The outcome of an attempt. */
 export type End = { readonly result: unknown } | { readonly error_class: string; readonly message: string }
 
 export interface Worked {
   /** Leases under which the handler ran, as `id epoch`. */
   readonly leases: string[]
-  /** Jobs that were lost to somebody else. */
+  /** Jobs that were lost to another worker. */
   readonly lost: string[]
 }
 
 const patienceMs = 60_000
 
-/** A server that is away, or has no time now, is asked again; what it refuses is thrown. */
+/** Retries while the server is unreachable or busy, and throws refusals. */
 export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   const until = performance.now() + patienceMs
   for (;;) {
@@ -29,7 +29,7 @@ export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Works until there is nothing left to wait for. */
+/** Works until no job is left. */
 export async function work(
   jsm: JsmClient,
   worker: string,

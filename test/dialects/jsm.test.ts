@@ -1,4 +1,4 @@
-/** Job State Machine v1 through its own routes: idempotency, events, figures, keys, and how it refuses. */
+/** Job State Machine v1 through its own routes: idempotency, events, metrics, keys and errors. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { countEvents } from '../../src/babysitter/chores.ts'

@@ -1,6 +1,6 @@
 /**
- * A client of Marie's that knows its documents alone, with their own curl calls, and executors behind the server. The
- * server is killed in the middle and started again.
+ * A Marie client written from its documents alone, with their own curl commands, and executors behind the server. The
+ * server is killed in the middle and restarted.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
@@ -20,7 +20,7 @@ import { startProgram } from '../harness/program.ts'
 const run = promisify(execFile)
 const bounded = { timeout: 180_000 }
 
-/** A server in a process of its own, that can be killed and is then the same one again. */
+/** A server in a separate process that can be killed and restarted. */
 async function killable(t: TestContext, { url, schema }: Fresh) {
   const port = await freePort()
   const start = async () => {
@@ -46,7 +46,7 @@ interface Request {
   readonly body?: object
 }
 
-/** curl as it is typed, sent again while nobody answers. */
+/** Runs curl, and repeats it while the server is unreachable. */
 async function byCurl(url: string, token: string, { method, body }: Request): Promise<string> {
   const again = ['--retry', '60', '--retry-all-errors', '--retry-delay', '1', '--silent', '--show-error']
   const sent = body === undefined ? [] : ['-H', 'Content-Type: application/json', '-d', JSON.stringify(body)]
@@ -54,7 +54,7 @@ async function byCurl(url: string, token: string, { method, body }: Request): Pr
   return (await run('curl', [...again, ...asked])).stdout
 }
 
-/** The same, on a machine without curl. */
+/** The same request on a machine without curl. */
 function byFetch(url: string, token: string, { method = 'GET', body }: Request): Promise<string> {
   const headers = {
     authorization: `Bearer ${token}`,
@@ -70,7 +70,7 @@ function byFetch(url: string, token: string, { method = 'GET', body }: Request):
 
 const send = spawnSync('curl', ['--version']).status === 0 ? byCurl : byFetch
 
-/** `base` is where the gateway is. */
+/** `base`: the address of the gateway. */
 const curlFor =
   (base: string, token: string) =>
   async <Result>(path: string, request: Request = {}): Promise<Said<Result>> =>
@@ -109,7 +109,7 @@ test('marie: curl calls drive a DAG with a branch and a plain job to their ends,
     dependencies: dependencies.map(other => `job-${other}-001`),
   })
 
-  // The server dies between two submissions, and one is being sent when it does.
+  // The server is killed between two submissions, while one is being sent.
   await invoke(curl, job('ocr'))
   const dying = server.kill()
   const sent = invoke(curl, job('classify', 'ocr'))
@@ -124,7 +124,7 @@ test('marie: curl calls drive a DAG with a branch and a plain job to their ends,
   const stopped = (await invoke(curl, { parameters: { ...parameters, command: 'nobody' } })).parameters.job_id
   assert.deepEqual(await curl(`/api/jobs/${stopped}/stop`), { status: 'OK', result: 'Job stopped' })
 
-  // Executors; the server dies while one has a job in its hands.
+  // The server is killed while an executor holds a job.
   const inHand = latch()
   const goOn = latch()
   const done: string[] = []

@@ -1,4 +1,4 @@
-/** DAGs in Marie's words: jobs that share a dag_id, submitted one by one, by clients that need not know of each other. */
+/** DAGs in Marie's words: jobs with the same dag_id, submitted one by one by independent clients. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
@@ -147,11 +147,11 @@ test('marie: what cannot be part of a DAG is refused, and nothing of it is kept'
   const rig = await marieRig(t)
   const job = { id: 'a', name: 'ocr', data: {} }
   const refused = async (body: object, http: number, code: string, message: RegExp) => {
-    const said = await rig.marie.invoke(body)
-    assert.deepEqual([said.http, said.status, said.code], [http, 'error', code], said.message)
-    assert.match(said.message, message)
+    const answer = await rig.marie.invoke(body)
+    assert.deepEqual([answer.http, answer.status, answer.code], [http, 'error', code], answer.message)
+    assert.match(answer.message, message)
   }
-  await refused({ ...job, dependencies: ['b'] }, 400, 'BAD_REQUEST', /dependencies must stand beside a dag_id/)
+  await refused({ ...job, dependencies: ['b'] }, 400, 'BAD_REQUEST', /dependencies must be sent with a dag_id/)
   await refused({ ...job, dag_id: uuid, dependencies: ['b'] }, 400, 'BAD_REQUEST', /this DAG has no job 'b'/)
   await refused({ ...job, dag_id: uuid, dependencies: ['a'] }, 400, 'BAD_REQUEST', /'a' cannot need itself/)
   assert.deepEqual([(await rig.engine.jobs()).items, (await rig.engine.tasks()).items], [[], []])

@@ -1,4 +1,4 @@
-/** What became of a job, and how one that was cancelled is resumed, through Marie's own routes. */
+/** The outcomes of jobs and the resumption of cancelled ones, through Marie's own routes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { expireTasks } from '../../src/babysitter/chores.ts'

@@ -1,4 +1,4 @@
-/** The ways in which a job can be submitted to Marie, and the envelope of each refusal. */
+/** The forms in which a job can be submitted to Marie, and the envelope of each refusal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type MarieRig, marieRig } from '../harness/marie-rig.ts'
@@ -100,9 +100,9 @@ test('marie: each route tells in the envelope what it cannot do', async t => {
   const { marie } = rig
   const nobody = '0198c0de-0000-4000-8000-00000000000a'
   const refused = async (asked: ReturnType<typeof marie.job>, http: number, code: string, message: RegExp) => {
-    const said = await asked
-    assert.deepEqual([said.http, said.status, said.code], [http, 'error', code], said.message)
-    assert.match(said.message, message)
+    const answer = await asked
+    assert.deepEqual([answer.http, answer.status, answer.code], [http, 'error', code], answer.message)
+    assert.match(answer.message, message)
   }
   for (const id of [nobody, 'job-uuid-12345', `${nobody}0`, '%00', '...', '/']) {
     await refused(marie.ask('GET', `/api/jobs/${encodeURIComponent(id)}`), 404, 'NOT_FOUND', /^Job not found$/)

@@ -1,4 +1,4 @@
-/** The routes of Marie's gateway for those who run it: is it there, what is it doing, which executors does it have. */
+/** The routes of Marie's gateway for operators: its health, its work and its executors. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { marieRig } from '../harness/marie-rig.ts'

@@ -1,4 +1,4 @@
-/** What Marie's jobs say of time: retries, a later start, a time to live, how long they run, are kept, and should take. */
+/** The times of Marie's jobs: retries, a later start, TTLs, retention and SLAs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ageLanes } from '../../src/babysitter/age-lanes.ts'
@@ -9,10 +9,10 @@ import { marieRig } from '../harness/marie-rig.ts'
 
 const day = 86_400
 
-// Where nobody lives at UTC.
+// A time zone other than UTC.
 process.env.TZ = 'America/New_York'
 
-/** So many seconds from now, as the clock of the database has it. */
+/** This many seconds from now, by the clock of the database. */
 async function inSeconds({ engine }: Awaited<ReturnType<typeof marieRig>>, seconds: number): Promise<string> {
   return new Date((await engine.internals.clock()) + seconds * 1000).toISOString()
 }
@@ -90,7 +90,7 @@ test('marie: an execution longer than run_ttl_seconds is given up and tried agai
   ] as const) {
     const id = await rig.submit({ name: 'extract', data: {}, retry_delay: 0, ...more })
     const [held] = await rig.client.claims({ worker: 'executor', queues: ['extract'], start: true })
-    // Half a minute before its end, for the test itself takes time.
+    // Half a minute before the end, because the test itself takes time.
     for (let ran = 0; ran + 30 < seconds; ran += 10) {
       await rig.advance(10)
       await rig.client.heartbeat(id, held!.epoch)
@@ -142,7 +142,7 @@ test('marie: the SLA decides the order: overdue hard, overdue soft, upcoming, no
   ]
   const ids: string[] = []
   for (const sla of slas) ids.push(await rig.submit({ name: 'extract', data: {}, ...sla }))
-  // A DAG has those of the job that it began with, and they count from then on.
+  // A DAG has the SLAs of the job that created it, counted from then.
   const dag = { name: 'extract', data: {}, dag_id: 'urgent' }
   const first = await rig.submit({ ...dag, ...(await from(600, 900)) })
   await rig.advance(1800)

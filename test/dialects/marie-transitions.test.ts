@@ -1,4 +1,4 @@
-/** Seed 000's table of valid transitions, through Marie's own routes and an executor that speaks our protocol. */
+/** Seed 000's table of valid transitions, through Marie's own routes and an executor that uses Pawl's protocol. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
@@ -31,10 +31,10 @@ const due: Act = async (rig, id, queue) => {
   await dispatched(rig, id, queue)
 }
 
-/** How a job comes into a state. */
+/** How a job gets into a state. */
 const into: Record<string, Act> = { CREATED: async () => {}, ACTIVE: dispatched, RETRY: failedFirst }
 
-/** The rows of the table, by name, and below them what the text adds. */
+/** The rows of the table by name, followed by the additions of the text. */
 const rows: [from: string, to: string, trigger: string, act: Act, more?: Record<string, unknown>][] = [
   ['CREATED', 'ACTIVE', 'Job scheduled and dispatched', dispatched],
   ['CREATED', 'EXPIRED', 'TTL exceeded before scheduling', ttlExceeded],

@@ -1,4 +1,4 @@
-/** One job, seen through all five vocabularies at once while workers drive it: they never contradict each other, or us. */
+/** One job, read in all five vocabularies at once while workers drive it: they never contradict each other or Pawl. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
@@ -15,7 +15,7 @@ const bounded = { timeout: 180_000 }
 
 type Handle = (task: ClaimedTask) => ['succeed' | 'fail' | 'skip', object] | 'set aside'
 
-/** A worker that does one thing at a time, and is looked at through all eyes after each. */
+/** A worker that takes one step at a time. The job is read in all vocabularies after each step. */
 async function work(
   engine: Engine,
   seen: Watch,
@@ -48,7 +48,7 @@ async function work(
 const no = { error: { message: 'no' } }
 const never = { error: { message: 'never', permanent: true } }
 
-/** Every state that is to have been seen was, and the feed told of every event. */
+/** Every expected state was seen, and the feed had every event. */
 async function checkAll(run: Served, seen: Watch, id: string, wanted: readonly string[]): Promise<void> {
   const { engine } = run
   const { items: tasks } = await engine.jobTasks(id, { limit: 1000 })

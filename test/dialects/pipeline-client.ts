@@ -1,4 +1,4 @@
-/** A client of the async pipeline, written from its document: it starts a run, asks how it goes, follows it, calls it off. */
+/** A client of the async pipeline, written from its document: it starts, reads, follows and cancels runs. */
 export interface StageProgress {
   readonly status: string
   readonly duration_ms: number
@@ -40,7 +40,7 @@ export interface Answered<Body> {
 
 const terminal = ['completed', 'partial', 'failed', 'cancelled']
 
-/** `at`: the server; `root`: where the API begins there. */
+/** `at`: the server; `root`: the path of the API there. */
 export function pipelineClient(
   at: string,
   { root = '/dialects/pipeline', headers = {} as Record<string, string> } = {},
@@ -60,7 +60,7 @@ export function pipelineClient(
     list: (query = '') => ask<{ jobs: Job[]; total: number; running_count: number }>('GET', `${jobs}${query}`),
     cancel: (id: string) =>
       ask<{ cancelled: boolean; message?: string; reason?: string }>('POST', `${jobs}/${id}/cancel`),
-    /** The events of a stream, from behind the last that was seen; it ends when the server ends it or the signal aborts. */
+    /** The events of a stream after the last seen one, until the server ends it or the signal aborts. */
     async *follow(url: string, last?: string, signal?: AbortSignal): AsyncGenerator<Told, void, void> {
       const resumed: Record<string, string> = last === undefined ? {} : { 'last-event-id': last }
       const response = await fetch(`${at}${url}`, {

@@ -1,4 +1,4 @@
-/** Every way through the flow chart of the async pipeline, driven through its own routes. */
+/** Every path through the flow chart of the async pipeline, through its own routes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../harness/eventually.ts'
@@ -7,7 +7,7 @@ import { rig, type StageName, stageNames } from './pipeline-rig.ts'
 const bounded = { timeout: 180_000 }
 const first = ['ingest', 'classify', 'neutralize', 'brief'] as const
 
-/** What the request asks for, and which stages then run. */
+/** The switches of a request, and the stages that then run. */
 const ways: [title: string, config: Record<string, unknown>, ran: readonly StageName[]][] = [
   ['nothing asked for: evaluation and optimization are off', {}, first],
   ['evaluation on', { enable_evaluation: true }, [...first, 'evaluation']],
@@ -73,7 +73,7 @@ test('flow chart', bounded, async t => {
         const run = await r.run({ enable_evaluation: true, enable_auto_optimize: true }, { [name]: 'hold' })
         await eventually('it is known to run', async () => (await r.api.job(run.id)).current_stage === name)
         assert.equal((await r.api.cancel(run.id)).body.cancelled, true)
-        // Asked again while it stops, the answer is the same.
+        // A second cancel while the job stops gets the same answer.
         const again = (await r.api.cancel(run.id)).body
         assert.ok(again.cancelled || again.reason === 'Job is already cancelled')
         const job = await run.ended()

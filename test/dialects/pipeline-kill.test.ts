@@ -1,4 +1,4 @@
-/** A client of the async pipeline, written from its document, while the server is killed under it. */
+/** A client of the async pipeline, written from its document, whose server is killed. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { stageNames, stubs } from './pipeline-rig.ts'
 
 const bounded = { timeout: 300_000 }
 
-/** A server in a process of its own, which can be killed and comes back on the same port. */
+/** A server in a separate process that can be killed and restarted on the same port. */
 async function mortal(t: TestContext) {
   const { url, schema } = await fresh(t)
   const port = await freePort()
@@ -36,13 +36,13 @@ async function mortal(t: TestContext) {
   }
 }
 
-/** Goes on listening, however often it is cut off, until it hears of the end. */
+/** Reconnects whenever it is cut off, until the last event. */
 async function followToTheEnd(api: PipelineClient, url: string, heard: Told[]): Promise<void> {
   while (heard.at(-1)?.event !== 'job_complete') {
     try {
       for await (const told of api.follow(url, heard.at(-1)?.id)) heard.push(told)
     } catch {
-      // The server is away: as an EventSource does, it asks again a little later.
+      // The server is down: like an EventSource, the client reconnects a little later.
     }
     await sleep(50)
   }
@@ -64,7 +64,7 @@ test('a run is started, followed and asked after while the server is killed twic
   await run.held('classify')
   await kill()
   await assert.rejects(api.status(run.started.status_url))
-  // It ends its work while nobody is there to hear of it.
+  // The handler ends while the server is down.
   run.letGo('classify')
   await comeBack()
 

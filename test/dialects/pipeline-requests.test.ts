@@ -1,4 +1,4 @@
-/** The async pipeline: what may be asked and how it is refused, lists, pipelines of one’s own, keys and traces. */
+/** The async pipeline: requests and refusals, lists, custom pipelines, keys and traces. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ test('refusals', bounded, async t => {
     const response = await asked
     return { status: response.status, detail: ((await response.json()) as Refused).detail }
   }
-  /** The places that a 422 names. */
+  /** The locations in a 422 error. */
   const places = async (asked: Promise<Response>) => {
     const { status, detail } = await said(asked)
     assert.ok(Array.isArray(detail), JSON.stringify(detail))
@@ -121,7 +121,7 @@ test(
       nightly: { name: 'nightly', stages: [...stages('print', 'send'), { name: 'sign', gate: true as const }] },
     }
     const r = await rig(t, { engine: { pipelines } })
-    // What is said to a pipeline of one's own is its own affair; the two switches are not.
+    // The fields for a custom pipeline are not validated, except for the two switches.
     const { body } = await r.api.start({ cutoff_hours: 'any', enable_evaluation: 'on' })
     const job = await r.engine.job(body.job_id)
     assert.deepEqual(
@@ -194,7 +194,7 @@ test(
     const keyed = pipelineClient(r.server.url, { headers: { 'idempotency-key': 'once' } })
     assert.deepEqual((await keyed.start()).body, (await keyed.start()).body)
     assert.equal((await r.api.list()).body.total, 4)
-    // A job of somebody else's that nobody traces is its own trace.
+    // A job from another client without a trace has its own id as trace id.
     const { id } = await r.engine.submit({ name: 'other', stages: [{ name: 'a', task: 'a' }] })
     assert.equal((await r.api.job(id)).trace_id, id.replaceAll('-', ''))
   },

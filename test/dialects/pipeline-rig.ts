@@ -1,4 +1,4 @@
-/** A server, and a worker with stub handlers for the stages of the default pipeline; what they do a request says. */
+/** A server, and a worker with stub handlers for the stages of the default pipeline. The request decides their behaviour. */
 import type { TestContext } from 'node:test'
 import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import { defineTask, Skip, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
@@ -9,7 +9,7 @@ import { type Job, type PipelineClient, pipelineClient, type Started } from './p
 export const stageNames = ['ingest', 'classify', 'neutralize', 'brief', 'evaluation', 'optimization'] as const
 export type StageName = (typeof stageNames)[number]
 
-/** `hold`: waits until the test lets it go on or it is told to stop. `persist`: waits, but does not stop when told. */
+/** `hold`: waits until the test continues it or it is cancelled. `persist`: waits, and ignores cancellation. */
 export type Doing = 'complete' | 'partial' | 'throw' | 'skip' | 'hold' | 'persist' | 'persist then partial'
 
 interface Called {
@@ -19,26 +19,26 @@ interface Called {
 }
 
 export interface Stubs {
-  /** Handlers that were called, in order, of all runs. */
+  /** The handlers called in all runs, in order. */
   readonly called: readonly Called[]
-  /** From now on somebody works. */
+  /** Starts a worker. */
   work(port: SyncPort): void
-  /** Starts a run; the stages that are not named complete. */
+  /** Starts a run. Stages that are not named complete. */
   run(api: PipelineClient, config?: Record<string, unknown>, doing?: Partial<Record<StageName, Doing>>): Promise<Run>
 }
 
 export interface Run {
   readonly started: Started
   readonly id: string
-  /** Stages that were begun. */
+  /** The stages that started. */
   ran(): string[]
-  /** Resolves when a stage that holds has been begun. */
+  /** Resolves when a holding stage has started. */
   held(name: StageName): Promise<void>
   letGo(name: StageName): void
   ended(): Promise<Job>
 }
 
-/** Made before the store is: the worker must have stopped when that is taken away. */
+/** Registered before the store, so that the worker stops before the store is removed. */
 export function stubs(t: TestContext): Stubs {
   const workers: Worker[] = []
   t.after(() => Promise.all(workers.map(worker => worker.stop())))

@@ -1,4 +1,4 @@
-/** The stream of the async pipeline: what it tells, to whom, and what becomes of it when a client is late, slow or gone. */
+/** The stream of the async pipeline: its events, and clients that connect late, read slowly or disconnect. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as openSocket } from 'node:net'
@@ -24,7 +24,7 @@ async function heard({ api }: Rig, run: Run, last?: string): Promise<Told[]> {
   return told
 }
 
-/** Wrapped so that it is known how many streams are open. */
+/** Counts the open streams. */
 function countFollowing(t: Parameters<typeof rig>[0], { engine }: Rig) {
   const { follow } = engine
   let open = 0
@@ -95,7 +95,7 @@ test('stream', bounded, async t => {
         const most = 1 + Math.floor(throwing.throw() * 3)
         const mine: Told[] = []
         const next = r.api.follow(run.started.stream_url, seen.at(-1)?.id, over.signal)
-        // Those that wait for the test are let go while nobody listens.
+        // The holding handlers continue while no client listens.
         if (seen.length > 1) run.letGo('classify')
         if (seen.length > 4) run.letGo('brief')
         for await (const one of next) if (mine.push(one) === most) break

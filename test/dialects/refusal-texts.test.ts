@@ -1,4 +1,4 @@
-/** Refusals speak the words of their dialect, and name nothing that is not there. */
+/** Refusals use the words of their dialect and do not mention Pawl's own pages. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
@@ -9,7 +9,7 @@ const nobody = '00000000-0000-7000-8000-000000000000'
 const json = { 'content-type': 'application/json' }
 const post = (body: unknown) => ({ method: 'POST', headers: json, body: JSON.stringify(body) })
 
-/** What goes wrong in many ways. */
+/** Various invalid requests. */
 const asked: Readonly<Record<DialectName, readonly (readonly [path: string, init?: RequestInit])[]>> = {
   marie: [
     ['/api/v1/invoke', post({ name: 7 })],

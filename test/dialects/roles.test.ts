@@ -1,4 +1,4 @@
-/** Every route of every dialect, under keys of every role, for all queues and for others: none reaches further than it may. */
+/** Every route of every dialect, with keys of every role, for all queues and for some: no key can do more than it may. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -50,7 +50,7 @@ for (const name of dialectNames) {
           if (!isRight) faults.push(`${title}: ${status} ${text.slice(0, 200)}`)
         }
         const isRefused = (key: Key) => !allows(key, recipe, false)
-        // What is refused changes nothing, so all of these may ask about the same.
+        // Refused requests change nothing, so all of these can use the same entities.
         const same = await recipe.prepare(world, other.send)
         for (const key of keys.filter(isRefused)) await ask(key, other, same)
         for (const key of keys) {

@@ -1,28 +1,28 @@
-/** How a request to a dialect is described for the test of roles. */
+/** Describes the requests of the role tests. */
 import assert from 'node:assert/strict'
 import type { Permission } from '../../src/kernel/role.ts'
 import type { DialectName } from '../../src/protocol/dialects.ts'
 import type { FalconeriRig } from '../harness/falconeri.ts'
 
 export interface Recipe {
-  /** Any one of these sets is enough; none at all: the route needs no key. */
+  /** Any one of these sets is enough. An empty list means that the route needs no key. */
   readonly needs: readonly (readonly Permission[])[]
-  /** A key for some queues must be for those of what the request is about. */
+  /** A key that is limited to some queues must include those of the request's entities. */
   readonly scoped?: true
-  /** What is done by the permission `work` is refused to every key but the one that claimed the task. */
+  /** With the permission `work`, only the key that claimed the task may make the request. */
   readonly held?: true
-  /** Brings about what the request is about; `claimer` claims what must be held. */
+  /** Creates the entities of the request; `claimer` claims the task if it must be held. */
   readonly prepare: (world: World, claimer: Send) => Promise<Asked>
 }
 
-/** What varies in the path, by name, and the rest of the request. */
+/** The path parameters by name, and the rest of the request. */
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: string
   readonly body?: unknown
 }
 
-/** Sends a request to a dialect under one key. */
+/** Sends a request to a dialect with one key. */
 export type Send = (
   dialect: DialectName,
   method: string,
@@ -42,7 +42,7 @@ const operate = [['operate']] as const
 export const work = [['work']] as const
 export const worksAndReads = [['work', 'read']] as const
 
-/** A request about nothing in particular. */
+/** A request without entities. */
 const nothing = async (): Promise<Asked> => ({})
 
 export const open = (prepare: Recipe['prepare'] = nothing): readonly Recipe[] => [{ needs: [], prepare }]

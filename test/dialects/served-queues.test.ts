@@ -1,11 +1,11 @@
-/** Queues that the workers of a dialect serve: they claim over its routes, and have no session as Pawl's workers have. */
+/** Queues served by a dialect's workers, which claim over its routes and have no sessions like Pawl's workers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { watchQueues } from '../../src/babysitter/chores.ts'
 import { type Served, served } from '../harness/served.ts'
 import { jsmClient } from './jsm-client.ts'
 
-/** What the log and the doctor, and so the dashboard, say of queues without workers. */
+/** The warnings of the log and the doctor, and so the dashboard, about queues without workers. */
 async function complaints({ engine }: Served): Promise<unknown[]> {
   const told: unknown[] = []
   const log = (word: string) => void told.push(word)

@@ -1,4 +1,4 @@
-/** The contract's tables of words, spelled once more and by hand: what each system calls what is seen. */
+/** The tables of words in the contract, written a second time by hand. */
 import type { JobState } from '../../src/kernel/job.ts'
 import type { StageState } from '../../src/kernel/stage.ts'
 import type { TaskState } from '../../src/kernel/task.ts'
@@ -6,7 +6,7 @@ import type { DialectName } from '../../src/protocol/dialects.ts'
 
 export type Entity = 'job' | 'stage' | 'task'
 
-/** As much of our own view as a word depends on. */
+/** The fields of Pawl's views that a word depends on. */
 export interface Seen {
   readonly id: string
   readonly seq: number
@@ -20,7 +20,7 @@ export interface Seen {
 }
 
 type Saying = string | null | ((seen: Seen, now: number) => string)
-/** null: it knows no such thing. */
+/** null: the system has no such entity. */
 type Table<State extends string> = Readonly<Record<State, Saying>> | null
 
 const beforeItsTurn = ({ gate }: Seen) => (gate ? 'WAITING' : 'CREATED')
@@ -34,7 +34,7 @@ const calledOff = (seen: Seen) => {
   return seen.calledOffFrom ? from[seen.calledOffFrom]! : 'ABORTED'
 }
 
-/** Its workers skipped every task that it had. An event does not know that. */
+/** The workers skipped every task of the stage. An event does not show that. */
 const wasSkipped = ({ progress }: Seen) =>
   progress !== undefined && progress.total > 0 && progress.skipped === progress.total
 
@@ -190,7 +190,7 @@ const tables: Record<DialectName, { job: Table<JobState>; stage: Table<StageStat
   },
 }
 
-/** What it is called, at a moment between these two by the database's clock. */
+/** The possible words at a time between these two, by the database's clock. */
 export function wordsFor(
   dialect: DialectName,
   entity: Entity,

@@ -1,6 +1,6 @@
 /**
- * Seed 002, Falconeri: every row of its three tables of status transitions and its three stories of errors, for a job
- * over files whose workers are pods. In Pawl's words a datum is a task and an output file an artifact.
+ * Seed 002, Falconeri: every row of its three tables of status transitions and its three error scenarios, for a job
+ * over files whose workers are pods. In Pawl, a datum is a task and an output file is an artifact.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -19,7 +19,7 @@ type Datum = ClaimedTask & { readonly payload: CommandPayload }
 
 const failure = { message: 'exit code 1', stack: 'at main.rs:7' }
 
-/** A pipeline over three files with two pods, as `falconeri job run` makes it. */
+/** A pipeline over three files with two pods, as `falconeri job run` submits it. */
 async function pipeline(t: TestContext, { tries = 1 } = {}) {
   const f = await fresh(t)
   const [inbox, outbox] = [await folder(t), await folder(t)]
@@ -51,14 +51,14 @@ async function pipeline(t: TestContext, { tries = 1 } = {}) {
     pods,
     cluster: api.cluster,
     k8sJob: () => api.cluster.find('jobs', 'pawl', jobNameOf({ stageId: stage!.id, round: 1 }))!,
-    /** One of the pods asks for its next datum, and begins. */
+    /** A pod reserves its next datum and starts it. */
     async reserve(pod = 0): Promise<Datum> {
       const worker = podName(pods()[pod]!)
       const { claimed } = await f.engine.sync({ worker, queues: [stage!.queue], claim: 1 })
       await f.engine.start(claimed[0]!.id, claimed[0]!.epoch)
       return claimed[0] as Datum
     },
-    /** What `falconeri-worker` does when the command went well. */
+    /** The requests of `falconeri-worker` after a successful command. */
     async finish(datum: Datum) {
       await putOut(f, datum, { [datum.payload.inputs[0]!.path]: 'counted' })
       await f.engine.succeed(datum.id, datum.epoch, { output: '1 file' })

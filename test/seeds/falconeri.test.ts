@@ -1,4 +1,4 @@
-/** Seed 002, Falconeri: the tables of its jobs and datums, its owner check, and what its babysitter mends. */
+/** Seed 002, Falconeri: the tables of its jobs and datums, its owner check and its babysitter. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -7,7 +7,7 @@ import { type Fresh, fresh } from '../harness/fresh.ts'
 import { begin, movesIn } from '../harness/job-in.ts'
 import { claim, say } from '../harness/jobs.ts'
 
-/** A job as the dialect makes it: one stage of datums that all run to their end, without heartbeats or delays. */
+/** A job like those of the dialect: one stage whose datums all run to their end, without heartbeats or delays. */
 function submit(
   { engine }: Fresh,
   datums: number,
@@ -26,7 +26,7 @@ const threw = { outcome: 'failed', error: { message: 'exit code 1', stack: 'at m
 const datumsOf = async ({ engine }: Fresh, jobId: string) =>
   (await engine.tasks({ jobId })).items.map(({ state }) => state).sort()
 
-/** Its workers' pods vanish; the babysitter has been looking all the time. */
+/** The workers' pods vanish, and the babysitter has been watching all the time. */
 async function podsVanish(f: Fresh): Promise<void> {
   const { run } = rescue({ beginsBlind: false, now: () => 0 })
   await f.advance(1001)

@@ -8,7 +8,7 @@ import { begin, movesIn, twoStages } from '../harness/job-in.ts'
 import { claim, say, statesOf, workOff } from '../harness/jobs.ts'
 import { taskIn } from '../harness/task-in.ts'
 
-/** A job of one stage `a` with one task, which is tried twice, at once. */
+/** A job of one stage `a` with one task, which has two attempts without a delay. */
 async function oneTask({ engine }: Fresh, spec: Partial<StageSpec> = {}) {
   const retry = { attempts: 2, delaySeconds: 0 }
   const job = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a', retry, ...spec }] })
@@ -129,7 +129,7 @@ test('jobnik 001, cascade: a user aborts a job → job ABORTED → all its stage
   const { id } = await f.engine.submit({ name: 'j', stages: [...twoStages, { name: 'c', gate: true, task: 'c' }] })
   await workOff(f, 'a')
   await f.engine.cancelJob(id)
-  // What was done stays done.
+  // Completed work stays completed.
   assert.equal(await statesOf(f, id), 'cancelled: a succeeded, b cancelled, c cancelled')
   const { items } = await f.engine.tasks({ jobId: id, state: 'cancelled' })
   assert.equal(items.length, 2)

@@ -1,4 +1,4 @@
-/** Seed 001, Jobnik: who may move jobs, stages and tasks from where to where, and how that cascades. */
+/** Seed 001, Jobnik: the allowed transitions of jobs, stages and tasks, who may make them, and how they cascade. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Engine } from '../../src/engine/engine.ts'
@@ -17,7 +17,7 @@ import {
 } from '../harness/job-in.ts'
 import { claim, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
-/** What users may ask of a job: in Jobnik's words, what is asked, and what becomes of a job in each state. */
+/** The requests that users may make for a job: Jobnik's word, Pawl's request, and its result in each state. */
 const onJobs: [
   row: string,
   ask: (engine: Engine, id: string) => Promise<unknown>,
@@ -69,7 +69,7 @@ for (const [row, ask, granted] of onJobs) {
       assert.equal(before.state, state)
       const { code, state: isIn, possible } = await refusalOf(ask(f.engine, id))
       assert.deepEqual([code, isIn], ['MOVE_REFUSED', state])
-      // IN_PROGRESS, COMPLETED and FAILED cannot be set by hand: no such move is offered.
+      // IN_PROGRESS, COMPLETED and FAILED cannot be set by users: there is no such request.
       assert.deepEqual(possible.filter(isOfTheSystem), [])
       assert.deepEqual(await f.engine.job(id), before)
     })
@@ -131,7 +131,7 @@ for (const state of ['created', 'pending', 'running'] as const) {
     const { id } = await stageIn(f, state)
     await f.engine.hold(id)
     if (state === 'created') await workOff(f, 'a')
-    // What is in hand may be reported, but the stage waits all the same.
+    // A held task may be reported, but the stage still waits.
     const { items } = await f.engine.tasks({ stageId: id, state: 'running' })
     await say(f, items as never, 'succeeded')
     assert.equal((await f.engine.stage(id)).state, 'waiting')

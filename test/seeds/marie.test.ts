@@ -1,4 +1,4 @@
-/** Seed 000, the Marie scheduler: its table of valid transitions, and what it says of time, retries, branches and ends. */
+/** Seed 000, the Marie scheduler: its table of valid transitions, and its rules for time, retries, branches and outcomes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ageLanes } from '../../src/babysitter/age-lanes.ts'
@@ -39,7 +39,7 @@ const liveIsOver: Act = async f => {
 }
 const cancelled: Act = (f, { id }) => f.engine.cancel(id, { mode: 'hard' })
 
-/** The table of valid transitions, row by row; the last rows are what its text adds. */
+/** The table of valid transitions, row by row. The last rows are additions of its text. */
 const rows: [row: string, from: TaskState, act: Act, to: TaskState][] = [
   ['CREATED → ACTIVE when it is scheduled and dispatched', 'queued', dispatched, 'assigned'],
   ['CREATED → EXPIRED when its TTL is exceeded before scheduling', 'queued', liveIsOver, 'expired'],
@@ -233,7 +233,7 @@ test('marie 000: a DAG that is not completed in time is EXPIRED, once what is in
   assert.equal(await statesOf(f, id), 'expired: a cancelled, b cancelled')
 })
 
-/** is_terminal, is_successful_terminal, was_executed, which is false for SKIPPED and CANCELLED alone. */
+/** is_terminal, is_successful_terminal, was_executed, which is false only for SKIPPED and CANCELLED. */
 const helpers: [state: TaskState, terminal: boolean, successful: boolean, executed?: boolean][] = [
   ['queued', false, false],
   ['retrying', false, false],

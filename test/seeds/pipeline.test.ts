@@ -1,4 +1,4 @@
-/** Seed 003, the async pipeline: its transition table, every path through its flowchart, and what it says of cancels. */
+/** Seed 003, the async pipeline: its transition table, every path through its flowchart, and its rules for cancellation. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ async function submitted(t: TestContext, input: unknown) {
   return { f, id }
 }
 
-/** Works the stages off in their order; returns those that had something to do. */
+/** Runs the stages in order, and returns those that had tasks. */
 async function work(f: Fresh, stages: readonly Name[], word: (name: Name) => Word = () => 'succeeded') {
   const ran: Name[] = []
   for (const name of stages) if ((await workOff(f, name, word(name))) > 0) ran.push(name)
@@ -55,7 +55,7 @@ test('pipeline 003, job: [*] → PENDING → RUNNING → COMPLETED, when all sta
   assert.deepEqual(movesIn(events), ['* → created', 'created → pending', 'pending → running', 'running → succeeded'])
 })
 
-/** Paths to the end: what the input asks for, what the stages say, and how it ends. What is not named succeeds. */
+/** Paths to the end: the input, the outcomes of the stages, and that of the job. Stages that are not named succeed. */
 const skippedBoth = { evaluation: 'skipped', optimization: 'skipped' }
 const paths: [title: string, input: object, said: Partial<Record<Name, Word>>, job: string, stages: object][] = [
   ['all completed, evaluation and optimization on → COMPLETED', all, {}, 'succeeded', {}],

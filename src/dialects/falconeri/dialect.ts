@@ -1,41 +1,41 @@
 import type { Issue } from '../../spec/faults.ts'
 import { type Answer, type Dialect, type Fault, good } from '../dialect.ts'
+import { type Rewordings, reword, sameFor } from '../kit/refusals.ts'
 import { datumRoutes } from './datum-routes.ts'
 import { jobRoutes } from './job-routes.ts'
 import { keys, limits } from './limits.ts'
 import { words } from './words.ts'
 
-/** The version of Falconeri whose clients speak so. */
+/** The version of Falconeri whose protocol this is. */
 const version = '2.0.0-alpha.5'
 
 const user = 'falconeri'
 
-/** Who does not hold a datum, or says something else of it than before, is forbidden to speak. */
-const forbidden: readonly string[] = ['LEASE_LOST', 'ARTIFACTS_DIFFER', 'ARTIFACT_UNKNOWN']
+const rewordings: Rewordings = {
+  LEASE_LOST: { status: 403, message: 'This pod does not hold the datum, or no longer does.' },
+  ...sameFor(['ARTIFACTS_DIFFER', 'ARTIFACT_UNKNOWN'], { status: 403 }),
+  TASK_NOT_FOUND: { message: 'No datum has this id.' },
+  SPEC_INVALID: {
+    message: ({ issues = [] }) => (issues as readonly Issue[]).map(({ at, why }) => `${at}: ${why}`).join('\n'),
+  },
+}
 
-function refuse({ status, code, message, details }: Fault): Answer {
-  if (status === 401) {
-    return { status, headers: { 'www-authenticate': `Basic realm="${user}"` }, body: 'missing or invalid credentials' }
-  }
-  if (code === 'LEASE_LOST') return { status: 403, body: 'This pod does not hold the datum, or not any more.' }
-  if (code === 'TASK_NOT_FOUND') return { status, body: 'No datum has this id.' }
-  if (code === 'SPEC_INVALID') {
-    const issues = (details.issues ?? []) as readonly Issue[]
-    return { status, body: issues.map(({ at, why }) => `${at}: ${why}`).join('\n') }
-  }
-  return { status: forbidden.includes(code) ? 403 : status, body: message }
+function refuse(fault: Fault): Answer {
+  const { status, message } = reword(fault, rewordings)
+  if (status !== 401) return { status, body: message }
+  return { status, headers: { 'www-authenticate': `Basic realm="${user}"` }, body: 'missing or invalid credentials' }
 }
 
 export const falconeri: Dialect = {
   name: 'falconeri',
-  of: 'Falconeri',
+  system: 'Falconeri',
   words,
   routes: [
     {
       method: 'GET',
       path: '/version',
       needs: null,
-      says: 'The version of Falconeri that is spoken.',
+      summary: 'The version of Falconeri whose protocol this is.',
       answers: { type: 'string' },
       handle: async () => good(version),
     },

@@ -3,9 +3,9 @@ import { createHash, randomInt } from 'node:crypto'
 const letters = '0123456789abcdefghijklmnopqrstuvwxyz'
 const tagLength = 10
 
-/** Always the same for the same words: a UUID of version 8. */
-export function idFrom(...said: readonly string[]): string {
-  const hex = digest(said).toString('hex')
+/** The same UUID (version 8) for the same texts. */
+export function idFrom(...texts: readonly string[]): string {
+  const hex = digest(texts).toString('hex')
   const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16)
   return [
     hex.slice(0, 8),
@@ -16,7 +16,7 @@ export function idFrom(...said: readonly string[]): string {
   ].join('-')
 }
 
-/** Makes a name unique. A request that is sent again under its key gets the same. */
+/** Makes a name unique. A request that is repeated under its idempotency key gets the same tag. */
 export function tagFor({ holder = '', idempotencyKey }: { holder?: string; idempotencyKey?: string }): string {
   const bytes = idempotencyKey === undefined ? undefined : digest([holder, idempotencyKey])
   const letter = (index: number) =>
@@ -24,4 +24,4 @@ export function tagFor({ holder = '', idempotencyKey }: { holder?: string; idemp
   return Array.from({ length: tagLength }, (_, index) => letter(index)).join('')
 }
 
-const digest = (said: readonly string[]) => createHash('sha256').update(JSON.stringify(said)).digest()
+const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest()

@@ -6,11 +6,13 @@ import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { jobOfPipeline, nameOfPipeline, type PipelineSpec, pipelineIn } from '../../spec/pipeline.ts'
-import { type Ask, type DialectRoute, good, someBody } from '../dialect.ts'
-import { statesCalled, wordFor } from '../words.ts'
+import { type DialectRequest, type DialectRoute, good, someBody } from '../dialect.ts'
+import { jsonObject } from '../kit/fields.ts'
+import { longestPage } from '../kit/pages.ts'
+import { readBody } from '../kit/read.ts'
+import { statesWithWord, wordFor } from '../words.ts'
 import { idFrom, tagFor } from './ids.ts'
 import { nodeName, podName, workerOf } from './pods.ts'
-import { object, read } from './read.ts'
 import {
   countShape,
   datumNow,
@@ -24,61 +26,63 @@ import {
   toDatum,
   toInputFiles,
   toJob,
-} from './shapes.ts'
+} from './views.ts'
 import { words } from './words.ts'
 
-/** How long a new job is waited for until it has its datums: it has them from the start in the original. */
+/** How long a request waits for the datums of a new job. The original creates them with the job. */
 const listingSeconds = 10
-const mostShown = 1000
 
 const one = view<{ job: object }>({ job: jobShape })
 
-/** Other jobs can be seen, and no more. */
+/** Jobs that were not made from a pipeline can only be read. */
 function pipelineOf({ id, input }: JobView): PipelineSpec {
   const spec = pipelineIn(input)
   if (spec === undefined) throw new Problem('JOB_NOT_FOUND', { id, why: 'it was not made from a pipeline spec' })
   return spec
 }
 
-async function answerWith({ engine, signal }: Ask, id: string) {
+async function answerWith({ engine, signal }: DialectRequest, id: string) {
   await engine.inputsFound(id, listingSeconds, signal)
   return good({ job: toJob(await engine.job(id)) })
 }
 
-async function create(ask: Ask) {
-  const { job } = read(ask.body, { job: object })
-  const { id } = await ask.engine.submit(jobFor(job, tagFor(ask.call), ask.settings.falconeriLeaseSeconds), ask.call)
-  return answerWith(ask, id)
+async function create(request: DialectRequest) {
+  const { job } = readBody(request.body, { job: jsonObject }, { required: ['job'] })
+  const { id } = await request.engine.submit(
+    jobFor(job, tagFor(request.call), request.settings.falconeriLeaseSeconds),
+    request.call,
+  )
+  return answerWith(request, id)
 }
 
-async function retry(ask: Ask) {
-  const { engine, call } = ask
-  const job = await engine.job(ask.params.id!)
+async function retry(request: DialectRequest) {
+  const { engine, call } = request
+  const job = await engine.job(request.params.id!)
   const status = wordFor(words.job, job, 0)
   const name = `${nameOfPipeline(pipelineOf(job))}-${tagFor(call)}`
   if (status !== 'error') throw new Problem('MOVE_REFUSED', { job: job.id, status, move: 'retry', from: ['error'] })
   const { id } = await engine.cloneJob(job.id, { ...call, name })
-  return answerWith(ask, id)
+  return answerWith(request, id)
 }
 
-async function describe({ engine, params }: Ask) {
+async function describe({ engine, params }: DialectRequest) {
   const job = await engine.job(params.id!)
   const now = await engine.clock()
   const tasks = async (...state: TaskView['state'][]) =>
-    (await engine.jobTasks(job.id, { state, limit: mostShown })).items
-  const bad = await tasks(...statesCalled(words.task!, 'error'))
+    (await engine.jobTasks(job.id, { state, limit: longestPage })).items
+  const bad = await tasks(...statesWithWord(words.task!, 'error'))
   const retrying = (await tasks('retrying')).filter(task => statusOf(task, now) === 'error')
   const shown = (found: readonly TaskView[]) =>
     found.map(task => toDatum(task, job, now)).sort((one, other) => (one.updated_at < other.updated_at ? -1 : 1))
   return good({
     job: toJob(job),
     datum_status_counts: await countsOf(engine.countTasks(job.id), now),
-    running_datums: shown(await tasks(...statesCalled(words.task!, 'running'))),
+    running_datums: shown(await tasks(...statesWithWord(words.task!, 'running'))),
     error_datums: [...reasonsOf(job), ...shown([...bad, ...retrying])],
   })
 }
 
-async function countsOf(counting: ReturnType<Ask['engine']['countTasks']>, now: number) {
+async function countsOf(counting: ReturnType<DialectRequest['engine']['countTasks']>, now: number) {
   const counts = (await counting).map(({ state, due, count }) => {
     const runAt = new Date(due ? now : now + 1).toISOString()
     return { status: statusOf({ state, runAt }, now), isRetried: state === 'retrying', count }
@@ -93,15 +97,17 @@ async function countsOf(counting: ReturnType<Ask['engine']['countTasks']>, now: 
     .filter(({ count }) => count > 0)
 }
 
-async function reserve(ask: Ask) {
-  const { node_name, pod_name } = read(ask.body, { node_name: nodeName, pod_name: podName })
-  const { engine, call, signal } = ask
-  const job = await engine.job(ask.params.id!)
+const podFields = { node_name: nodeName, pod_name: podName }
+
+async function reserve(request: DialectRequest) {
+  const { node_name, pod_name } = readBody(request.body, podFields, { required: ['node_name', 'pod_name'] })
+  const { engine, call, signal } = request
+  const job = await engine.job(request.params.id!)
   pipelineOf(job)
   const worker = workerOf(node_name, pod_name)
-  // A pod of this name under another key is another pod.
+  // A pod with the same name under another key is another pod.
   const session = idFrom('pod', job.id, pod_name, ...(call.holder === undefined ? [] : [call.holder]))
-  // Those that only its own datums are in.
+  // Only the queues that hold nothing but this job's datums.
   const queues = job.stages.flatMap(({ id, queue }) => (queue === ownQueueOf(id) ? [queue] : []))
   const [task] = await engine.take({ worker, session, queues, unlessHolding: true }, {}, signal)
   if (task === undefined) return good(null)
@@ -113,7 +119,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'POST',
     path: '/jobs',
     needs: 'produce',
-    says: 'Run a pipeline.',
+    summary: 'Run a pipeline as a job.',
     takes: someBody,
     answers: one,
     handle: create,
@@ -122,7 +128,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/jobs',
     needs: 'read',
-    says: 'The job of a name: `?job_name=`.',
+    summary: 'Get the job with a name: `?job_name=`.',
     query: ['job_name'],
     answers: one,
     async handle({ engine, query }) {
@@ -137,10 +143,10 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/jobs/list',
     needs: 'read',
-    says: 'Jobs, newest first.',
+    summary: 'List jobs, newest first.',
     answers: view<{ jobs: object[] }>({ jobs: list(jobShape) }),
     async handle({ engine }) {
-      const { items } = await engine.jobs({ limit: mostShown })
+      const { items } = await engine.jobs({ limit: longestPage })
       return good({ jobs: items.map(toJob) })
     },
   },
@@ -148,7 +154,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/jobs/{id}',
     needs: 'read',
-    says: 'A job.',
+    summary: 'Get a job.',
     answers: one,
     handle: async ({ engine, params }) => good({ job: toJob(await engine.job(params.id!)) }),
   },
@@ -156,7 +162,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/jobs/{id}/describe',
     needs: 'read',
-    says: 'A job, its datums counted, and those that run or ended in error.',
+    summary: 'Get a job, its number of datums by status, and the datums that are running or in error.',
     answers: view<Record<'job' | 'datum_status_counts' | 'running_datums' | 'error_datums', object>>({
       job: jobShape,
       datum_status_counts: list(countShape),
@@ -169,7 +175,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'POST',
     path: '/jobs/{id}/retry',
     needs: 'produce',
-    says: 'A new job with the datums of one in error that did not succeed.',
+    summary: 'Run the datums that did not succeed again, as a new job.',
     answers: one,
     handle: retry,
   },
@@ -178,7 +184,7 @@ export const jobRoutes: readonly DialectRoute[] = [
     path: '/jobs/{id}/reserve_next_datum',
     needs: 'work',
     also: 'read',
-    says: 'The datum that a pod holds, or the next one; null: there is none now.',
+    summary: 'Reserve the next datum, or return the one that the pod already holds. `null` if there is none now.',
     takes: someBody,
     answers: orNull(
       view<{ datum: object; input_files: object[] }>({ datum: datumShape, input_files: list(inputFileShape) }),
@@ -188,8 +194,8 @@ export const jobRoutes: readonly DialectRoute[] = [
 ]
 
 /**
- * The job of a pipeline, for workers that do not beat: every start of a datum is one of its tries. Pods are as many as it
- * says, but whoever comes gets a datum: one that died holds none up.
+ * The job of a pipeline, for workers without heartbeats. Every start of a datum counts as a try. Kubernetes starts as many
+ * pods as the spec says, but any number of pods may reserve, so a dead pod does not block the job.
  */
 function jobFor(pipeline: Record<string, unknown>, tag: string, leaseSeconds: number): JobSpec {
   const job = jobOfPipeline(pipeline)

@@ -5,7 +5,7 @@ export const words: Words = {
     blocked: null,
     queued: 'ready',
     retrying: {
-      says: 'error (tries left); ready once due',
+      label: 'error (tries left); ready once due',
       of: ({ runAt }, now) => (runAt !== undefined && Date.parse(runAt) <= now ? 'ready' : 'error'),
     },
     assigned: 'running',
@@ -34,7 +34,7 @@ export const words: Words = {
   artifact: {
     registered: 'running',
     uploaded: {
-      says: 'running; done if its worker has put it in its place',
+      label: 'running; done if its worker has put it in its place',
       of: ({ inPlace }) => (inPlace === true ? 'done' : 'running'),
     },
     stored: 'done',

@@ -1,17 +1,52 @@
 import type { JobState } from '../../kernel/job.ts'
-import type { JobView } from '../../protocol/jobs/jobs.ts'
+import type { AddedStage, JobView } from '../../protocol/jobs/jobs.ts'
+import { object } from '../../protocol/shapes.ts'
+import type { JobSpec } from '../../spec/job-spec.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Ask, type Call, type DialectRoute, good } from '../dialect.ts'
-import { jobBody, jobWord, workOf } from './bodies.ts'
+import { type Call, type DialectRequest, type DialectRoute, good } from '../dialect.ts'
+import { unlessProblem } from '../kit/refusals.ts'
 import { listed, sliced, stageBodies } from './lists.ts'
-import { numberFor, type Priority, priorityFor, rangeOf } from './priorities.ts'
-import { illegal, refused, unless } from './refusals.ts'
-import { bodyOf, bodySchemas, idIn, type NewJob, type NewStage, queries, queryOf } from './requests.ts'
-import * as shapes from './shapes.ts'
-import { jobSpec, stageSpec } from './specs.ts'
+import { numberFor, priorityFor, rangeOf } from './priorities.ts'
+import { illegal, refused } from './refusals.ts'
+import { type BodyOf, bodies, bodyOf, idIn, metadataIn, queries, queryOf } from './requests.ts'
+import { doneSchema, jobBody, jobSchema, jobWord, listedSchema, stageSchema, workOf } from './views.ts'
 
 const modified = { code: 'JOB_MODIFIED_SUCCESSFULLY' }
 const deleted = { code: 'JOB_DELETED_SUCCESSFULLY' }
+
+/**
+ * An open job: it ends when it has at least one stage and all of them have ended. Jobnik's document gives MEDIUM as the
+ * default priority, in a place that its validator ignores, so the default of its database counts.
+ */
+function jobSpec({
+  name,
+  data,
+  priority = 'VERY_LOW',
+  userMetadata = {},
+  ...rest
+}: BodyOf<typeof bodies.newJob>): JobSpec {
+  return { name, input: data, priority: numberFor(priority), metadata: userMetadata, open: 'untilDone', ...rest }
+}
+
+/** Jobnik's workers send no heartbeats. A worker that is silent for `leaseSeconds` is presumed dead. */
+function stageSpec(stage: BodyOf<typeof bodies.newStage>, leaseSeconds: number, call: Call): AddedStage {
+  const { type, data, userMetadata = {}, startAsWaiting = false, traceparent = call.traceparent } = stage
+  return {
+    queue: type,
+    data,
+    metadata: userMetadata,
+    open: 'untilDone',
+    ...(startAsWaiting && { gate: true }),
+    ...(traceparent !== undefined && { traceparent }),
+    leaseSeconds,
+    heartbeatSeconds: null,
+    // A held task can always be reported, so an abort waits for it as long as its lease can last.
+    graceSeconds: leaseSeconds,
+    onFailure: 'failAtOnce',
+    deadLetter: 'never',
+    retry: { attempts: 1, delaySeconds: 0, jitter: false },
+  }
+}
 
 type Act = (
   engine: AskersEngine,
@@ -22,7 +57,7 @@ type Act = (
 const abort: Act = (engine, id, call) => engine.cancelJob(id, call)
 const pause: Act = (engine, id, call) => engine.pauseJob(id, call)
 
-/** What a user may make of a job in each state. What is not here is illegal. */
+/** The moves that a user may make, by the wanted status and the job's state. All others are illegal. */
 const moves: Readonly<Record<string, Partial<Record<JobState, Act>>>> = {
   PENDING: {
     created: (engine, id, call) => engine.startJob(id, call),
@@ -32,8 +67,8 @@ const moves: Readonly<Record<string, Partial<Record<JobState, Act>>>> = {
   ABORTED: { created: abort, pending: abort, running: abort, paused: abort, compensating: abort },
 }
 
-/** The stages of a job are read with it anyway; what they hold is counted only if it is wanted. */
-async function bodies(engine: AskersEngine, jobs: readonly JobView[], withStages = false) {
+/** Stages are read with their job in any case, but their tasks are counted only if the stages are wanted. */
+async function jobBodies(engine: AskersEngine, jobs: readonly JobView[], withStages = false) {
   if (!withStages) return jobs.map(job => jobBody(job))
   const stages = await stageBodies(engine, jobs.flatMap(workOf))
   return jobs.map(job =>
@@ -44,7 +79,7 @@ async function bodies(engine: AskersEngine, jobs: readonly JobView[], withStages
   )
 }
 
-async function findJobs({ engine, query }: Ask) {
+async function findJobs({ engine, query }: DialectRequest) {
   const asked = queryOf(query, queries.jobs)
   const filter = {
     order: 'oldest' as const,
@@ -56,21 +91,21 @@ async function findJobs({ engine, query }: Ask) {
   return listed(
     asked,
     paging => engine.jobs({ ...filter, ...paging }),
-    jobs => bodies(engine, jobs, asked.should_return_stages),
+    jobs => jobBodies(engine, jobs, asked.should_return_stages),
   )
 }
 
-/** Asked only in states from which the same is meant: what it has become meanwhile may be none of them. */
-async function setStatus(ask: Ask) {
-  const { engine, call } = ask
-  const { status } = bodyOf<{ status: string }>(ask, 'jobStatus')
-  const id = idIn(ask)
+/** The move is limited to the states from which it means the same, because the state may change in between. */
+async function setStatus(request: DialectRequest) {
+  const { engine, call } = request
+  const { status } = bodyOf(request, bodies.jobStatus)
+  const id = idIn(request)
   const job = await engine.job(id)
   const from = moves[status]!
   const act = from[job.state]
   if (act === undefined) return illegal('JOB', jobWord(job), status)
   const ifState = (Object.keys(from) as JobState[]).filter(state => from[state] === act)
-  return unless(
+  return unlessProblem(
     ['MOVE_REFUSED'],
     async () => {
       await act(engine, id, { ...call, ifState })
@@ -80,10 +115,10 @@ async function setStatus(ask: Ask) {
   )
 }
 
-async function setPriority(ask: Ask) {
-  const { engine, call } = ask
-  const { priority } = bodyOf<{ priority: Priority }>(ask, 'priority')
-  const id = idIn(ask)
+async function setPriority(request: DialectRequest) {
+  const { engine, call } = request
+  const { priority } = bodyOf(request, bodies.priority)
+  const id = idIn(request)
   if (priorityFor((await engine.job(id)).priority) === priority) {
     return { status: 204, headers: { Reason: 'PRIORITY_CANNOT_BE_UPDATED_TO_SAME_VALUE' } }
   }
@@ -91,11 +126,11 @@ async function setPriority(ask: Ask) {
   return good(modified)
 }
 
-async function addStage(ask: Ask) {
-  const { engine, call, settings } = ask
-  const stage = bodyOf<NewStage>(ask, 'newStage')
-  const id = idIn(ask)
-  return unless(
+async function addStage(request: DialectRequest) {
+  const { engine, call, settings } = request
+  const stage = bodyOf(request, bodies.newStage)
+  const id = idIn(request)
+  return unlessProblem(
     ['MOVE_REFUSED', 'SEALED'],
     async () => {
       const { leaseSeconds } = await engine.job(id)
@@ -114,21 +149,21 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/v1/jobs',
     needs: 'read',
-    says: 'Jobs, oldest first; with a page, `{total, items}`.',
+    summary: 'List jobs, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.jobs),
-    answers: shapes.listed(shapes.job),
+    answers: listedSchema(jobSchema),
     handle: findJobs,
   },
   {
     method: 'POST',
     path: '/v1/jobs',
     needs: 'produce',
-    says: 'Create a job. It has no stages yet.',
+    summary: 'Create a job without stages.',
     status: 201,
-    takes: bodySchemas.newJob,
-    answers: shapes.job,
-    async handle(ask) {
-      const job = await ask.engine.submit(jobSpec(bodyOf<NewJob>(ask, 'newJob')), ask.call)
+    takes: bodies.newJob.schema,
+    answers: jobSchema,
+    async handle(request) {
+      const job = await request.engine.submit(jobSpec(bodyOf(request, bodies.newJob)), request.call)
       return good(jobBody(job), 201)
     },
   },
@@ -136,12 +171,12 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/v1/jobs/{id}',
     needs: 'read',
-    says: 'A job, with its stages if they are asked for.',
+    summary: 'Get a job, with its stages on request.',
     query: Object.keys(queries.withStages),
-    answers: shapes.job,
-    async handle(ask) {
-      const { should_return_stages: withStages } = queryOf(ask.query, queries.withStages)
-      const [body] = await bodies(ask.engine, [await ask.engine.job(idIn(ask))], withStages)
+    answers: jobSchema,
+    async handle(request) {
+      const { should_return_stages: withStages } = queryOf(request.query, queries.withStages)
+      const [body] = await jobBodies(request.engine, [await request.engine.job(idIn(request))], withStages)
       return good(body)
     },
   },
@@ -149,14 +184,14 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'DELETE',
     path: '/v1/jobs/{id}',
     needs: 'operate',
-    says: 'Delete a job that is COMPLETED, FAILED or ABORTED, with all that belongs to it.',
-    answers: shapes.done(deleted.code),
-    async handle(ask) {
-      queryOf(ask.query, queries.none)
-      return unless(
+    summary: 'Delete a job that is COMPLETED, FAILED or ABORTED, with its stages and tasks.',
+    answers: doneSchema(deleted.code),
+    async handle(request) {
+      queryOf(request.query, queries.none)
+      return unlessProblem(
         ['MOVE_REFUSED'],
         async () => {
-          await ask.engine.deleteJob(idIn(ask), ask.call)
+          await request.engine.deleteJob(idIn(request), request.call)
           return good(deleted)
         },
         () => refused(400, 'JOB_NOT_IN_FINITE_STATE'),
@@ -167,12 +202,12 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/v1/jobs/{id}/user-metadata',
     needs: ['operate', 'produce'],
-    says: 'Replace the metadata of a job.',
-    takes: bodySchemas.metadata,
-    answers: shapes.done(modified.code),
-    async handle(ask) {
-      const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
-      await ask.engine.replaceJobMetadata(idIn(ask), metadata, ask.call)
+    summary: 'Replace the metadata of a job.',
+    takes: object,
+    answers: doneSchema(modified.code),
+    async handle(request) {
+      const metadata = metadataIn(request)
+      await request.engine.replaceJobMetadata(idIn(request), metadata, request.call)
       return good(modified)
     },
   },
@@ -180,41 +215,41 @@ export const jobRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/v1/jobs/{id}/priority',
     needs: 'operate',
-    says: 'Change the priority of a job. 204, with the header Reason: it has that priority.',
-    takes: bodySchemas.priority,
-    answers: shapes.done(modified.code),
+    summary: 'Change the priority of a job. 204 with the header Reason if the job already has that priority.',
+    takes: bodies.priority.schema,
+    answers: doneSchema(modified.code),
     handle: setPriority,
   },
   {
     method: 'PUT',
     path: '/v1/jobs/{id}/status',
     needs: 'operate',
-    says: 'PAUSED, PENDING (it goes on) or ABORTED.',
-    takes: bodySchemas.jobStatus,
-    answers: shapes.done(modified.code),
+    summary: 'Pause (PAUSED), resume (PENDING) or abort (ABORTED) a job.',
+    takes: bodies.jobStatus.schema,
+    answers: doneSchema(modified.code),
     handle: setStatus,
   },
   {
     method: 'GET',
     path: '/v1/jobs/{id}/stages',
     needs: 'read',
-    says: 'The stages of a job by their order, with their tasks if they are asked for.',
+    summary: 'List the stages of a job in order, with their tasks on request.',
     query: Object.keys(queries.jobStages),
-    answers: shapes.listed(shapes.stage),
-    async handle(ask) {
-      const { should_return_tasks: withTasks = false, ...asked } = queryOf(ask.query, queries.jobStages)
-      const stages = workOf(await ask.engine.job(idIn(ask)))
-      return sliced(asked, stages, some => stageBodies(ask.engine, some, { withTasks }))
+    answers: listedSchema(stageSchema),
+    async handle(request) {
+      const { should_return_tasks: withTasks = false, ...asked } = queryOf(request.query, queries.jobStages)
+      const stages = workOf(await request.engine.job(idIn(request)))
+      return sliced(asked, stages, some => stageBodies(request.engine, some, { withTasks }))
     },
   },
   {
     method: 'POST',
     path: '/v1/jobs/{id}/stage',
     needs: 'produce',
-    says: 'Add a stage behind the last one.',
+    summary: 'Add a stage after the last one.',
     status: 201,
-    takes: bodySchemas.newStage,
-    answers: shapes.stage,
+    takes: bodies.newStage.schema,
+    answers: stageSchema,
     handle: addStage,
   },
 ]

@@ -1,40 +1,33 @@
-/** Lists as Jobnik has them: by page with a total, or, without one, whole; the oldest first. */
-import { Problem } from '../../kernel/problem.ts'
+/** Jobnik's lists: a page with a total, or without a page the whole list; the oldest first. */
 import type { StageView } from '../../protocol/jobs/jobs.ts'
-import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
+import type { Page } from '../../protocol/tasks/tasks.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
-import { hasEnded, type StageBody, stageBody, taskBody } from './bodies.ts'
+import { allItems, type Paging } from '../kit/pages.ts'
+import { hasEnded, stageBody, taskBody } from './views.ts'
 
 export interface PageQuery {
   readonly page?: number
   readonly page_size?: number
 }
 
-export interface Paging {
-  readonly limit: number
-  readonly offset?: number
-  readonly total?: boolean
-  readonly cursor?: string
-}
+const defaultSize = 10
+const longestList = 10_000
 
-const usualSize = 10
-/** A list that is asked for whole is held in memory whole. */
-const mostWhole = 10_000
-const pageSize = 1000
+export const wholeList = <Item>(find: (paging: Paging) => Promise<Page<Item>>) => allItems(find, longestList)
 
 export async function listed<Item>(
   query: PageQuery,
   find: (paging: Paging) => Promise<Page<Item>>,
   bodies: (items: readonly Item[]) => Promise<readonly unknown[]>,
 ): Promise<Answer> {
-  const { page = 1, page_size: limit = usualSize } = query
-  if (query.page === undefined && query.page_size === undefined) return good(await bodies(await whole(find)))
+  const { page = 1, page_size: limit = defaultSize } = query
+  if (query.page === undefined && query.page_size === undefined) return good(await bodies(await wholeList(find)))
   const { items, total } = await find({ limit, offset: (page - 1) * limit, total: true })
   return good({ total, items: await bodies(items) })
 }
 
-/** A list that is here already. */
+/** A list that has been read already. */
 export function sliced<Item>(
   query: PageQuery,
   items: readonly Item[],
@@ -50,35 +43,22 @@ export function sliced<Item>(
   )
 }
 
-export async function whole<Item>(find: (paging: Paging) => Promise<Page<Item>>): Promise<Item[]> {
-  const all: Item[] = []
-  for (let cursor: string | undefined; ; ) {
-    const { items, next } = await find({ limit: pageSize, ...(cursor !== undefined && { cursor }) })
-    all.push(...items)
-    if (next === null) return all
-    if (all.length >= mostWhole) {
-      const must = `ask for less, or for a page: there are more than ${mostWhole.toLocaleString('en')}`
-      throw new Problem('OPTION_INVALID', { option: 'query', must })
-    }
-    cursor = next
-  }
-}
-
-/** Stages with their summaries, which are counted at once for all that have not ended. */
+/** Stages with their summaries. One query counts the tasks of all stages that have not ended. */
 export async function stageBodies(
   engine: AskersEngine,
   stages: readonly StageView[],
   { withTasks = false }: { readonly withTasks?: boolean } = {},
-): Promise<StageBody[]> {
+) {
   const open = stages.filter(stage => !hasEnded(stage)).map(({ id }) => id)
   const counts = await engine.taskCounts(open)
-  const bodies = stages.map(stage => stageBody(stage, counts.get(stage.id)))
-  if (!withTasks) return bodies
-  const filled: StageBody[] = []
-  for (const body of bodies) filled.push({ ...body, tasks: (await tasksOf(engine, body.id)).map(taskBody) })
-  return filled
+  const bodies: (ReturnType<typeof stageBody> & { tasks?: ReturnType<typeof taskBody>[] })[] = []
+  for (const stage of stages) {
+    const body = stageBody(stage, counts.get(stage.id))
+    if (!withTasks) bodies.push(body)
+    else bodies.push({ ...body, tasks: (await tasksOf(engine, stage.id)).map(taskBody) })
+  }
+  return bodies
 }
 
-function tasksOf(engine: AskersEngine, stageId: string): Promise<TaskView[]> {
-  return whole(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))
-}
+const tasksOf = (engine: AskersEngine, stageId: string) =>
+  wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))

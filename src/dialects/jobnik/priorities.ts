@@ -1,4 +1,4 @@
-/** Five words for our numbers: far enough apart that a lane that ages never passes into the next. */
+/** Jobnik's five priorities as numbers, far enough apart that an aging lane never passes into the next band. */
 const bands = [
   { word: 'VERY_HIGH', number: 2000, from: 1500 },
   { word: 'HIGH', number: 1000, from: 500 },
@@ -18,10 +18,10 @@ const bandOf = (priority: Priority) => bands.findIndex(({ word }) => word === pr
 
 export const numberFor = (priority: Priority) => bands[bandOf(priority)]!.number
 
-/** A job that was not submitted by Jobnik's words has one of them all the same. */
+/** The nearest word for any number, because jobs may come from other clients. */
 export const priorityFor = (number: number): Priority => bands.find(({ from }) => number >= from)!.word
 
-/** Which jobs a word stands for. */
+/** The priorities that a word stands for. */
 export function rangeOf(priority: Priority): { readonly priorityFrom: number; readonly priorityTo: number } {
   const at = bandOf(priority)
   return { priorityFrom: bands[at]!.from, priorityTo: at === 0 ? 1_000_000 : bands[at - 1]!.from - 1 }

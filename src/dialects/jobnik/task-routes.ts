@@ -1,28 +1,24 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { type Ask, type DialectRoute, good } from '../dialect.ts'
-import { taskBody, taskWord } from './bodies.ts'
-import { listed } from './lists.ts'
-import { illegal, refused, unless } from './refusals.ts'
-import { bodyOf, bodySchemas, idIn, queries, queryOf, typeIn } from './requests.ts'
-import * as shapes from './shapes.ts'
+import { object } from '../../protocol/shapes.ts'
+import { type DialectRequest, type DialectRoute, good } from '../dialect.ts'
+import { unlessProblem } from '../kit/refusals.ts'
+import { listed, sliced } from './lists.ts'
+import { illegal, refused } from './refusals.ts'
+import { bodies, bodyOf, idIn, metadataIn, queries, queryOf, typeIn } from './requests.ts'
+import { doneSchema, listedSchema, taskBody, taskSchema, taskWord } from './views.ts'
 
 const modified = { code: 'TASK_MODIFIED_SUCCESSFULLY' }
-/** Its workers have no names: what they do is done by this one. */
-const worker = 'jobnik'
+/** Jobnik's workers have no names. */
+const defaultWorker = 'jobnik'
 
 const statesOfWord = (word: string) => statesOf(taskLifecycle).filter(state => taskWord(state) === word)
 
-async function findTasks({ engine, query }: Ask) {
+async function findTasks({ engine, query }: DialectRequest) {
   const asked = queryOf(query, queries.tasks)
   const states = asked.status === undefined ? undefined : statesOfWord(asked.status)
-  // CREATED is never seen here: a task is PENDING at once.
-  if (states?.length === 0)
-    return listed(
-      asked,
-      async () => ({ items: [], next: null, total: 0 }),
-      async () => [],
-    )
+  // No task is ever CREATED: a new one is PENDING.
+  if (states?.length === 0) return sliced(asked, [], async () => [])
   const filter = {
     order: 'oldest' as const,
     ...(asked.stage_id !== undefined && { stageId: asked.stage_id }),
@@ -38,25 +34,25 @@ async function findTasks({ engine, query }: Ask) {
   )
 }
 
-async function dequeue(ask: Ask) {
-  const { engine, call, signal } = ask
-  const type = typeIn(ask)
-  const { actor: name = worker } = call
-  // A task that was not submitted as Jobnik's may ask for heartbeats, which its workers do not send.
-  const [task] = await engine.take({ worker: name, queues: [type], heartbeatSeconds: null }, call, signal)
+async function dequeue(request: DialectRequest) {
+  const { engine, call, signal } = request
+  const type = typeIn(request)
+  const { actor: worker = defaultWorker } = call
+  // A task from another client may want heartbeats, which Jobnik's workers do not send.
+  const [task] = await engine.take({ worker, queues: [type], heartbeatSeconds: null }, call, signal)
   if (task === undefined) return refused(404, 'TASK_NOT_FOUND')
-  // A client that hung up will never report this task, unless it can ask for it again under its idempotency key.
+  // A client that disconnected will never report this task, unless it repeats the request under its idempotency key.
   if (!signal.aborted || call.idempotencyKey !== undefined) return good(taskBody(task))
   await engine.release(task.id, task.epoch, { reason: 'hung_up' })
   return refused(404, 'TASK_NOT_FOUND')
 }
 
-/** Its reports name no lease: what is reported is the attempt that is under way, by the key that claimed it. */
-async function report(ask: Ask) {
-  const { engine } = ask
-  const { status } = bodyOf<{ status: 'COMPLETED' | 'FAILED' }>(ask, 'taskStatus')
-  const id = idIn(ask)
-  return unless(
+/** Jobnik's reports name no lease. They count for the current attempt, if the same key claimed it. */
+async function report(request: DialectRequest) {
+  const { engine } = request
+  const { status } = bodyOf(request, bodies.taskStatus)
+  const id = idIn(request)
+  return unlessProblem(
     ['MOVE_REFUSED', 'LEASE_LOST'],
     async () => {
       const settled =
@@ -77,40 +73,40 @@ export const taskRoutes: readonly DialectRoute[] = [
     method: 'PATCH',
     path: '/v1/stages/{type}/tasks/dequeue',
     needs: 'work',
-    says: 'Take the next task of a type of stage: of the job with the highest priority, then the oldest.',
-    answers: shapes.task,
+    summary: 'Dequeue the next task of a stage type: highest job priority first, then oldest.',
+    answers: taskSchema,
     handle: dequeue,
   },
   {
     method: 'GET',
     path: '/v1/tasks',
     needs: 'read',
-    says: 'Tasks, oldest first; with a page, `{total, items}`.',
+    summary: 'List tasks, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.tasks),
-    answers: shapes.listed(shapes.task),
+    answers: listedSchema(taskSchema),
     handle: findTasks,
   },
   {
     method: 'GET',
     path: '/v1/tasks/{id}',
     needs: 'read',
-    says: 'A task.',
-    answers: shapes.task,
-    async handle(ask) {
-      queryOf(ask.query, queries.none)
-      return good(taskBody(await ask.engine.task(idIn(ask))))
+    summary: 'Get a task.',
+    answers: taskSchema,
+    async handle(request) {
+      queryOf(request.query, queries.none)
+      return good(taskBody(await request.engine.task(idIn(request))))
     },
   },
   {
     method: 'PATCH',
     path: '/v1/tasks/{id}/user-metadata',
     needs: ['operate', 'work'],
-    says: 'Replace the metadata of a task; a worker, that of a task that its key has claimed.',
-    takes: bodySchemas.metadata,
-    answers: shapes.done(modified.code),
-    async handle(ask) {
-      const metadata = bodyOf<Record<string, unknown>>(ask, 'metadata')
-      await ask.engine.replaceTaskMetadata(idIn(ask), metadata, ask.call)
+    summary: 'Replace the metadata of a task. A worker may do so only for tasks that its key has claimed.',
+    takes: object,
+    answers: doneSchema(modified.code),
+    async handle(request) {
+      const metadata = metadataIn(request)
+      await request.engine.replaceTaskMetadata(idIn(request), metadata, request.call)
       return good(modified)
     },
   },
@@ -118,9 +114,10 @@ export const taskRoutes: readonly DialectRoute[] = [
     method: 'PUT',
     path: '/v1/tasks/{id}/status',
     needs: 'work',
-    says: 'Report a task that is IN_PROGRESS: COMPLETED or FAILED, which is RETRIED while attempts are left.',
-    takes: bodySchemas.taskStatus,
-    answers: shapes.task,
+    summary:
+      'Report a task that is IN_PROGRESS as COMPLETED or FAILED. A FAILED task with attempts left becomes RETRIED.',
+    takes: bodies.taskStatus.schema,
+    answers: taskSchema,
     handle: report,
   },
 ]

@@ -1,5 +1,9 @@
 import { asItWillEnd, type StageFacts, type Words } from '../words.ts'
 
+export const jobWords = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'ABORTED', 'PAUSED', 'CREATED'] as const
+export const stageWords = ['CREATED', 'PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'ABORTED', 'WAITING'] as const
+export const taskWords = ['CREATED', 'PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'RETRIED'] as const
+
 export const words: Words = {
   task: {
     blocked: 'PENDING',
@@ -15,16 +19,16 @@ export const words: Words = {
     dead_lettered: 'FAILED',
   },
   stage: {
-    created: { says: 'CREATED, or WAITING if it has a gate or is held', of: beforeItsTurn },
+    created: { label: 'CREATED, or WAITING if it has a gate or is held', of: wordBeforeStart },
     waiting: 'WAITING',
     pending: 'PENDING',
     running: 'IN_PROGRESS',
-    stopping: { says: 'as it will end', of: stage => (stage.endsAs === 'failed' ? 'FAILED' : calledOff(stage)) },
+    stopping: { label: 'as it will end', of: stage => (stage.endsAs === 'failed' ? 'FAILED' : cancelledWord(stage)) },
     succeeded: 'COMPLETED',
     partial: 'COMPLETED',
     failed: 'FAILED',
     skipped: 'COMPLETED',
-    cancelled: { says: 'ABORTED; because its job failed: what it was before', of: calledOff },
+    cancelled: { label: 'ABORTED; because its job failed: what it was before', of: cancelledWord },
   },
   job: {
     created: 'PENDING',
@@ -42,15 +46,15 @@ export const words: Words = {
   artifact: null,
 }
 
-/** A stage whose needs are not met yet, but that will not open by itself when they are, waits already. */
-function beforeItsTurn({ gate, held }: StageFacts): string {
+/** A stage that will not open by itself, because of a gate or a hold, is WAITING even before its needs are met. */
+function wordBeforeStart({ gate, held }: StageFacts): string {
   return gate || held ? 'WAITING' : 'CREATED'
 }
 
-/** A stage that its job's failure found before its turn stays as it was. */
-function calledOff(stage: StageFacts): string {
+/** A stage that had not begun when its job failed keeps its status. */
+function cancelledWord(stage: StageFacts): string {
   const { calledOffFrom } = stage
   if (!calledOffFrom) return 'ABORTED'
-  if (calledOffFrom === 'created') return beforeItsTurn(stage)
+  if (calledOffFrom === 'created') return wordBeforeStart(stage)
   return calledOffFrom === 'running' ? 'IN_PROGRESS' : calledOffFrom.toUpperCase()
 }

@@ -1,31 +1,18 @@
-/** The document's events: one for each transition, and what heartbeats say in between. */
+/** The document's events: one for each transition, and one for each heartbeat. */
 
 import type { TaskError } from '../../kernel/decide.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { at, id, object, orNull, text, view, words } from '../../protocol/shapes.ts'
 import type { EventView } from '../../protocol/tasks/tasks.ts'
-import type { Schema } from '../../schema/check.ts'
 import { errorOf } from './job.ts'
 import { stateOf } from './transitions.ts'
 import { eventTypes } from './words.ts'
 
-export interface Event {
-  readonly id: string
-  readonly job_id: string
-  readonly type: string
-  readonly ts: string
-  readonly actor: string
-  readonly correlation_id: string | null
-  readonly cause: string | null
-  readonly payload: Readonly<Record<string, unknown>>
-  readonly version: 1
-}
-
-/** What it has no name for is left out. A heartbeat also renews the lease: that is an event of its own here. */
-export function eventsOf(event: EventView, traceId: string | null): Event[] {
+/** Events that the document has no name for are left out. A heartbeat also renews the lease, which is a second event. */
+export function eventsOf(event: EventView, traceId: string | null) {
   const type = eventTypes[event.type]
   if (type === undefined) return []
-  const said: Event = {
+  const shown = {
     id: event.id,
     job_id: event.entityId,
     type,
@@ -36,28 +23,28 @@ export function eventsOf(event: EventView, traceId: string | null): Event[] {
     payload: payloadOf(event, traceId),
     version: event.version,
   }
-  if (type !== 'job_heartbeat') return [said]
-  return [said, { ...said, id: `${said.id}:lease`, type: 'job_lease_renewed' }]
+  if (type !== 'job_heartbeat') return [shown]
+  return [shown, { ...shown, id: `${shown.id}:lease`, type: 'job_lease_renewed' }]
 }
 
-const called: Readonly<Record<string, string>> = {
+const payloadNames: Readonly<Record<string, string>> = {
   reasonCode: 'reason_code',
   step: 'stage',
   leaseSeconds: 'lease_sec',
   heartbeatSeconds: 'heartbeat_sec',
 }
 
-/** An event of a job of ours is told in the same shape, but there are no words for the states of such a job. */
-function payloadOf({ entity, from, to, epoch, payload }: EventView, traceId: string | null): Event['payload'] {
+/** An event of a Pawl job has the same shape, without states: the dialect has no words for those of a job. */
+function payloadOf({ entity, from, to, epoch, payload }: EventView, traceId: string | null) {
   const state = (name: string | null) => (name === null || entity !== 'task' ? null : stateOf(name as TaskState))
-  const said = Object.entries(payload).map(([name, value]) => [
-    called[name] ?? name,
+  const fields = Object.entries(payload).map(([name, value]) => [
+    payloadNames[name] ?? name,
     name === 'error' ? errorOf(value as TaskError) : value,
   ])
-  return { from: state(from), to: state(to), epoch, trace_id: traceId, ...Object.fromEntries(said) }
+  return { from: state(from), to: state(to), epoch, trace_id: traceId, ...Object.fromEntries(fields) }
 }
 
-const properties: Record<keyof Event, Schema> = {
+export const eventSchema = view<ReturnType<typeof eventsOf>[number]>({
   id: text,
   job_id: id,
   type: words(...new Set(Object.values(eventTypes))),
@@ -67,5 +54,4 @@ const properties: Record<keyof Event, Schema> = {
   cause: orNull(text),
   payload: object,
   version: { const: 1 },
-}
-export const eventSchema = view<Event>(properties)
+})

@@ -1,6 +1,6 @@
 /**
- * The document's two tables of transitions, as one: which request is heard in which state. What leads back to queued (a
- * retry, a lost lease) nobody asks for.
+ * The document's two tables of transitions as one: which request is accepted in which state. No request leads back to
+ * queued; a retry or a lost lease does.
  */
 import type { TaskState } from '../../kernel/task.ts'
 import { words } from './words.ts'
@@ -9,12 +9,12 @@ export const states = ['queued', 'assigned', 'running', 'succeeded', 'failed', '
 
 export type State = (typeof states)[number]
 
-const heard = {
+const acceptedIn = {
   claim: ['queued'],
   start: ['assigned'],
-  /** The first one says that the job has begun. */
+  /** The first heartbeat also starts the job. */
   heartbeat: ['assigned', 'running'],
-  /** What was never started cannot have been done, or have failed. */
+  /** A job that was never started cannot have succeeded or failed. */
   succeed: ['running'],
   fail: ['running'],
   cancel: ['queued', 'assigned', 'running'],
@@ -22,15 +22,15 @@ const heard = {
   retry: ['dead_lettered'],
 } as const satisfies Record<string, readonly State[]>
 
-export type Request = keyof typeof heard
+export type Move = keyof typeof acceptedIn
 
-/** None of our states lacks a word here, and each word is plain. */
+/** Every task state has a word here, and no word depends on more than the state. */
 export const stateOf = (state: TaskState) => words.task![state] as State
 
-export function isHeard(request: Request, state: State): boolean {
-  return (heard[request] as readonly State[]).includes(state)
+export function isAccepted(move: Move, state: State): boolean {
+  return (acceptedIn[move] as readonly State[]).includes(state)
 }
 
-export function allowedIn(state: State): Request[] {
-  return (Object.keys(heard) as Request[]).filter(request => isHeard(request, state))
+export function movesFrom(state: State): Move[] {
+  return (Object.keys(acceptedIn) as Move[]).filter(move => isAccepted(move, state))
 }

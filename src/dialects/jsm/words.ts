@@ -20,7 +20,7 @@ export const words: Words = {
   eventType: ({ type }) => eventTypes[type] ?? null,
 }
 
-/** Its events are of what it calls a job, which is our task. */
+/** The document's events are those of its jobs, which are Pawl's tasks. */
 export const eventTypes: Readonly<Record<string, string>> = {
   'task.queued': 'job_queued',
   'task.blocked': 'job_queued',
@@ -39,10 +39,10 @@ export const eventTypes: Readonly<Record<string, string>> = {
   'job.compensated': 'job_compensated',
 }
 
-/** Heartbeats are many, and are only told with their job. */
+/** Frequent events, listed only with those of their job. */
 const verbose = ['job_heartbeat', 'job_lease_renewed']
 
-/** Its types of events that are told of all jobs together. */
+/** The event types in the list of all jobs' events. */
 export const feedTypes: readonly string[] = [...new Set(Object.values(eventTypes))].filter(
   type => !verbose.includes(type),
 )

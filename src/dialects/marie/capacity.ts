@@ -1,13 +1,13 @@
-/** The slots of each queue: what live workers offer, and what of it is used by live leases. */
+/** The slots of each queue: live workers offer them, live leases use them. */
 
 import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
-import type { Schema } from '../../schema/check.ts'
-import type { Answer, Ask } from '../dialect.ts'
-import { good, schemaOf } from './envelope.ts'
+import { list, text, view } from '../../protocol/shapes.ts'
+import { type Answer, closedObject, type DialectRequest } from '../dialect.ts'
+import { good } from './envelope.ts'
 import { mostWorkers } from './service-routes.ts'
 
-export async function capacity({ engine }: Ask): Promise<Answer> {
+export async function capacity({ engine }: DialectRequest): Promise<Answer> {
   const { items: views } = await engine.workers({ limit: mostWorkers })
   const served = [...new Set(views.flatMap(({ queues }) => queues))].sort().filter(name => name !== otherLabel)
   const deepest = await engine.deepestQueues({ named: [], most: maxLabels, others: otherLabel })
@@ -34,7 +34,7 @@ export async function capacity({ engine }: Ask): Promise<Answer> {
 }
 
 interface Worker extends WorkerView {
-  /** The queues that it serves, those without a name as one. */
+  /** The labels of its queues. Queues without a label of their own count as one. */
   readonly serves: ReadonlySet<string>
   readonly holds: ReadonlyMap<string, number>
 }
@@ -45,7 +45,7 @@ function summed(counts: readonly (readonly [label: string, count: number])[]): M
   return sums
 }
 
-/** Of a worker that does not say, what it holds. */
+/** A worker that does not report its slots offers as many as it holds. */
 const offered = ({ slots, leases }: WorkerView) => slots ?? leases
 const free = (worker: WorkerView) => Math.max(0, offered(worker) - worker.leases)
 
@@ -72,21 +72,19 @@ function slotOf(name: string, used: number, workers: readonly Worker[]) {
 
 const sum = <Item>(items: readonly Item[], of: (item: Item) => number) => items.reduce((all, item) => all + of(item), 0)
 
-const whole = { type: 'integer', minimum: 0 }
-const text = { type: 'string' }
+const count = { type: 'integer', minimum: 0 }
 
-export const capacitySchema: Schema = schemaOf({
-  slots: {
-    type: 'array',
-    items: schemaOf({
+export const capacitySchema = closedObject({
+  slots: list(
+    view<ReturnType<typeof slotOf>>({
       name: text,
-      capacity: whole,
-      target: whole,
-      used: whole,
-      available: whole,
-      holders: { type: 'array', items: text },
+      capacity: count,
+      target: count,
+      used: count,
+      available: count,
+      holders: list(text),
       notes: text,
-    } satisfies Record<keyof ReturnType<typeof slotOf>, Schema>),
-  },
-  totals: schemaOf({ capacity: whole, used: whole, available: whole }),
+    }),
+  ),
+  totals: closedObject({ capacity: count, used: count, available: count }),
 })

@@ -1,7 +1,7 @@
-import type { Schema } from '../../schema/check.ts'
-import { type Dialect, type DialectRoute, someBody } from '../dialect.ts'
+import { list, text } from '../../protocol/shapes.ts'
+import { closedObject, type Dialect, type DialectRoute, someBody } from '../dialect.ts'
 import { capacity, capacitySchema } from './capacity.ts'
-import { badSchema, goodSchema, refuse, schemaOf } from './envelope.ts'
+import { badSchema, goodSchema, refuse } from './envelope.ts'
 import { invoke } from './invoke.ts'
 import { deleteJob, listJobs, resumeJob, stateOrJob, stopJob } from './jobs.ts'
 import { keys, limits } from './limits.ts'
@@ -9,34 +9,34 @@ import { serviceRoutes } from './service-routes.ts'
 import { words } from './words.ts'
 import { workInfoSchema } from './work-info.ts'
 
-const jobs: Schema = { type: 'array', items: workInfoSchema }
+const jobs = list(workInfoSchema)
 const stop: Omit<DialectRoute, 'method'> = {
   path: '/api/jobs/{id}/stop',
   needs: 'operate',
-  says: 'Cancel a job that is not terminal.',
+  summary: 'Cancel a job that is not terminal.',
   answers: goodSchema({ const: 'Job stopped' }),
   handle: stopJob,
 }
 
 export const marie: Dialect = {
   name: 'marie',
-  of: 'Marie’s scheduler',
+  system: 'Marie’s scheduler',
   words,
   routes: [
     {
       method: 'POST',
       path: '/api/v1/invoke',
       needs: 'produce',
-      says: 'Submit a job.',
+      summary: 'Submit a job.',
       takes: someBody,
-      answers: schemaOf({
+      answers: closedObject({
         status: { const: 'OK' },
         result: workInfoSchema,
-        header: schemaOf({}),
-        parameters: schemaOf({
+        header: closedObject({}),
+        parameters: closedObject({
           status: { const: 'submitted' },
-          msg: { type: 'string' },
-          job_id: { type: 'string' },
+          msg: text,
+          job_id: text,
         }),
         data: { type: 'null' },
       }),
@@ -46,7 +46,7 @@ export const marie: Dialect = {
       method: 'GET',
       path: '/api/jobs',
       needs: 'read',
-      says: 'Jobs, newest first; `?state=`, `?dag_id=`, `?queue=` and `?limit=` narrow it down.',
+      summary: 'List jobs, newest first, filtered by `?state=`, `?dag_id=`, `?queue=` and `?limit=`.',
       query: ['state', 'dag_id', 'queue', 'limit'],
       answers: goodSchema(jobs),
       handle: listJobs,
@@ -55,7 +55,7 @@ export const marie: Dialect = {
       method: 'GET',
       path: '/api/jobs/{id}',
       needs: 'read',
-      says: 'The jobs in a state, or one job.',
+      summary: 'List the jobs in a state, or get one job.',
       query: ['dag_id', 'queue', 'limit'],
       answers: goodSchema({ anyOf: [jobs, workInfoSchema] }),
       handle: stateOrJob,
@@ -66,7 +66,7 @@ export const marie: Dialect = {
       method: 'POST',
       path: '/api/jobs/{id}/resume',
       needs: 'operate',
-      says: 'Resume a job that was cancelled.',
+      summary: 'Resume a cancelled job.',
       answers: goodSchema({ const: 'Job resumed' }),
       handle: resumeJob,
     },
@@ -74,7 +74,7 @@ export const marie: Dialect = {
       method: 'DELETE',
       path: '/api/jobs/{id}',
       needs: 'operate',
-      says: 'Delete the record of a job that is terminal.',
+      summary: 'Delete the record of a terminal job.',
       answers: goodSchema({ const: 'Job deleted' }),
       handle: deleteJob,
     },
@@ -82,7 +82,7 @@ export const marie: Dialect = {
       method: 'GET',
       path: '/api/capacity',
       needs: 'read',
-      says: 'The slots of each queue, and how many are used.',
+      summary: 'List the slots of each queue, and how many are used.',
       answers: goodSchema(capacitySchema),
       handle: capacity,
     },

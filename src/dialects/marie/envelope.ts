@@ -1,6 +1,9 @@
-/** What every answer of Marie's is wrapped in, good or bad. */
+/** The envelope of every Marie answer, good or bad. */
+import { text } from '../../protocol/shapes.ts'
 import type { Schema } from '../../schema/check.ts'
-import type { Answer, Fault } from '../dialect.ts'
+import type { Issue } from '../../spec/faults.ts'
+import { type Answer, closedObject, type Fault } from '../dialect.ts'
+import { type Rewordings, reword, rewordingOf } from '../kit/refusals.ts'
 import { wordFor } from '../words.ts'
 import { words } from './words.ts'
 
@@ -12,16 +15,10 @@ export const refusal = (status: number, code: string, message: string): Answer =
   body: { status: 'error', message, code },
 })
 
-const text = { type: 'string' }
+export const goodSchema = (result: Schema): Schema => closedObject({ status: { const: 'OK' }, result })
+export const badSchema = closedObject({ status: { const: 'error' }, message: text, code: text })
 
-export function schemaOf(properties: Readonly<Record<string, Schema>>): Schema {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
-}
-
-export const goodSchema = (result: Schema): Schema => schemaOf({ status: { const: 'OK' }, result })
-export const badSchema: Schema = schemaOf({ status: { const: 'error' }, message: text, code: text })
-
-/** What it would call ours: its documents name the first three. */
+/** Marie's codes for the other problems, by status. Its documents name the first three. */
 const codes: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   404: 'NOT_FOUND',
@@ -33,26 +30,39 @@ const codes: Readonly<Record<number, string>> = {
   413: 'PAYLOAD_TOO_LARGE',
 }
 
-export function refuse(fault: Fault): Answer {
-  const { code, details } = fault
-  if (code === 'MOVE_REFUSED') return refusal(409, 'INVALID_STATE', wrongState(details))
-  if (code === 'ID_TAKEN') return refusal(409, 'DUPLICATE', 'This id is used already, or was')
-  if (code === 'IDEMPOTENCY_MISMATCH') return refusal(409, 'DUPLICATE', 'This id, or this key, is that of another job')
-  if (code === 'TASK_OF_JOB') {
-    return refusal(409, 'CONFLICT', `Job belongs to a DAG and is deleted with it, as Pawl’s job ${details.job}`)
-  }
-  if (code === 'TASK_NOT_FOUND') return refusal(404, 'NOT_FOUND', 'Job not found')
-  if (code === 'BODY_INVALID') return refusal(400, 'BAD_REQUEST', `Invalid JSON payload${why(details)}`)
-  if (code === 'SPEC_INVALID') return refuseGraph(details.issues as readonly Issue[])
-  // Bad parameters are one thing to it, whether it can read them or not.
-  const status = fault.status === 422 ? 400 : fault.status
-  const message = typeof details.must === 'string' ? `${details.option} must ${details.must}` : fault.message
-  return refusal(status, codes[status] ?? code, message)
+const rewordings: Rewordings = {
+  MOVE_REFUSED: { status: 409, code: 'INVALID_STATE', message: wrongState },
+  ID_TAKEN: { status: 409, code: 'DUPLICATE', message: 'This id is used already, or was used before' },
+  IDEMPOTENCY_MISMATCH: {
+    status: 409,
+    code: 'DUPLICATE',
+    message: 'This id or idempotency key belongs to another job',
+  },
+  TASK_OF_JOB: {
+    status: 409,
+    code: 'CONFLICT',
+    message: ({ job }) => `Job belongs to a DAG and is deleted with it, as Pawl’s job ${job}`,
+  },
+  TASK_NOT_FOUND: { status: 404, code: 'NOT_FOUND', message: 'Job not found' },
+  BODY_INVALID: {
+    status: 400,
+    code: 'BAD_REQUEST',
+    message: ({ why }) => `Invalid JSON payload${typeof why === 'string' ? `: ${why}` : ''}`,
+  },
 }
 
-const why = ({ why: said }: Fault['details']) => (typeof said === 'string' ? `: ${said}` : '')
+export function refuse(fault: Fault): Answer {
+  const { details } = fault
+  if (fault.code === 'SPEC_INVALID') return refuseGraph(details.issues as readonly Issue[])
+  const { status, code, message } = reword(fault, rewordings)
+  if (rewordingOf(fault.code, rewordings) !== undefined) return refusal(status, code, message)
+  // Marie has one code for invalid requests, whether they can be read or not.
+  const shown = status === 422 ? 400 : status
+  const must = typeof details.must === 'string' ? `${details.option} must ${details.must}` : message
+  return refusal(shown, codes[shown] ?? code, must)
+}
 
-const asked: Readonly<Record<string, string>> = {
+const verbs: Readonly<Record<string, string>> = {
   cancel: 'stopped',
   resume: 'resumed',
   delete: 'deleted',
@@ -62,17 +72,13 @@ const asked: Readonly<Record<string, string>> = {
 function wrongState({ job, state, move }: Fault['details']): string {
   const view = { state } as never
   const word = job === undefined ? wordFor(words.task, view, 0) : wordFor(words.job, view, 0)
-  return `${job === undefined ? 'Job' : 'DAG'} is ${word} and cannot be ${asked[move as string] ?? move}`
+  return `${job === undefined ? 'Job' : 'DAG'} is ${word} and cannot be ${verbs[move as string] ?? move}`
 }
 
-interface Issue {
-  readonly at: string
-  readonly why: string
-}
-
-/** A DAG that a job does not fit into: of its needs, or because its name is there. */
+/** A job does not fit into its DAG: its dependencies are wrong, or its id is in use there. */
 function refuseGraph(issues: readonly Issue[]): Answer {
-  if (issues.some(({ at }) => at.endsWith('.name'))) return refusal(409, 'DUPLICATE', 'A job of this id is in the DAG')
-  const said = issues.map(issue => (issue.at.endsWith('.needs') ? `dependencies: ${issue.why}` : issue.why))
-  return refusal(400, 'BAD_REQUEST', said.join('; ').replaceAll('no stage is called', 'this DAG has no job'))
+  if (issues.some(({ at }) => at.endsWith('.name')))
+    return refusal(409, 'DUPLICATE', 'A job with this id is in the DAG')
+  const faults = issues.map(issue => (issue.at.endsWith('.needs') ? `dependencies: ${issue.why}` : issue.why))
+  return refusal(400, 'BAD_REQUEST', faults.join('; ').replaceAll('no stage is called', 'this DAG has no job'))
 }

@@ -1,32 +1,32 @@
-/** Submits a job: one that stands alone as a task, one of a DAG as a stage of one task in the job of that id. */
+/** Submits a job. A standalone job becomes a task; a job of a DAG becomes a stage with one task, in the DAG's Pawl job. */
 
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { year } from '../../schema/fields.ts'
-import type { Answer, Ask, Call } from '../dialect.ts'
+import type { Answer, Call, DialectRequest } from '../dialect.ts'
 import { idOf } from './ids.ts'
 import { readSubmission, type Submission } from './submission.ts'
-import { type Kept, workInfos } from './work-info.ts'
+import { workInfos } from './work-info.ts'
 
-/** How long the record of a job is kept that does not say so. */
+/** How long the record of a job without `keep_until` is kept. */
 const keepSeconds = 2 * 86_400
 
-export async function invoke(ask: Ask): Promise<Answer> {
-  const { engine, body } = ask
+export async function invoke(request: DialectRequest): Promise<Answer> {
+  const { engine, body } = request
   const job = readSubmission(body)
-  const id = await (job.dagId === undefined ? queueAlone(ask, job) : addToDag(ask, job, job.dagId))
-  const [result] = await workInfos(engine, [await engine.task(id).catch(usedUp)])
+  const id = await (job.dagId === undefined ? queueAlone(request, job) : addToDag(request, job, job.dagId))
+  const [result] = await workInfos(engine, [await engine.task(id).catch(deletedBefore)])
   const { id: jobId } = result!
   const parameters = { status: 'submitted', msg: `job submitted with id ${jobId}`, job_id: jobId }
   return { status: 200, body: { status: 'OK', result, header: {}, parameters, data: null } }
 }
 
-/** It was submitted before, and has been deleted since. */
-function usedUp(error: unknown): never {
+/** The job was submitted before, and has since been deleted. */
+function deletedBefore(error: unknown): never {
   throw error instanceof Problem && error.code === 'TASK_NOT_FOUND' ? new Problem('ID_TAKEN', error.details) : error
 }
 
-async function queueAlone({ engine, call, body }: Ask, job: Submission): Promise<string> {
+async function queueAlone({ engine, call, body }: DialectRequest, job: Submission): Promise<string> {
   const [queued] = await engine.enqueueMany(
     [
       {
@@ -42,14 +42,14 @@ async function queueAlone({ engine, call, body }: Ask, job: Submission): Promise
         ...(job.keepUntil === undefined ? { keepSeconds } : { keepUntil: job.keepUntil }),
       },
     ],
-    repeatable(call, job, body),
+    idempotent(call, job, body),
   )
   return queued!.id
 }
 
-async function addToDag({ engine, call, body }: Ask, job: Submission, dagId: string): Promise<string> {
+async function addToDag({ engine, call, body }: DialectRequest, job: Submission, dagId: string): Promise<string> {
   const { id = newId() } = job
-  const under = repeatable(call, job, body)
+  const dagCall = idempotent(call, job, body)
   const dag = await engine.submit(
     {
       id: idOf('dag', dagId),
@@ -74,14 +74,14 @@ async function addToDag({ engine, call, body }: Ask, job: Submission, dagId: str
         },
       ],
     },
-    under,
+    dagCall,
   )
-  // Sent again, it is the one that was added first.
-  return idOf('job', under.idempotencyKey === undefined ? id : dag.stages.at(-1)!.name)
+  // A repeated request gets the job that was added first.
+  return idOf('job', dagCall.idempotencyKey === undefined ? id : dag.stages.at(-1)!.name)
 }
 
-/** A job that has an id of its own is the same when it is sent again, though moments are further away by then. */
-function repeatable(call: Call, { id }: Submission, asked: unknown): Call & { asked: unknown } {
+/** A job with an id is idempotent: sent again, it is the same job, although its deadlines are nearer by then. */
+function idempotent(call: Call, { id }: Submission, asked: unknown): Call & { asked: unknown } {
   return { ...(id !== undefined && { idempotencyKey: `marie ${id}` }), ...call, asked }
 }
 
@@ -100,18 +100,19 @@ function flattenSettings(job: Submission) {
   } as const
 }
 
-/** Its moments as spans from now on; what has passed is overdue at once. */
-async function deadlinesOf({ softSla, hardSla }: Submission, engine: Ask['engine']) {
+/** Converts the SLA's timestamps to seconds from now. A timestamp in the past is overdue at once. */
+async function deadlinesOf({ softSla, hardSla }: Submission, engine: DialectRequest['engine']) {
   if (softSla === undefined && hardSla === undefined) return {}
   const now = await engine.clock()
-  const from = (moment: Date) => Math.min(Math.max((moment.getTime() - now) / 1000, 0.001), 10 * year)
+  const secondsUntil = (moment: Date) => Math.min(Math.max((moment.getTime() - now) / 1000, 0.001), 10 * year)
   return {
-    ...(softSla !== undefined && { softDeadlineSeconds: from(softSla) }),
-    ...(hardSla !== undefined && { hardDeadlineSeconds: from(hardSla) }),
+    ...(softSla !== undefined && { softDeadlineSeconds: secondsUntil(softSla) }),
+    ...(hardSla !== undefined && { hardDeadlineSeconds: secondsUntil(hardSla) }),
   }
 }
 
-function keptOf(job: Submission): Kept {
+/** Fields of a job that Pawl has in other units or not at all. They are kept in the task's metadata, under `marie`. */
+export function keptOf(job: Submission) {
   return {
     id: job.id ?? null,
     dag_id: job.dagId ?? null,

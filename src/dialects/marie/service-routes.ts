@@ -1,23 +1,22 @@
-/** The routes of Marie's gateway that are about the service itself. */
+/** Routes about Marie's gateway itself: probes, executors and queue counts. */
 
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
 import type { WorkerView } from '../../protocol/admin/operate.ts'
-import { at, flag, id, list, orNull, text, whole } from '../../protocol/shapes.ts'
-import type { Schema } from '../../schema/check.ts'
-import type { Answer, Ask, DialectRoute } from '../dialect.ts'
+import { at, flag, id, list, orNull, text, view, whole } from '../../protocol/shapes.ts'
+import { type Answer, closedObject, type DialectRequest, type DialectRoute } from '../dialect.ts'
 import { wordFor } from '../words.ts'
-import { good, goodSchema, schemaOf } from './envelope.ts'
+import { good, goodSchema } from './envelope.ts'
 import { words } from './words.ts'
 
-/** All priorities are one band here. */
+/** Counts all priorities as one band. */
 const lowest = -1_000_000
 
-/** Marie's clients know no other success. */
+/** The answer that Marie's clients check for. */
 const success = { code: 0, description: '', exception: null }
 
-/** Answered to whoever asks, while the store answers. */
+/** Answers without a key while the store responds. */
 const whileReady =
   (body: object): DialectRoute['handle'] =>
   async ({ engine }) => {
@@ -25,7 +24,7 @@ const whileReady =
     return { status: 200, body }
   }
 
-async function debug({ engine }: Ask): Promise<Answer> {
+async function debug({ engine }: DialectRequest): Promise<Answer> {
   const { jobs, tasks } = await engine.countsByState({ most: maxLabels, others: otherLabel, priorities: [lowest] })
   const queues = [...new Set(tasks.map(({ queue }) => queue))].sort()
   const countsOf = (name: string) =>
@@ -53,13 +52,13 @@ function summed(counts: readonly (readonly [word: string, count: number])[]): Re
   return Object.fromEntries(sums)
 }
 
-/** Most workers that are shown, the first by name. */
+/** The maximum number of workers shown, in the order of their names. */
 export const mostWorkers = 1000
-/** Most endpoints of all workers together. */
+/** The maximum number of endpoints shown for all workers together. */
 export const mostEndpoints = 10_000
 
-/** Executors are the workers that are connected; an endpoint of one is a queue that it serves. */
-async function deployments({ engine, root }: Ask) {
+/** Executors are the connected workers; their endpoints are the queues that they serve. */
+async function deployments({ engine, root }: DialectRequest) {
   const { items: workers } = await engine.workers({ limit: mostWorkers })
   const names = [...new Set(workers.map(({ worker }) => worker))].sort()
   const byName = <Value>(shown: (same: readonly WorkerView[]) => Value) =>
@@ -86,58 +85,58 @@ function nodesOf({ session, queues, worker }: WorkerView, gateway: string) {
 }
 
 const mapOf = (value: object) => ({ type: 'object', additionalProperties: value })
-const deployment = schemaOf({
+const deployment = view<ReturnType<typeof deploymentOf>>({
   address: orNull(id),
   slots: orNull(whole),
   used: whole,
   started_at: orNull(at),
   seen_at: orNull(at),
-} satisfies Record<keyof ReturnType<typeof deploymentOf>, Schema>)
-const nodesSchema = mapOf(list(schemaOf({ address: orNull(id), endpoint: text, executor: text, gateway: text })))
+})
+const nodesSchema = mapOf(list(closedObject({ address: orNull(id), endpoint: text, executor: text, gateway: text })))
 
 export const serviceRoutes: readonly DialectRoute[] = [
   {
     method: 'GET',
     path: '/check',
     needs: null,
-    says: 'Whether the gateway is there.',
-    answers: schemaOf({ result: { const: 'ok' } }),
+    summary: 'Check that the gateway is up.',
+    answers: closedObject({ result: { const: 'ok' } }),
     handle: whileReady({ result: 'ok' }),
   },
   {
     method: 'GET',
     path: '/',
     needs: null,
-    says: 'For probes: `{}` while the store answers.',
-    answers: schemaOf({}),
+    summary: 'For probes: `{}` while the store responds.',
+    answers: closedObject({}),
     handle: whileReady({}),
   },
   {
     method: 'GET',
     path: '/status',
     needs: null,
-    says: 'For probes: what answers here.',
-    answers: schemaOf({ marie: schemaOf({ version: text }) }),
+    summary: 'For probes: the name of the server.',
+    answers: closedObject({ marie: closedObject({ version: text }) }),
     handle: whileReady({ marie: { version: 'Pawl' } }),
   },
   {
     method: 'GET',
     path: '/dry_run',
     needs: null,
-    says: 'What Marie’s client asks before it sends: whether the gateway is ready.',
-    answers: schemaOf({ code: { const: 0 }, description: text, exception: { type: 'null' } }),
+    summary: 'Check that the gateway is ready, as Marie’s client does before it submits.',
+    answers: closedObject({ code: { const: 0 }, description: text, exception: { type: 'null' } }),
     handle: whileReady(success),
   },
   {
     method: 'GET',
     path: '/api/debug',
     needs: 'read',
-    says: 'Jobs by queue and state, and DAGs by state.',
+    summary: 'Count jobs by queue and state, and DAGs by state.',
     answers: goodSchema(
-      schemaOf({
-        scheduler_info: schemaOf({ running: flag, known_queues: list(text), active_dags_count: whole }),
-        timing_info: schemaOf({ current_time: at }),
-        job_state_counts: schemaOf({ queues: mapOf(mapOf(whole)) }),
+      closedObject({
+        scheduler_info: closedObject({ running: flag, known_queues: list(text), active_dags_count: whole }),
+        timing_info: closedObject({ current_time: at }),
+        job_state_counts: closedObject({ queues: mapOf(mapOf(whole)) }),
         dag_state_counts: mapOf(whole),
       }),
     ),
@@ -147,16 +146,16 @@ export const serviceRoutes: readonly DialectRoute[] = [
     method: 'GET',
     path: '/api/deployments',
     needs: 'read',
-    says: 'The executors that are connected, and the queues that each serves.',
-    answers: goodSchema(schemaOf({ deployments: mapOf(list(deployment)), deployment_nodes: nodesSchema })),
-    handle: async ask => good(await deployments(ask)),
+    summary: 'List the connected executors and the queues that they serve.',
+    answers: goodSchema(closedObject({ deployments: mapOf(list(deployment)), deployment_nodes: nodesSchema })),
+    handle: async request => good(await deployments(request)),
   },
   {
     method: 'GET',
     path: '/api/deployment-nodes',
     needs: 'read',
-    says: 'The queues that each executor serves.',
+    summary: 'List the queues that each executor serves.',
     answers: goodSchema(nodesSchema),
-    handle: async ask => good((await deployments(ask)).deployment_nodes),
+    handle: async request => good((await deployments(request)).deployment_nodes),
   },
 ]

@@ -1,28 +1,15 @@
 /** A task as Marie shows a job. */
 
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import { anything, at, figure, flag, list, object, orNull, text, view, whole } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
-import type { Schema } from '../../schema/check.ts'
 import { isObject } from '../../schema/check.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
-import { schemaOf } from './envelope.ts'
+import type { keptOf } from './invoke.ts'
 import { words } from './words.ts'
 
-/** What was said of a job that Pawl knows in other words, or not at all: kept with the task, under `marie`. */
-export interface Kept {
-  readonly id: string | null
-  readonly dag_id: string | null
-  readonly dependencies: readonly string[]
-  readonly retry_limit: number
-  readonly retry_delay: number
-  readonly retry_backoff: boolean
-  readonly expire_in_seconds: number
-  readonly soft_sla: string | null
-  readonly hard_sla: string | null
-}
-
-/** States that a task comes into for a reason: its events know it. */
+/** States whose reason is in the task's events. */
 const reasoned: readonly TaskState[] = ['skipped', 'cancelled']
 
 export async function workInfos(engine: AskersEngine, tasks: readonly TaskView[]) {
@@ -31,9 +18,9 @@ export async function workInfos(engine: AskersEngine, tasks: readonly TaskView[]
   return tasks.map(task => workInfo(task, reasons?.get(task.id)))
 }
 
-/** Of a task that was queued otherwise, what only Marie's clients say is null. */
+/** Fields that only Marie's clients send are null for tasks from other clients. */
 function workInfo(task: TaskView, reason: string | undefined) {
-  const kept: Partial<Kept> = isObject(task.metadata.marie) ? task.metadata.marie : {}
+  const kept: Partial<ReturnType<typeof keptOf>> = isObject(task.metadata.marie) ? task.metadata.marie : {}
   return {
     id: kept.id ?? task.id,
     name: task.type,
@@ -56,34 +43,30 @@ function workInfo(task: TaskView, reason: string | undefined) {
   }
 }
 
-/** As Marie's scheduler keeps it when it completes, skips or fails a job; null: there is nothing to tell. */
+/** The metadata that Marie's scheduler stores when it completes, skips or fails a job. */
 function outputMetadata({ state, output, error, tries }: TaskView, reason: string | undefined) {
   if (reason !== undefined) return { reason }
   if (state === 'succeeded') return isObject(output) || output === null ? output : { result: output }
   return error === null ? null : { error: error.message, attempts: tries }
 }
 
-const text = { type: 'string' }
-const at = { type: 'string', format: 'date-time' }
-const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] })
-
-export const workInfoSchema: Schema = schemaOf({
+export const workInfoSchema = view<ReturnType<typeof workInfo>>({
   id: text,
   name: text,
-  priority: { type: 'integer' },
-  data: {},
+  priority: whole,
+  data: anything,
   state: { enum: [...new Set(Object.keys(taskLifecycle.states).map(state => words.task![state as never]))] },
-  retry_limit: orNull({ type: 'integer' }),
-  retry_delay: orNull({ type: 'number' }),
-  retry_backoff: orNull({ type: 'boolean' }),
+  retry_limit: orNull(whole),
+  retry_delay: orNull(figure),
+  retry_backoff: orNull(flag),
   start_after: at,
-  expire_in_seconds: orNull({ type: 'number' }),
+  expire_in_seconds: orNull(figure),
   keep_until: orNull(at),
-  dependencies: { type: 'array', items: text },
+  dependencies: list(text),
   dag_id: orNull(text),
   soft_sla: orNull(at),
   hard_sla: orNull(at),
   created_at: at,
   completed_at: orNull(at),
-  output_metadata: orNull({ type: 'object' }),
-} satisfies Record<keyof ReturnType<typeof workInfo>, Schema>)
+  output_metadata: orNull(object),
+})

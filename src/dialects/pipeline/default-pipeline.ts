@@ -1,35 +1,38 @@
-/** The pipeline of the original, for requests that name none: its stages, and what a request may say to them. */
-import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
-import { flag, type Reading, textOrNull, whole } from './reading.ts'
+/** The pipeline of the original, for requests that name none: its stages and their configuration. */
 
-/** Settings that give this name to a pipeline of their own put it in the place of this one. */
+import { orNull } from '../../schema/check.ts'
+import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
+import { anyText, type FieldTable, flag, oneWordOf, type RequestField, wholeNumber } from '../kit/fields.ts'
+import { statuses } from './words.ts'
+
+/** A pipeline with this name in the server's settings replaces this one. */
 export const defaultName = 'default'
 
-/** A stage that throws has failed, without a second try; the ones behind it run all the same. */
-const usual = { onFailure: 'continue', retry: { attempts: 1 } } as const
+/** A stage that throws has failed without a retry. The stages after it still run. */
+const stageDefaults = { onFailure: 'continue', retry: { attempts: 1 } } as const
 
 const work = (name: string, payload = '{"config": input}'): StageSpec => ({
   name,
   task: name,
   forEach: `[${payload}]`,
-  ...usual,
+  ...stageDefaults,
 })
 
 const before = ['ingest', 'classify', 'neutralize', 'brief'] as const
 
-/** What each of them came to. */
+/** The state and the output of each stage before the summary. */
 const results = before.map(name => `"${name}": {"state": stages.${name}.state, "results": stages.${name}.output}`)
 
 export const defaultPipeline: JobSpec = {
   name: 'pipeline',
-  // By its age: also of a run that no worker has begun.
+  // Counts from the submission, so it also ends a run that no worker has started.
   deadlineSeconds: 7200,
   stages: [
     ...before.map(name => work(name)),
     { name: 'summary', gives: `{${results.join(', ')}}` },
     {
       ...work('evaluation', '{"config": input, "summary": stages.summary.output}'),
-      // Of brief, too: what was given stays, also where brief is done again.
+      // Needs brief too: the summary's value stays as it is when brief is run again.
       needs: ['brief', 'summary'],
       when: 'has(input.enable_evaluation) && input.enable_evaluation',
     },
@@ -40,20 +43,34 @@ export const defaultPipeline: JobSpec = {
   ],
 }
 
-/** What any pipeline may be asked. */
-export const switches: Readonly<Record<string, Reading>> = {
-  enable_evaluation: flag(false),
-  enable_auto_optimize: flag(false),
+const flags: Readonly<Record<string, boolean>> = {
+  ...{ true: true, t: true, yes: true, y: true, on: true, 1: true },
+  ...{ false: false, f: false, no: false, n: false, off: false, 0: false },
 }
 
-/** What this one may be asked, and what it does where that is not said. */
-export const config: Readonly<Record<string, Reading>> = {
-  max_items_per_source: whole(25, { from: 1, to: 100 }),
-  classify_limit: whole(200, { from: 1, to: 500 }),
-  neutralize_limit: whole(25, { from: 1, to: 500 }),
-  max_workers: whole(5, { from: 1, to: 10 }),
-  cutoff_hours: whole(24, { from: 1, to: 72 }),
-  teacher_model: textOrNull,
-  eval_sample_size: whole(10, { from: 1, to: 50 }),
+/** As in the original, numbers and switches may be sent as text. */
+const parseFlag = (text: string) => flags[text.toLowerCase()]
+const parseWhole = (text: string) => (/^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : undefined)
+
+const off: RequestField<boolean> = { ...flag, parse: parseFlag, default: false }
+const wholeOr = (usual: number, from: number, to: number): RequestField<number> => ({
+  ...wholeNumber(from, to, parseWhole),
+  default: usual,
+})
+
+/** Fields of a request for any pipeline. */
+export const switches: FieldTable = { enable_evaluation: off, enable_auto_optimize: off }
+
+/** Fields of a request for this pipeline. */
+export const config: FieldTable = {
+  max_items_per_source: wholeOr(25, 1, 100),
+  classify_limit: wholeOr(200, 1, 500),
+  neutralize_limit: wholeOr(25, 1, 500),
+  max_workers: wholeOr(5, 1, 10),
+  cutoff_hours: wholeOr(24, 1, 72),
+  teacher_model: { check: orNull(anyText.check), default: null },
+  eval_sample_size: wholeOr(10, 1, 50),
   ...switches,
 }
+
+export const listing = { limit: wholeOr(10, 1, 1000), status: oneWordOf(statuses) }

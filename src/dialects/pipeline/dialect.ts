@@ -1,26 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import type { JobState } from '../../kernel/job.ts'
-import { Problem } from '../../kernel/problem.ts'
+import { ignoring } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { tracer } from '../../protocol/tracing.ts'
+import { isObject } from '../../schema/check.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Answer, type Ask, type Dialect, good, someBody } from '../dialect.ts'
-import { statesCalled } from '../words.ts'
-import { config, defaultName, defaultPipeline, switches } from './default-pipeline.ts'
+import { type Answer, type Dialect, type DialectRequest, good, someBody } from '../dialect.ts'
+import { unlessProblem } from '../kit/refusals.ts'
+import { statesWithWord } from '../words.ts'
+import { config, defaultName, defaultPipeline, listing, switches } from './default-pipeline.ts'
 import { keys, limits } from './limits.ts'
-import { oneOf, readBody, readSaid, whole } from './reading.ts'
-import { faults, invalid, refuse } from './refusals.ts'
-import { answers, jobShape, type Look, statuses, statusOf, traceId } from './shapes.ts'
+import { faultSchema, invalid, readAll, refuse } from './refusals.ts'
 import { hasSeenAll, notFound, streamOf } from './stream.ts'
+import { answers, jobShape, type Snapshot, statusOf, traceId } from './views.ts'
 import { words } from './words.ts'
-
-const listing = { limit: whole(10, { from: 1, to: 1000 }), status: oneOf(statuses) }
 
 export const pipeline: Dialect = {
   name: 'pipeline',
-  of: 'the async pipeline',
+  system: 'the async pipeline',
   words,
   keyHeader: 'x-api-key',
   links: true,
@@ -29,7 +28,7 @@ export const pipeline: Dialect = {
       method: 'POST',
       path: '/v1/pipeline/scheduled-run-async',
       needs: 'produce',
-      says: 'Start a run of the pipeline that is named, or of the default one.',
+      summary: 'Start a run of the named pipeline, or of the default one.',
       status: 202,
       takes: someBody,
       answers: answers.started,
@@ -39,7 +38,7 @@ export const pipeline: Dialect = {
       method: 'GET',
       path: '/v1/pipeline/jobs',
       needs: 'read',
-      says: 'Jobs, newest first.',
+      summary: 'List jobs, newest first.',
       query: Object.keys(listing),
       answers: answers.jobs,
       handle: jobs,
@@ -48,15 +47,15 @@ export const pipeline: Dialect = {
       method: 'GET',
       path: '/v1/pipeline/jobs/{id}',
       needs: 'read',
-      says: 'How far a job is, stage by stage.',
+      summary: 'Get the progress of a job, stage by stage.',
       answers: answers.job,
-      handle: async ({ engine, params }) => good(jobShape(await lookAt(engine, params.id!))),
+      handle: async ({ engine, params }) => good(jobShape(await readSnapshot(engine, params.id!))),
     },
     {
       method: 'GET',
       path: '/v1/pipeline/jobs/{id}/stream',
       needs: 'read',
-      says: 'The same as Server-Sent Events, until the job has ended.',
+      summary: 'Follow the progress of a job as server-sent events, until it ends.',
       mediaType: 'text/event-stream',
       answers: null,
       handle: stream,
@@ -65,44 +64,47 @@ export const pipeline: Dialect = {
       method: 'POST',
       path: '/v1/pipeline/jobs/{id}/cancel',
       needs: 'operate',
-      says: 'Call a job off: no stage begins any more, and the one that runs is told.',
+      summary: 'Cancel a job: no further stage starts, and the running one is asked to stop.',
       answers: answers.cancelled,
       handle: cancel,
     },
   ],
   refuse,
-  faults,
+  faults: faultSchema,
   keys,
   limits,
 }
 
-async function start({ engine, body, call, root }: Ask): Promise<Answer> {
-  const said = readBody(body)
-  if ('details' in said) return invalid(said.details)
-  const { pipeline: name = defaultName, ...rest } = said.values
-  if (typeof name !== 'string')
+async function start({ engine, body, call, root }: DialectRequest): Promise<Answer> {
+  const given = body ?? {}
+  if (!isObject(given)) {
+    return invalid([{ type: 'model_attributes_type', loc: ['body'], msg: 'It must be an object.', input: body }])
+  }
+  const { pipeline: name = defaultName, ...rest } = given
+  if (typeof name !== 'string') {
     return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a text.', input: name }])
+  }
   const isOwn = name === defaultName && !engine.hasPipeline(defaultName)
-  const read = readSaid(rest, isOwn ? config : switches, 'body')
-  if ('details' in read) return invalid(read.details)
-  const spec = { ...(isOwn ? defaultPipeline : { pipeline: name }), input: read.values } as JobSpec | NamedJob
+  const { values: input, details } = readAll(rest, isOwn ? config : switches, 'body')
+  if (details !== undefined) return invalid(details)
+  const spec = { ...(isOwn ? defaultPipeline : { pipeline: name }), input } as JobSpec | NamedJob
   const job = await engine.submit(spec, { ...traced(), ...call })
   const status_url = `${root}/v1/pipeline/jobs/${job.id}`
-  const begun = { job_id: job.id, trace_id: traceId(job), status: statusOf(job, 0) }
-  return good({ ...begun, status_url, stream_url: `${status_url}/stream` }, 202)
+  const started = { job_id: job.id, trace_id: traceId(job), status: statusOf(job, 0) }
+  return good({ ...started, status_url, stream_url: `${status_url}/stream` }, 202)
 }
 
-/** Where nobody traces, every run still has a trace of its own, by which its parts are found. */
+/** Without a tracer, every run still gets a trace id, by which its parts can be found. */
 function traced(): { readonly traceparent?: string } {
   if (tracer() !== undefined) return {}
   return { traceparent: `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01` }
 }
 
-async function jobs({ engine, query }: Ask): Promise<Answer> {
-  const read = readSaid(query, listing, 'query')
-  if ('details' in read) return invalid(read.details)
-  const { limit, status } = read.values as { limit: number; status: string | undefined }
-  const inState = (word: string) => ({ state: statesCalled<JobState>(words.job!, word) })
+async function jobs({ engine, query }: DialectRequest): Promise<Answer> {
+  const { values, details } = readAll(query, listing, 'query')
+  if (details !== undefined) return invalid(details)
+  const { limit, status } = values as { limit: number; status: string | undefined }
+  const inState = (word: string) => ({ state: statesWithWord<JobState>(words.job!, word) })
   const page = await engine.jobs({ limit, total: true, ...(status !== undefined && inState(status)) })
   const running = await engine.jobs({ limit: 1, total: true, ...inState('running') })
   const now = await engine.clock()
@@ -111,39 +113,36 @@ async function jobs({ engine, query }: Ask): Promise<Answer> {
   return good({ jobs: shown, total: page.total, running_count: running.total })
 }
 
-async function cancel({ engine, params, call }: Ask): Promise<Answer> {
-  try {
-    await engine.cancelJob(params.id!, call)
-    return good({ cancelled: true, message: 'Cancellation requested' })
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'MOVE_REFUSED') throw error
-    const state = error.details.state as JobState
-    return good({ cancelled: false, reason: `Job is already ${words.job![state]}` })
-  }
+async function cancel({ engine, params, call }: DialectRequest): Promise<Answer> {
+  return unlessProblem(
+    ['MOVE_REFUSED'],
+    async () => {
+      await engine.cancelJob(params.id!, call)
+      return good({ cancelled: true, message: 'Cancellation requested' })
+    },
+    ({ details }) => good({ cancelled: false, reason: `Job is already ${words.job![details.state as JobState]}` }),
+  )
 }
 
-async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }: Ask): Promise<Answer> {
+async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }: DialectRequest): Promise<Answer> {
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
-  // Before the look: whatever comes after it is behind this end.
+  // The end of the feed is read before the job, so no later change is missed.
   const { next } = await engine.events({ latest: 0 })
-  const look = () => lookAt(engine, params.id!)
-  const first = await look().catch(error => {
-    if (error instanceof Problem && error.code === 'JOB_NOT_FOUND') return undefined
-    throw error
-  })
+  const read = () => readSnapshot(engine, params.id!)
+  const first = await read().catch(ignoring('JOB_NOT_FOUND'))
   if (first === undefined) return { status: 200, headers, body: notFound }
-  // A client that comes back after the end is told so, and then stays away.
+  // A client that reconnects after the end is told so, and does not reconnect again.
   if (hasSeenAll(first, lastEventId)) return { status: 204 }
-  const streaming = { engine, signal, heartbeatSeconds, look }
+  const streaming = { engine, signal, heartbeatSeconds, read }
   return { status: 200, headers, stream: streamOf(streaming, first, next, lastEventId) }
 }
 
-async function lookAt(engine: AskersEngine, id: string): Promise<Look> {
+async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot> {
   const job = await engine.job(id)
   return { job, tasks: await tasksOf(engine, job), now: await engine.clock() }
 }
 
-/** As many as a pipeline has, if each stage has one. */
+/** Enough for a pipeline with one task per stage. */
 const mostTasks = 200
 
 const tasksOf = async (engine: AskersEngine, { id }: JobView) =>

@@ -1,55 +1,75 @@
-/** What goes wrong, as FastAPI says it: `{ detail }`, a text, or for what was asked wrongly a list. */
+/** Errors as FastAPI sends them: `{ detail }`, which is a text, or for an invalid request a list. */
 
-import { list, text } from '../../protocol/shapes.ts'
-import type { Schema } from '../../schema/check.ts'
+import { list, text, view } from '../../protocol/shapes.ts'
+import type { Field } from '../../schema/check.ts'
 import { type Answer, type Fault, good } from '../dialect.ts'
+import type { FieldTable } from '../kit/fields.ts'
+import { readFields } from '../kit/read.ts'
+import { type Rewordings, reword, rewordingOf } from '../kit/refusals.ts'
 import { defaultName } from './default-pipeline.ts'
-import type { Detail } from './reading.ts'
 
-const detail: Schema = {
-  type: 'object',
-  properties: { type: text, loc: list({ type: ['string', 'integer'] }), msg: text, input: {} },
-  required: ['type', 'loc', 'msg', 'input'],
-  additionalProperties: false,
+/** One fault of a request. */
+interface Detail {
+  readonly type: string
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly input: unknown
 }
 
-export const faults: Schema = {
-  type: 'object',
-  properties: { detail: { anyOf: [text, list(detail)] } },
-  required: ['detail'],
-  additionalProperties: false,
-}
+const detailSchema = view<Detail>({ type: text, loc: list({ type: ['string', 'integer'] }), msg: text, input: {} })
+
+export const faultSchema = view<{ detail: unknown }>({ detail: { anyOf: [text, list(detailSchema)] } })
 
 export const invalid = (details: readonly Detail[]): Answer => good({ detail: details }, 422)
 
-const plain: Readonly<Record<string, string>> = {
-  ROUTE_NOT_FOUND: 'Not Found',
-  METHOD_REFUSED: 'Method Not Allowed',
-  KEY_MISSING: 'Invalid or missing API key',
-  BUG: 'Internal Server Error',
+/** Reads the fields of a table and keeps all others unchanged. FastAPI's clients are told every fault. */
+export function readAll(given: Readonly<Record<string, unknown>>, table: FieldTable, place: 'body' | 'query') {
+  const { values, faults } = readFields(given, table, { parse: true, nulls: 'checked' })
+  const details = faults.map(({ name, value, must, check }): Detail => {
+    return { type: faultType(check, value), msg: `It must ${must}.`, loc: [place, name], input: given[name] }
+  })
+  return details.length > 0 ? { details } : { values: { ...given, ...values } }
 }
 
-/** What is wrong with the body, and which part of it. */
-const ofBody: Readonly<Record<string, string[]>> = {
-  BODY_INVALID: [],
-  BODY_TYPE: [],
-  PIPELINE_UNKNOWN: ['pipeline'],
-  SPEC_INVALID: [],
-  PAYLOAD_INVALID: [],
+/** FastAPI's name for the fault of a value. */
+function faultType(schema: Field, value: unknown): string {
+  if (schema.type === 'boolean') return 'bool_parsing'
+  if (schema.enum !== undefined) return 'enum'
+  if (schema.type !== 'integer') return 'string_type'
+  if (!Number.isInteger(value)) return 'int_parsing'
+  return (value as number) < (schema.minimum as number) ? 'greater_than_equal' : 'less_than_equal'
 }
 
-/** The default one is there also where the settings name none. */
-function noPipeline({ pipeline, known }: Fault['details']): string {
-  const names = new Set([defaultName, ...(known as readonly string[])])
-  return `No pipeline is called ${JSON.stringify(pipeline)}. Known: ${[...names].join(', ')}.`
+const rewordings: Rewordings = {
+  ROUTE_NOT_FOUND: { message: 'Not Found' },
+  METHOD_REFUSED: { message: 'Method Not Allowed' },
+  KEY_MISSING: { message: 'Invalid or missing API key' },
+  BUG: { message: 'Internal Server Error' },
+  JOB_NOT_FOUND: { message: ({ id }) => `Job ${id} not found` },
 }
 
-export function refuse({ status, code, message, details }: Fault): Answer {
-  const part = ofBody[code]
-  if (part !== undefined) {
-    const type = code === 'BODY_INVALID' ? 'json_invalid' : 'value_error'
-    const msg = code === 'PIPELINE_UNKNOWN' ? noPipeline(details) : message
-    return invalid([{ type, loc: ['body', ...part], msg, input: null }])
+/** Problems with the body, as the type of fault that FastAPI would report. */
+const bodyFaults: Rewordings = {
+  BODY_INVALID: { code: 'json_invalid' },
+  BODY_TYPE: { code: 'value_error' },
+  SPEC_INVALID: { code: 'value_error' },
+  PAYLOAD_INVALID: { code: 'value_error' },
+  PIPELINE_UNKNOWN: {
+    code: 'value_error',
+    // The default pipeline exists even if the settings do not name one.
+    message: ({ pipeline, known }) => {
+      const names = new Set([defaultName, ...(known as readonly string[])])
+      return `No pipeline is called ${JSON.stringify(pipeline)}. Known: ${[...names].join(', ')}.`
+    },
+  },
+}
+
+export function refuse(fault: Fault): Answer {
+  if (rewordingOf(fault.code, bodyFaults) === undefined) {
+    const { status, message } = reword(fault, rewordings)
+    return good({ detail: message }, status)
   }
-  return good({ detail: plain[code] ?? (code === 'JOB_NOT_FOUND' ? `Job ${details.id} not found` : message) }, status)
+  const { code: type, message: msg } = reword(fault, bodyFaults)
+  const loc = fault.code === 'PIPELINE_UNKNOWN' ? ['body', 'pipeline'] : ['body']
+  return invalid([{ type, loc, msg, input: null }])
 }

@@ -1,6 +1,8 @@
 import { rollUpStage } from '../../kernel/rollup.ts'
 import type { StageFacts, Words } from '../words.ts'
 
+export const statuses = ['pending', 'running', 'completed', 'partial', 'failed', 'cancelled'] as const
+
 export const words: Words = {
   task: null,
   stage: {
@@ -9,11 +11,11 @@ export const words: Words = {
     pending: null,
     running: 'running',
     stopping: 'running',
-    succeeded: { says: 'completed; skipped if its worker skipped it', of: succeeded },
+    succeeded: { label: 'completed; skipped if its worker skipped it', of: succeeded },
     partial: 'partial',
     failed: 'failed',
     skipped: 'skipped',
-    cancelled: { says: 'skipped; if it had begun: completed, partial or failed, as its tasks ended', of: cancelled },
+    cancelled: { label: 'skipped; if it had begun: completed, partial or failed, as its tasks ended', of: cancelled },
   },
   job: {
     created: 'pending',
@@ -38,7 +40,7 @@ function succeeded(stage: StageFacts): string {
   return wasSkipped(stage) ? 'skipped' : 'completed'
 }
 
-/** A stage of a job that was cancelled may have finished all the same. `skipped` is only said of one that was not run. */
+/** A stage of a cancelled job may still have finished. Only a stage that never ran is `skipped`. */
 function cancelled(stage: StageFacts): string {
   const { progress, startedAt } = stage
   const hasRun = typeof startedAt === 'string' || (progress !== undefined && progress.good > 0)

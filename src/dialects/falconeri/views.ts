@@ -1,4 +1,4 @@
-/** What Falconeri's answers hold: the schemas, and our views in their shapes. */
+/** Jobs, datums and files as Falconeri shows them, and their JSON Schemas. */
 
 import type { DatumInput } from '../../kernel/datum.ts'
 import type { ArtifactView } from '../../protocol/files/artifacts.ts'
@@ -6,7 +6,7 @@ import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { id, list, orNull, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
-import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
+import { pipelineIn, triesOf } from '../../spec/pipeline.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
 import { idFrom } from './ids.ts'
@@ -16,106 +16,22 @@ import { words } from './words.ts'
 export const statuses = ['ready', 'running', 'done', 'error', 'canceled'] as const
 export type Status = (typeof statuses)[number]
 
-interface Job {
-  readonly id: string
-  readonly created_at: string
-  readonly updated_at: string
-  readonly status: string
-  readonly pipeline_spec: PipelineSpec | null
-  readonly job_name: string
-  readonly command: readonly string[]
-  readonly egress_uri: string
-}
-
-interface Datum {
-  readonly id: string
-  readonly created_at: string
-  readonly updated_at: string
-  readonly status: string
-  readonly job_id: string
-  readonly error_message: string | null
-  readonly node_name: string | null
-  readonly pod_name: string | null
-  readonly backtrace: string | null
-  readonly output: string | null
-  readonly attempted_run_count: number
-  readonly maximum_allowed_run_count: number
-}
-
-interface InputFile {
-  readonly id: string
-  readonly created_at: string
-  readonly datum_id: string
-  readonly uri: string
-  readonly local_path: string
-  readonly job_id: string
-}
-
-interface OutputFile {
-  readonly id: string
-  readonly created_at: string
-  readonly updated_at: string
-  readonly status: string
-  readonly job_id: string
-  readonly datum_id: string
-  readonly uri: string
-}
-
 const at: Schema = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}$' }
 const status = wordsOf(...statuses)
 const stamps = { id, created_at: at, updated_at: at }
 
-export const jobShape = view<Job>({
-  ...stamps,
-  status,
-  pipeline_spec: orNull({ type: 'object' }),
-  job_name: text,
-  command: list(text),
-  egress_uri: text,
-})
-
-export const datumShape = view<Datum>({
-  ...stamps,
-  status,
-  job_id: id,
-  error_message: orNull(text),
-  node_name: orNull(text),
-  pod_name: orNull(text),
-  backtrace: orNull(text),
-  output: orNull(text),
-  attempted_run_count: whole,
-  maximum_allowed_run_count: whole,
-})
-
-export const inputFileShape = view<InputFile>({
-  id,
-  created_at: at,
-  datum_id: id,
-  uri: text,
-  local_path: text,
-  job_id: id,
-})
-
-export const outputFileShape = view<OutputFile>({ ...stamps, status, job_id: id, datum_id: id, uri: text })
-
-export const countShape = view<{ status: Status; count: number; rerunable_count: number }>({
-  status,
-  count: whole,
-  rerunable_count: whole,
-})
-
-/** Naive, in UTC, with microseconds. */
+/** Falconeri's timestamps are in UTC without a zone, with microseconds. */
 const naive = (iso: string) => iso.replace(/(\.\d{3})Z$/, '$1000')
 
 /** The words for jobs and files do not depend on the time. */
 const noTime = 0
 
 /** Only the status of a datum that is being retried depends on the time. */
-export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobView): Promise<Datum> {
+export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobView) {
   return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : noTime)
 }
 
-export function toJob(job: JobView): Job {
+export function toJob(job: JobView) {
   const spec = pipelineIn(job.input)
   const outputs = job.stages.map(({ files }) => files?.outputs).findLast(folder => folder != null)
   return {
@@ -130,11 +46,11 @@ export function toJob(job: JobView): Job {
   }
 }
 
-/** A task whose stage is held has no word; it is as good as ready. */
+/** A blocked task has no word of its own: its stage is held. It is shown as ready. */
 export const statusOf = (task: Pick<TaskView, 'state' | 'runAt'>, now: number) =>
   (wordFor(words.task, task, now) ?? 'ready') as Status
 
-export function toDatum(task: TaskView, job: JobView, now: number): Datum {
+export function toDatum(task: TaskView, job: JobView, now: number) {
   const spec = pipelineIn(job.input)
   const { error } = task
   return {
@@ -153,10 +69,10 @@ export function toDatum(task: TaskView, job: JobView, now: number): Datum {
 }
 
 /**
- * Why the job itself is in trouble, as datums in error: its client prints the errors of datums, and has no place for those
- * of a job. There is no such datum.
+ * The errors of the job itself, as datums in error that do not exist: the client prints the errors of datums, and has no
+ * place for those of a job.
  */
-export function reasonsOf(job: JobView): Datum[] {
+export function reasonsOf(job: JobView): ReturnType<typeof toDatum>[] {
   const ofStages = job.stages.flatMap(({ error }) => (error === null ? [] : [error.message]))
   const reasons = job.state === 'expired' ? [...ofStages, 'The job ran longer than job_timeout.'] : ofStages
   const spec = pipelineIn(job.input)
@@ -178,7 +94,7 @@ export function reasonsOf(job: JobView): Datum[] {
 
 const textOf = (output: unknown) => (output === null || typeof output === 'string' ? output : JSON.stringify(output))
 
-export function toInputFiles(task: TaskView): InputFile[] {
+export function toInputFiles(task: TaskView) {
   const inputs = isObject(task.payload) && Array.isArray(task.payload.inputs) ? task.payload.inputs : []
   return (inputs as readonly DatumInput[]).map(({ name, uri, path }, index) => ({
     id: idFrom('input file', task.id, String(index)),
@@ -190,11 +106,11 @@ export function toInputFiles(task: TaskView): InputFile[] {
   }))
 }
 
-/** Its workers read `s3://` as a bucket and a key, and decode nothing. */
+/** Falconeri's workers split `s3://` URIs into bucket and key without decoding them. */
 const plainUri = (uri: string) => (uri.startsWith('s3://') ? decodeURIComponent(uri) : uri)
 
-/** As the worker named it: its outputs' folder, and the path in there as it is. */
-export function toOutputFile(file: ArtifactView, outputs: string): OutputFile {
+/** Shows the URI that the worker sent: the output folder and the unescaped path. */
+export function toOutputFile(file: ArtifactView, outputs: string) {
   return {
     id: file.id,
     created_at: naive(file.createdAt),
@@ -205,3 +121,48 @@ export function toOutputFile(file: ArtifactView, outputs: string): OutputFile {
     uri: `${outputs}${file.name}`,
   }
 }
+
+export const jobShape = view<ReturnType<typeof toJob>>({
+  ...stamps,
+  status,
+  pipeline_spec: orNull({ type: 'object' }),
+  job_name: text,
+  command: list(text),
+  egress_uri: text,
+})
+
+export const datumShape = view<ReturnType<typeof toDatum>>({
+  ...stamps,
+  status,
+  job_id: id,
+  error_message: orNull(text),
+  node_name: orNull(text),
+  pod_name: orNull(text),
+  backtrace: orNull(text),
+  output: orNull(text),
+  attempted_run_count: whole,
+  maximum_allowed_run_count: whole,
+})
+
+export const inputFileShape = view<ReturnType<typeof toInputFiles>[number]>({
+  id,
+  created_at: at,
+  datum_id: id,
+  uri: text,
+  local_path: text,
+  job_id: id,
+})
+
+export const outputFileShape = view<ReturnType<typeof toOutputFile>>({
+  ...stamps,
+  status,
+  job_id: id,
+  datum_id: id,
+  uri: text,
+})
+
+export const countShape = view<{ status: Status; count: number; rerunable_count: number }>({
+  status,
+  count: whole,
+  rerunable_count: whole,
+})
