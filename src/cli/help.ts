@@ -31,7 +31,7 @@ export function helpOf(command: Command): string {
   ].join('\n\n')}\n`
 }
 
-/** The message for an unknown command: the commands that begin with its first word, or the closestWord one. */
+/** The message for an unknown command: the commands that begin with its first word, or the closest one. */
 export function unknownCommand(commands: readonly Command[], words: readonly string[]): string {
   const typed = words.join(' ')
   const family = commands.filter(({ name }) => name.startsWith(`${words[0]} `))

@@ -15,7 +15,7 @@ test('a misspelt word is answered with the one that was meant', () => {
   assert.equal(closestWord('hearbeatSecnods', options), 'heartbeatSeconds')
 })
 
-test('the closestWord of several that are near is suggested', () => {
+test('the nearest of several that are near is suggested', () => {
   assert.equal(closestWord('fail', ['mail', 'fails', 'fail']), 'fail')
   assert.equal(closestWord('cancle', ['candle', 'cancel', 'cancelled']), 'candle')
 })

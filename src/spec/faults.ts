@@ -8,7 +8,7 @@ import type { OrTrue } from './fields.ts'
 export interface Fault {
   readonly at: string
   readonly why: string
-  /** A word that is not known, and those that are: the closestWord is looked for only in faults that are reported. */
+  /** A word that is not known, and those that are: the closest one is looked for only in faults that are reported. */
   readonly unknown?: { readonly word: string; readonly known: readonly string[] }
 }
 

@@ -86,7 +86,8 @@ test('a soft cancel reaches a command as SIGTERM, with the grace of its task', b
   await using _worker = startWorker(engine, [commandTask({ files: shelf(), folder })], hurried)
   const polite = 'trap "echo so be it; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
   const [good, bad] = await engine.enqueueMany([
-    { type: 'command', payload: { run: { command: ['sh', '-c', polite] } }, ...short },
+    // Its lease must not run out while the machine is busy: a lost lease would end the task as cancelled.
+    { type: 'command', payload: { run: { command: ['sh', '-c', polite] } }, leaseSeconds: 60, heartbeatSeconds: 5 },
     { type: 'command', payload: stubborn(makeBook(t).path), ...short, graceSeconds: 1 },
   ])
   for (const { id } of [good!, bad!]) {
