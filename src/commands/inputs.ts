@@ -120,6 +120,6 @@ async function withInputName(path: string, write: () => Promise<unknown>): Promi
     if (impossible.includes(code)) {
       throw new GiveUp(`The input ${quote(path)} cannot be a file here: ${message}`, { cause: error })
     }
-    throw toAttemptError(error, `FetchOptions the input ${quote(path)}`)
+    throw toAttemptError(error, `Fetching the input ${quote(path)}`)
   }
 }

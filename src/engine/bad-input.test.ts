@@ -233,7 +233,7 @@ test('a cursor that a list did not give out is refused, of every list', async t 
   ]
   for (const [read, odd] of lists) {
     for (const cursor of [...nonsense, ...odd]) {
-      await rejects(run, () => read(cursor), 'CURSOR_INVALID', /was not made by this API/)
+      await rejects(run, () => read(cursor), 'CURSOR_INVALID', /was not created by this API/)
     }
   }
   const elsewhere = made({ tx: 1, n: 1, k: 1, of: 'another' })
@@ -259,7 +259,7 @@ test('a request about a task that does not exist is refused', async t => {
       () => engine.retry(id),
       () => engine.deadLetter(id, letter),
     ]
-    for (const call of calls) await rejects(run, call, 'TASK_NOT_FOUND', /No task has this id/)
+    for (const call of calls) await rejects(run, call, 'TASK_NOT_FOUND', /No task has this ID/)
   }
 })
 
@@ -269,7 +269,7 @@ test('events of what does not exist are refused, from the start and behind a cur
   const nobody = '01890000-0000-7000-8000-000000000000'
   const behind = { cursor: Buffer.from(JSON.stringify({ seq: 1 })).toString('base64url') }
   for (const ask of [{}, behind]) {
-    await rejects(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this id/)
+    await rejects(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this ID/)
     await rejects(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this id/)
     await rejects(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this id/)
   }

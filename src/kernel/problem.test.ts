@@ -75,4 +75,6 @@ test('a refused move names the move, the state and the kind of object', () => {
   assert.match(message({ job: 'j', state: 'failed', move: 'cancel' }), /^Cannot cancel a failed job\. /)
   assert.match(message({ stage: 's', state: 'running', move: 'approve' }), /^Cannot approve a running stage\. /)
   assert.match(message({ id: 't', state: 'expired', move: 'deadLetter' }), /^Cannot dead-letter an expired task\. /)
+  assert.match(message({ job: 'j', state: 'failed', move: 'stages' }), /^Cannot add stages to a failed job\. /)
+  assert.match(message({ stage: 's', state: 'failed', move: 'tasks' }), /^Cannot add tasks to a failed stage\. /)
 })

@@ -83,10 +83,18 @@ function summarize(code: ProblemCode, { state, move, job, stage }: Record<string
   if (code !== 'MOVE_REFUSED' || typeof state !== 'string' || typeof move !== 'string') return problems[code].means
   const entity = stage !== undefined ? 'stage' : job !== undefined ? 'job' : 'task'
   const article = /^[aeiou]/.test(state) ? 'an' : 'a'
-  return `Cannot ${wordsOf(move)} ${article} ${wordsOf(state)} ${entity}.`
+  return `Cannot ${verbs[move] ?? wordsOf(move)} ${article} ${wordsOf(state)} ${entity}.`
 }
 
-/** `dead_lettered` becomes `dead-lettered`, and `passOver` becomes `pass-over`. */
+/** Requests and moves whose names are no verbs for people. */
+const verbs: Readonly<Record<string, string>> = {
+  passOver: 'skip',
+  stages: 'add stages to',
+  submit: 'start',
+  tasks: 'add tasks to',
+}
+
+/** `dead_lettered` becomes `dead-lettered`. */
 const wordsOf = (name: string) => name.replace(/_|(?=[A-Z])/g, '-').toLowerCase()
 
 /** The message repeats the details because a log often keeps nothing else. */

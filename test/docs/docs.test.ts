@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { findRoot } from '../../scripts/job-schema-page.ts'
 import { roles } from '../../src/kernel/role.ts'
+import { taskFields } from '../../src/protocol/tasks/new-task.ts'
 
 const root = findRoot(import.meta.dirname)
 
@@ -14,6 +15,15 @@ test('the examples in docs/testing.md are the files in examples/testing, word fo
   const folder = join(root, 'examples/testing')
   const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
   assert.deepEqual(blocks.toSorted(), files.toSorted())
+})
+
+test('docs/workers.md lists every option of a task', () => {
+  const page = readFileSync(join(root, 'docs/workers.md'), 'utf8')
+  const section = page.split('\n## ').find(text => text.startsWith('Options of a task'))!
+  const rows = section.split('\n').filter(line => line.startsWith('| `'))
+  const listed = rows.flatMap(row => [...row.split(' | ')[0]!.matchAll(/`(\w+)/g)].map(match => match[1]!))
+  const { type: _, payload: _payload, ...options } = taskFields
+  assert.deepEqual([...new Set(listed)].sort(), Object.keys(options).sort())
 })
 
 test('SECURITY.md says what every role may do, and the README leads there', () => {

@@ -5,6 +5,7 @@ import pg from 'pg'
 import { makeLog } from '../../src/cli/log.ts'
 import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
+import type { Sql } from '../../src/store/driver/sql.ts'
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
@@ -107,12 +108,11 @@ test('a bug is logged at the level error, under the id that the answer names', a
   const lines: string[] = []
   const log = makeLog({ level: 'warn', format: 'json', out: { write: line => lines.push(line) } })
   const { engine } = await fresh(t)
-  const broken: Engine = {
-    ...engine,
-    jobs: () => {
-      throw new TypeError('never mind')
-    },
+  const throwing = () => {
+    throw new TypeError('never mind')
   }
+  const sql = Object.assign(throwing, engine.context.sql) as unknown as Sql
+  const broken: Engine = { ...engine, context: { ...engine.context, sql } }
   const server = await startServer(broken, { port: 0, log, dialects: ['jsm'] })
   t.after(() => server.close())
   const response = await fetch(`${server.url}/v1/jobs`)

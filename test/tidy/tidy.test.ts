@@ -68,6 +68,21 @@ test('the table of layers has every folder of src, and is in ARCHITECTURE.md', (
   assert.match(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'), /<!-- layers -->\n.*<!-- end of layers -->/s)
 })
 
+test('every file that README, ARCHITECTURE and CONTRIBUTING name exists', () => {
+  const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+  const named = pages.flatMap(page =>
+    [
+      ...readFileSync(join(root, page), 'utf8').matchAll(
+        /`((?:src|test|scripts|kernel|engine|store|protocol|server|dialects|babysitter)\/[\w./-]*)`/g,
+      ),
+    ].map(match => match[1]!),
+  )
+  assert.ok(named.length > 50, 'the search finds paths')
+  // A path may begin at the root or in src.
+  const missing = named.filter(path => !existsSync(join(root, path)) && !existsSync(join(root, 'src', path)))
+  assert.deepEqual(missing, [])
+})
+
 test('a worker and a client need no package of the server’s or the store’s', () => {
   for (const entry of ['src/worker/index.ts', 'src/client/index.ts']) {
     const { files, packages } = reachedFrom(entry)

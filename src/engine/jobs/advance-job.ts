@@ -3,8 +3,8 @@
  * Actions on many tasks are done in batches, each in a transaction of its own. If the process dies between two batches,
  * the babysitter continues (`pawl.errand`).
  *
- * Locks are taken in the order job, task. A settle locks only tasks and advances the job afterwards, so the two cannot
- * deadlock.
+ * Locks are taken in the order that ARCHITECTURE.md states. A settle locks only tasks and advances the job afterwards, so
+ * the two cannot deadlock.
  */
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { ignoring } from '../../kernel/problem.ts'
