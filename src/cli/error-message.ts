@@ -24,7 +24,10 @@ export function errorMessage(error: unknown): Line[] {
 
 function unexpectedError(error: unknown): string[] {
   const { stack, message } = error as Error
-  return ['pawl: Unexpected error. This is a bug in Pawl:', ...(stack ?? message ?? String(error)).split('\n')]
+  return [
+    'pawl: Unexpected error: a bug in Pawl, or a fault of this machine:',
+    ...(stack ?? message ?? String(error)).split('\n'),
+  ]
 }
 
 /** Hints that apply only on the command line. */
@@ -33,7 +36,7 @@ const commandLineHints: Partial<Record<ProblemCode, readonly string[]>> = {
   STORE_LOCKED: ['If `pawl up` has opened it, leave out --data to connect to that server, or name it with --server.'],
 }
 
-function problemLines({ code, details }: Problem): string[] {
+function problemLines({ code, details, summary }: Problem): string[] {
   const { means, hint } = problems[code]
   const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
   if (code === 'COMMAND_INVALID') return [why!]
@@ -54,5 +57,5 @@ function problemLines({ code, details }: Problem): string[] {
     ...(must && { must }),
     ...(why && { why }),
   }).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return [`${means}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`, hint, ...(commandLineHints[code] ?? [])]
+  return [`${summary}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`, hint, ...(commandLineHints[code] ?? [])]
 }

@@ -270,8 +270,8 @@ test('events of what does not exist are refused, from the start and behind a cur
   const behind = { cursor: Buffer.from(JSON.stringify({ seq: 1 })).toString('base64url') }
   for (const ask of [{}, behind]) {
     await rejects(run, () => engine.taskEvents(nobody, ask), 'TASK_NOT_FOUND', /No task has this ID/)
-    await rejects(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this id/)
-    await rejects(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this id/)
+    await rejects(run, () => engine.stageEvents(nobody, ask), 'STAGE_NOT_FOUND', /No stage has this ID/)
+    await rejects(run, () => engine.jobEvents(nobody, ask), 'JOB_NOT_FOUND', /No job has this ID/)
   }
   const { id } = await taskIn(run, 'queued')
   assert.deepEqual(await engine.taskEvents(id, behind), { items: [], next: null })

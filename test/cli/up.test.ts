@@ -53,7 +53,7 @@ test(
     assert.match(said, /The demo job succeeded/)
     assert.doesNotMatch(said, escapes)
     const [, link = ''] = /Demo job: (\S+)/.exec(said) ?? []
-    assert.match(await (await fetch(link)).text(), /<title>Engine<\/title>/)
+    assert.match(await (await fetch(link)).text(), /<title>Pawl<\/title>/)
 
     const [job] = await jobsAt(pawl, first.url)
     assert.deepEqual([job?.name, job?.state, job?.id], ['demo', 'succeeded', link.split('/').at(-1)])
@@ -101,7 +101,7 @@ test('a port that is taken is told in plain words, with who chose it and what to
   const { code, err } = await pawl.run(['up'], { env: { PORT: String(port) } })
   assert.equal(code, 1)
   assert.match(err, new RegExp(`The port is already in use. .*port: ${port}, chosenBy: PORT`))
-  assert.match(err, /choose another with --port/)
+  assert.match(err, /choose another port with --port/)
   assert.doesNotMatch(err, /^ +at /m)
 })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { run as operations } from '../../src/engine/operations.ts'
 import { startServer } from '../../src/server/server.ts'
 import { cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -56,8 +57,8 @@ for (const { typed, outcome } of waits) {
 test('task logs -f reads each line once, and goes on over a restart of the server', bounded, async t => {
   const run = await fresh(t)
   const read: number[] = []
-  const { logs } = run.engine
-  t.mock.method(run.engine, 'logs', async (...ask: Parameters<typeof logs>) => {
+  const { logs } = operations
+  t.mock.method(operations, 'logs', async (...ask: Parameters<typeof logs>) => {
     const page = await logs(...ask)
     read.push(...page.items.map(({ n }) => n))
     return page
@@ -88,13 +89,14 @@ test('events tail -n begins with so many of the latest, whatever lies before, an
   await run.engine.cancel(old!.id)
   const ids = (await run.engine.enqueueMany(Array.from({ length: 5 }, () => ({ type: 'a' })))).map(({ id }) => id)
   const read: number[] = []
-  const { events } = run.engine
-  t.mock.method(run.engine, 'events', async (...ask: Parameters<typeof events>) => {
+  const engineEvents = () => run.engine.context.feed.read({})
+  const { events } = operations
+  t.mock.method(operations, 'events', async (...ask: Parameters<typeof events>) => {
     const page = await events(...ask)
     read.push(page.items.length)
     return page
   })
-  await eventually('the feed has come so far', async () => (await events()).items.length === 8)
+  await eventually('the feed has come so far', async () => (await engineEvents()).items.length === 8)
   const { pawl } = await place(t, run)
   const tail = async (...more: string[]) => {
     const { code, err, json } = await pawl.run(['events', 'tail', '--json', ...more])
@@ -113,14 +115,15 @@ test('events tail -n 0 -f shows what is committed from then on, and misses none 
   const run = await fresh(t)
   await run.engine.enqueue('before', null)
   const asked: unknown[] = []
-  const { events } = run.engine
-  t.mock.method(run.engine, 'events', async (...ask: Parameters<typeof events>) => {
+  const engineEvents = () => run.engine.context.feed.read({})
+  const { events } = operations
+  t.mock.method(operations, 'events', async (...ask: Parameters<typeof events>) => {
     const page = await events(...ask)
     // Committed right behind the look for the end, before its answer is even sent.
     if (asked.push(ask) === 1) await run.engine.enqueue('right behind', null)
     return page
   })
-  await eventually('the feed has come so far', async () => (await events()).items.length === 1)
+  await eventually('the feed has come so far', async () => (await engineEvents()).items.length === 1)
   const { pawl } = await place(t, run)
   const program = pawl.start(['events', 'tail', '-n', '0', '-f', '--json'])
   await program.said('what was committed then', line => line.includes('"task.queued"'), 120)

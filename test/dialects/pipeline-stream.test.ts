@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as openSocket } from 'node:net'
 import { test } from 'node:test'
+import { run as operations } from '../../src/engine/operations.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import { dice } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -145,7 +146,7 @@ test('stream', bounded, async t => {
     const { body } = await r.api.start({ pipeline: 'default', doing: { ingest: 'hold' }, token: 'deleted' })
     const events = r.api.follow(body.stream_url)
     assert.equal(inShort((await events.next()).value as Told), 'stage_start ingest')
-    const gone = t.mock.method(r.engine, 'job', async () => {
+    const gone = t.mock.method(operations, 'job', async () => {
       throw new Problem('JOB_NOT_FOUND')
     })
     assert.equal(inShort((await events.next()).value as Told), 'error Job not found')
@@ -210,7 +211,7 @@ test('stream', bounded, async t => {
     const events = r.api.follow(run.started.stream_url)
     const seen: Told[] = []
     while (seen.at(-1)?.data.stage !== 'classify') seen.push((await events.next()).value as Told)
-    const away = t.mock.method(r.engine, 'job', async () => {
+    const away = t.mock.method(operations, 'job', async () => {
       throw new Problem('STORE_UNAVAILABLE')
     })
     await assert.rejects(events.next())

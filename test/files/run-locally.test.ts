@@ -83,7 +83,7 @@ test('a worker that is let go while its command runs finishes it, and then ends'
   pool.resize(new Map([['command', 1]]))
   await eventually('it is busy', () => existsSync(join(folder, 'busy')), 60)
   pool.resize(new Map())
-  await eventually('it knows', () => readFileSync(said, 'utf8').includes('Tasks that are still running: 1'))
+  await eventually('it knows', () => readFileSync(said, 'utf8').includes('Tasks still running: 1'))
   writeFileSync(join(folder, 'go'), '')
   // Only this worker can finish it: a released task would wait forever.
   assert.equal((await ended(engine, id)).state, 'succeeded')

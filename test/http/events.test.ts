@@ -118,7 +118,7 @@ test('a stream is cut when the store cannot be read, and goes on where it was', 
   await run.engine.enqueueMany(tasks(3))
   const source = await openEvents(run.server.url)
   await eventually('three have come', () => source.events.length === 3)
-  const away = t.mock.method(run.engine, 'events', async () => {
+  const away = t.mock.method(run.engine.context.feed, 'read', async () => {
     throw new Problem('STORE_UNAVAILABLE')
   })
   await source.ended
