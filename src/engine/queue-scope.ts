@@ -36,7 +36,7 @@ const scopes: Readonly<Record<QueueScope, FindQueues>> = {
   },
   enqueued: (_, [items]) => (items as NewTaskItem[]).map(item => item?.queue ?? item?.type),
   async added(context, [id, stages], allowed) {
-    // The engine adds those that the stages need besides, and refuses what is not a stage.
+    // Only the engine knows which other stages they need, and refuses what is not a stage.
     demandQueues(allowed, queuesSaid(stages as StageSpec[]))
     demandJob(allowed, await queuesOfJob(context, id as string))
     return []

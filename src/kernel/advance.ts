@@ -5,6 +5,10 @@
  *
  * An *intent* (`endsAs`) is recorded before it is carried out: tasks are cancelled first, and a stage ends when its
  * last task has ended. So no task is ever open under an ended stage, and no stage under an ended job.
+ *
+ * How a stage opens: when its needs are met (needs.ts) and its condition allows it, `createdAct` moves it from `created` to
+ * `pending`. The act `release` then queues its blocked tasks, in batches. Its lane opens with the same write
+ * (engine/jobs/job-changes.ts), so its tasks can be claimed once the transaction commits.
  */
 import type { JobState } from './job.ts'
 import { isFinal } from './lifecycle.ts'
@@ -143,7 +147,7 @@ export function stageAct(
     }
     case 'pending':
     case 'running':
-      return openAct(stage)
+      return actOfOpenStage(stage)
     default:
       return undefined
   }
@@ -195,7 +199,7 @@ function undoAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[]
   return first === stage ? { act: 'move stage', stage, to: 'pending', cause: 'compensation' } : undefined
 }
 
-function openAct(stage: StageFacts): Act | undefined {
+function actOfOpenStage(stage: StageFacts): Act | undefined {
   const { plan, bad, badBefore, total, state } = stage
   if (stage.held) return { act: 'move stage', stage, to: 'waiting', cause: 'held' }
   if (state === 'pending' && stage.begun) return { act: 'move stage', stage, to: 'running', cause: 'task_started' }

@@ -89,6 +89,7 @@ function summarize(code: ProblemCode, { state, move, job, stage }: Record<string
 /** Requests and moves whose names are no verbs for people. */
 const verbs: Readonly<Record<string, string>> = {
   passOver: 'skip',
+  revive: 'resume or retry',
   stages: 'add stages to',
   submit: 'start',
   tasks: 'add tasks to',

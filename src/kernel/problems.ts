@@ -56,7 +56,7 @@ export const problems = {
   TASK_TYPE_UNKNOWN: {
     status: 404,
     means: 'No task type has this name.',
-    hint: 'Register it with defineTask, or check the spelling.',
+    hint: 'Check the spelling, configure the type with `pawl type set`, or start a worker that defines it.',
   },
   MOVE_REFUSED: {
     status: 409,
@@ -76,7 +76,7 @@ export const problems = {
   DEDUPE_CONFLICT: {
     status: 409,
     means: 'Another task already uses this dedupeKey.',
-    hint: 'Cancel the task named in the details, or wait until it has ended.',
+    hint: 'Cancel that task (`heldBy`, where it is known), or wait until it has ended.',
   },
   IDEMPOTENCY_MISMATCH: {
     status: 422,
@@ -95,8 +95,8 @@ export const problems = {
   },
   PAYLOAD_INVALID: {
     status: 400,
-    means: 'The payload cannot be stored.',
-    hint: 'A payload must be JSON: no cycles, no functions, no NUL characters, at most 100 levels deep.',
+    means: 'A payload, an output or metadata cannot be stored.',
+    hint: 'It must be JSON: no cycles, no functions, no NUL characters, at most 100 levels deep.',
   },
   PAYLOAD_REFUSED: {
     status: 422,
@@ -105,7 +105,7 @@ export const problems = {
   },
   PAYLOAD_TOO_LARGE: {
     status: 413,
-    means: 'The payload is larger than the limit.',
+    means: 'A payload, an output or metadata is larger than the limit.',
     hint: 'Keep large data in a file or an object store, and put its address in the payload.',
   },
   TOO_MANY_TASKS: {
@@ -159,7 +159,7 @@ export const problems = {
   KEY_REFUSED: {
     status: 403,
     means: 'This API key does not allow the operation.',
-    hint: 'The details name the missing permission. An admin can create another key.',
+    hint: 'The details say what is missing. An admin can create another key.',
   },
   HOST_REFUSED: {
     status: 403,

@@ -18,7 +18,7 @@ export const storeProblems = {
   STORE_UNAVAILABLE: {
     status: 503,
     means: 'The store cannot be reached.',
-    hint: 'Nothing is lost. Repeat the request with its Idempotency-Key.',
+    hint: 'Nothing is lost. Repeat the request; if it had an Idempotency-Key, with the same one.',
   },
   STORE_BUSY: {
     status: 503,

@@ -98,7 +98,7 @@ export interface Outputs {
   readonly bytes: number
 }
 
-/** Reads the outputs of stages, if they have at most `mostBytes` bytes in total. */
+/** Reads the outputs of stages, if they have at most `maxBytes` bytes in total. */
 export async function readOutputs(
   sql: Sql,
   { tasksOf, valuesOf }: { tasksOf: readonly string[]; valuesOf: readonly string[] },

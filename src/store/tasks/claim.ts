@@ -176,7 +176,7 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
     partly_used as materialized (
       select * from deleted where (place, cardinality(ids)) not in (select place, n from used)
     ),
-    -- The remaining ids of these rows return to the queue.
+    -- The remaining ids of these rows return to the queue. Careful rows are never split: each holds one id.
     put_back as (
       insert into pawl.due (lane_id, run_at, id, ids, type)
       select lane_id, run_at, ids[n + 1], ids[n + 1:], type from partly_used join used using (place)
@@ -233,7 +233,8 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
              claim_id = coalesce((select id from lease_entry), claim_id)
        where id = ${request.session}::uuid
     )
-    -- The result. places are the last deleted rows of each lane; is_beaten tells whether another claim was first.
+    -- The result. places are the last deleted rows of each lane; is_beaten tells whether another claim was first. The
+    -- guard is not read: if fewer rows were deleted than used, it rolls the statement back, and the caller repeats it.
     select ${columnsAsJson},
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
@@ -242,7 +243,7 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
            coalesce((select sync_id from my_session) = ${request.syncId}, false) as is_repeated,
            exists (select from lanes)
              and (select front_id from lanes limit 1) not in (select id from deleted) as is_beaten,
-           case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as whole
+           case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as guard
       from batch`
   const { places, isOpen, isRepeated, isBeaten } = won!
   return { tasks: tasksFromColumns(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
