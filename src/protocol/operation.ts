@@ -6,7 +6,7 @@
 import type { ProblemCode } from '../kernel/problem.ts'
 import type { Permission } from '../kernel/role.ts'
 import type { Field, Fields, Schema } from '../schema/check.ts'
-import { bodyOf, controlFields, fence } from './fields.ts'
+import { bodyOf, controlFields, fence } from './call-options.ts'
 import { list, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 

@@ -36,7 +36,7 @@ type Members<Required, Optional> = { readonly [Name in keyof Required]: ValueOf<
 }
 /** The static type of options that this table checks. All are optional. */
 export type OptionsOf<Table> = { readonly [Name in keyof Table]?: ValueOf<Table[Name]> }
-type ValueOf<Schema> = Schema extends Typed<infer Value> ? Value : never
+export type ValueOf<Schema> = Schema extends Typed<infer Value> ? Value : never
 
 /** The fault of a value, as the end of the sentence "it must …"; undefined if it is valid. */
 export function faultOf(field: Field, value: unknown): string | undefined {
@@ -119,6 +119,20 @@ function schemaOfWords(words: readonly (string | boolean)[]): Schema {
   return parts.length === 1 ? parts[0]! : { anyOf: parts }
 }
 
+/** One of the words, or several of them. */
+export function oneOrMore<const Word extends string>(words: readonly Word[]): Field<Word | readonly Word[]> {
+  const one = oneOf(words)
+  const schema = { anyOf: [one, { type: 'array', items: one, maxItems: words.length }] }
+  return field(schema, value => (Array.isArray(value) ? firstFault(one, value) : faultOf(one, value)))
+}
+
+/** A list with a limited length. Its elements are checked elsewhere, where a fault can name its element. */
+export function listOf<Items extends Field>(items: Items, most: number): Field<readonly ValueOf<Items>[]> {
+  return field({ type: 'array', items, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
+  )
+}
+
 export function orNull<Value>(other: Field<Value>): Field<Value | null> {
   const schema = { anyOf: [other, { type: 'null' }] }
   return field(schema, value => (value === null ? undefined : faultOf(other, value)))
@@ -164,6 +178,8 @@ export function firstFault(field: Field, values: readonly unknown[]): string | u
   }
   return undefined
 }
+
+export const flag = oneOf([true, false])
 
 export const anything: Field = field({}, () => undefined)
 

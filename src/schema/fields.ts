@@ -1,9 +1,19 @@
 /** Fields that tasks, their types, jobs and stages have in common, each with its range. */
-import { type Fields, field, nested, number, oneOf, orNull, text } from './check.ts'
+import { type Field, type Fields, faultOf, field, flag, nested, number, oneOf, orNull, text } from './check.ts'
 
 export const year = 366 * 86_400
 
 export const name = text(200)
+
+export const names = (most: number): Field<readonly string[]> =>
+  field({ type: 'array', items: name, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most && value.every(item => faultOf(name, item) === undefined)
+      ? undefined
+      : 'be a list of names',
+  )
+
+/** An explanation for people. */
+export const reason = text(10_000)
 
 export const priority = number({ from: -1_000_000, to: 1_000_000, whole: true })
 
@@ -49,7 +59,7 @@ const retryFields = {
   /** Default 60. */
   maxSeconds: number({ from: 0, to: year }),
   /** Default true. */
-  jitter: oneOf([true, false]),
+  jitter: flag,
 } satisfies Fields
 
 /** How tasks are leased, retried and kept. A stage can set these fields too. */
