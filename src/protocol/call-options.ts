@@ -30,7 +30,7 @@ const headerFields = {
   traceparent,
 } satisfies Fields
 /** Options of a request that changes something. */
-export type Call = OptionsOf<typeof headerFields>
+export interface Call extends OptionsOf<typeof headerFields> {}
 
 const remoteCallFields = { ...headerFields, holder: name, asked: anything }
 /** Options of every request that changes something. Over HTTP they are in headers, never in a body. */
@@ -49,21 +49,21 @@ const ownControlFields = {
   ifState: oneOrMore(everyState),
 } satisfies Fields
 export const controlFields = { ...callFields, ...ownControlFields }
-export type ControlCall = Call & OptionsOf<typeof ownControlFields>
+export interface ControlCall extends Call, OptionsOf<typeof ownControlFields> {}
 
 const ownLoseWorkerFields = {
   /** Why the worker died, if known. It becomes the error of its tasks. */
   reason,
 } satisfies Fields
 export const loseWorkerFields = { ...remoteCallFields, ...ownLoseWorkerFields }
-export type LoseWorkerCall = Call & OptionsOf<typeof ownLoseWorkerFields>
+export interface LoseWorkerCall extends Call, OptionsOf<typeof ownLoseWorkerFields> {}
 
 const ownCancelFields = {
   /** Soft: running tasks are told to stop and may finish. Hard: they end at once. Default: soft. */
   mode: oneOf(['soft', 'hard']),
 } satisfies Fields
 export const cancelFields = { ...controlFields, ...ownCancelFields }
-export type CancelCall = ControlCall & OptionsOf<typeof ownCancelFields>
+export interface CancelCall extends ControlCall, OptionsOf<typeof ownCancelFields> {}
 
 const ownRetryJobFields = {
   /** Create a new job with only the tasks that did not succeed, instead of retrying in place. */
@@ -72,17 +72,17 @@ const ownRetryJobFields = {
   name,
 } satisfies Fields
 export const retryJobFields = { ...controlFields, ...ownRetryJobFields }
-export type RetryJobCall = ControlCall & OptionsOf<typeof ownRetryJobFields>
+export interface RetryJobCall extends ControlCall, OptionsOf<typeof ownRetryJobFields> {}
 
 export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) } satisfies Fields
 /** With an epoch, the request is made in the name of that lease and refused once the lease is lost. */
-export type Fenced = OptionsOf<typeof fence>
+export interface Fenced extends OptionsOf<typeof fence> {}
 export const cancelTaskFields = { ...cancelFields, ...fence }
 
 const ownDeadLetterFields = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) } satisfies Fields
 const ownDeadLetter = nested(ownDeadLetterFields, ['reasonCode'])
 export const deadLetterFields = { ...controlFields, ...ownDeadLetterFields, ...fence }
-export type DeadLetterCall = ControlCall & Fenced & Static<typeof ownDeadLetter>
+export interface DeadLetterCall extends ControlCall, Fenced, Static<typeof ownDeadLetter> {}
 
 const ownApproveFields = {
   comment: reason,
@@ -90,7 +90,7 @@ const ownApproveFields = {
   data: anything,
 } satisfies Fields
 export const approveFields = { ...controlFields, ...ownApproveFields }
-export type ApproveCall = ControlCall & OptionsOf<typeof ownApproveFields>
+export interface ApproveCall extends ControlCall, OptionsOf<typeof ownApproveFields> {}
 
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields = {
@@ -98,7 +98,7 @@ export const pageFields = {
   limit,
   cursor: text(500),
 } satisfies Fields
-export type PageQuery = OptionsOf<typeof pageFields>
+export interface PageQuery extends OptionsOf<typeof pageFields> {}
 
 /** For lists sorted by name. The cursor holds a name, and each of its characters may take eight in the cursor. */
 export const namedPageFields = { limit, cursor: text(2000) } satisfies Fields
@@ -110,7 +110,7 @@ export const numberedFields = {
   /** True: the answer includes the total number of matches. */
   total: flag,
 } satisfies Fields
-export type Numbered = OptionsOf<typeof numberedFields>
+export interface Numbered extends OptionsOf<typeof numberedFields> {}
 
 export const createdFields = {
   /** Created at this time or later; ISO 8601 text or a Date. */

@@ -127,7 +127,7 @@ export function oneOrMore<const Word extends string>(words: readonly Word[]): Fi
 }
 
 /** A list with a limited length. Its elements are checked elsewhere, where a fault can name its element. */
-export function listOf<Items extends Field>(items: Items, most: number): Field<readonly ValueOf<Items>[]> {
+export function listOf<Item>(items: Field, most: number): Field<readonly Item[]> {
   return field({ type: 'array', items, maxItems: most }, value =>
     Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
   )

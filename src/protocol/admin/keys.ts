@@ -23,7 +23,7 @@ export const keyFields = {
   queues: names(100),
 } satisfies Fields
 const newKey = nested(keyFields, ['name'])
-export type NewKey = Static<typeof newKey>
+export interface NewKey extends Static<typeof newKey> {}
 
 const role = words(...roleNames)
 
@@ -42,14 +42,14 @@ const keyProperties = {
   revokedBy: orNull(text),
 }
 export const keyView = shape(keyProperties)
-export type KeyView = Static<typeof keyView>
+export interface KeyView extends Static<typeof keyView> {}
 
 export const madeKey = shape({
   ...keyProperties,
   /** Shown only once. Pawl stores only its hash. */
   secret: text,
 })
-export type MadeKey = Static<typeof madeKey>
+export interface MadeKey extends Static<typeof madeKey> {}
 
 export const me = shape({
   /** Name of the key; null: the caller has no key and needs none. */
@@ -62,4 +62,4 @@ export const me = shape({
   queues: orNull(list(text)),
 })
 /** The caller of a request. */
-export type Me = Static<typeof me>
+export interface Me extends Static<typeof me> {}

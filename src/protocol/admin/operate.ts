@@ -3,20 +3,20 @@ import { name } from '../../schema/fields.ts'
 import { namedPageFields, type PageQuery } from '../call-options.ts'
 import { at, figure, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
 
-export const finding = shape({
+const finding = shape({
   /** `bad`: a guarantee is broken or about to be. `warning`: it works, but will cause trouble. `note`: information. */
   grade: words('bad', 'warning', 'note'),
   what: text,
   todo: text,
 })
-export type Finding = Static<typeof finding>
+export interface Finding extends Static<typeof finding> {}
 
 export const examination = shape({
   store: text,
   findings: list(finding),
   healthy: flag,
 })
-export type Examination = Static<typeof examination>
+export interface Examination extends Static<typeof examination> {}
 
 export const queueView = shape({
   queue: text,
@@ -30,7 +30,7 @@ export const queueView = shape({
   /** How long the oldest due task has been waiting. */
   oldestSeconds: orNull(figure),
 })
-export type QueueView = Static<typeof queueView>
+export interface QueueView extends Static<typeof queueView> {}
 
 export const lostWorkerView = shape({
   worker: text,
@@ -38,7 +38,7 @@ export const lostWorkerView = shape({
   tasks: list(id),
 })
 /** The tasks that were taken from a worker that was declared lost. */
-export type LostWorkerView = Static<typeof lostWorkerView>
+export interface LostWorkerView extends Static<typeof lostWorkerView> {}
 
 export const workerView = shape({
   /** Null, like its times: the worker claims without a session and is known only by its leases. */
@@ -53,18 +53,18 @@ export const workerView = shape({
   leases: whole,
   leasesByQueue: typed<Readonly<Record<string, number>>>({ type: 'object', additionalProperties: whole }),
 })
-export type WorkerView = Static<typeof workerView>
+export interface WorkerView extends Static<typeof workerView> {}
 
 const ownWorkerQueryFields = {
   /** Only workers that contacted the server within this time. Default: 60. */
   withinSeconds: number({ from: 1, to: 86_400 }),
 } satisfies Fields
 export const workerQueryFields = { ...namedPageFields, ...ownWorkerQueryFields }
-export type WorkerQuery = PageQuery & OptionsOf<typeof ownWorkerQueryFields>
+export interface WorkerQuery extends PageQuery, OptionsOf<typeof ownWorkerQueryFields> {}
 
 const ownTaskTypeQueryFields = {
   /** Only the type of this name. If it has no settings, the page is empty. */
   type: name,
 } satisfies Fields
 export const taskTypeQueryFields = { ...namedPageFields, ...ownTaskTypeQueryFields }
-export type TaskTypeQuery = PageQuery & OptionsOf<typeof ownTaskTypeQueryFields>
+export interface TaskTypeQuery extends PageQuery, OptionsOf<typeof ownTaskTypeQueryFields> {}

@@ -12,7 +12,7 @@ const phaseStats = shape({
   p50Seconds: orNull(figure),
   p95Seconds: orNull(figure),
 })
-export type PhaseStats = Static<typeof phaseStats>
+export interface PhaseStats extends Static<typeof phaseStats> {}
 
 const typeFields = {
   type: text,
@@ -39,14 +39,14 @@ const typeFields = {
   run: phaseStats,
 }
 const typeStats = shape(typeFields)
-export type TypeStats = Static<typeof typeStats>
+export interface TypeStats extends Static<typeof typeStats> {}
 
 const statsPoint = shape({
   /** Start of this bucket. */
   at,
   ...typeFields,
 })
-export type StatsPoint = Static<typeof statsPoint>
+export interface StatsPoint extends Static<typeof statsPoint> {}
 
 export type QueueDepth = QueueView
 
@@ -54,7 +54,7 @@ const leftOut = shape({
   types: whole,
   queues: whole,
 })
-export type LeftOut = Static<typeof leftOut>
+export interface LeftOut extends Static<typeof leftOut> {}
 
 const depthPoint = shape({
   at,
@@ -62,7 +62,7 @@ const depthPoint = shape({
   due: whole,
   held: whole,
 })
-export type DepthPoint = Static<typeof depthPoint>
+export interface DepthPoint extends Static<typeof depthPoint> {}
 
 export const statsView = shape({
   from: at,
@@ -80,7 +80,7 @@ export const statsView = shape({
   /** Number of types and queues that are not listed. The busiest types and the deepest queues are. */
   leftOut,
 })
-export type StatsView = Static<typeof statsView>
+export interface StatsView extends Static<typeof statsView> {}
 
 export const statsQueryFields = {
   /** Length of the period until now. At most 3 days. Default 3,600. */
@@ -91,4 +91,4 @@ export const statsQueryFields = {
   /** Maximum number of types and of queues. Lower if there are many buckets. Default 100. */
   limit: number({ from: 1, to: 1000, whole: true }),
 } satisfies Fields
-export type StatsQuery = OptionsOf<typeof statsQueryFields>
+export interface StatsQuery extends OptionsOf<typeof statsQueryFields> {}

@@ -47,10 +47,10 @@ export const saidArtifactFields = {
 } satisfies Fields
 const saidArtifact = nested(saidArtifactFields, ['name', 'uri', 'state'])
 /** A worker's report of a file. It is registered first, then uploaded. `error`: the file could not be produced. */
-export type SaidArtifact = Static<typeof saidArtifact>
+export interface SaidArtifact extends Static<typeof saidArtifact> {}
 
 export const artifactsFields = {
-  artifacts: listOf(saidArtifact, mostReports),
+  artifacts: listOf<SaidArtifact>(saidArtifact, mostReports),
   /**
    * The list is the complete set of the attempt's output files. Further reports of other files are refused. Repeating
    * the list changes nothing.
@@ -59,7 +59,7 @@ export const artifactsFields = {
 } satisfies Fields
 const saidArtifacts = nested(artifactsFields, ['artifacts'])
 /** The files of one task. */
-export type SaidArtifacts = Static<typeof saidArtifacts>
+export interface SaidArtifacts extends Static<typeof saidArtifacts> {}
 
 export interface ArtifactReport extends HeldTask, SaidArtifact {}
 
@@ -96,7 +96,7 @@ const ownStageFilesFields = {
   ),
 } satisfies Fields
 export const stageFilesFields = { ...pageFields, ...ownStageFilesFields }
-export type StageFilesQuery = PageQuery & OptionsOf<typeof ownStageFilesFields>
+export interface StageFilesQuery extends PageQuery, OptionsOf<typeof ownStageFilesFields> {}
 
 export const stageFile = shape({
   name: text,
@@ -105,7 +105,7 @@ export const stageFile = shape({
   sha256: orNull(text),
 })
 /** A published file of a stage. */
-export type StageFile = Static<typeof stageFile>
+export interface StageFile extends Static<typeof stageFile> {}
 
 export const artifactView = shape({
   id,
@@ -128,11 +128,11 @@ export const artifactView = shape({
   changedAt: at,
   endedAt: orNull(at),
 })
-export type ArtifactView = Static<typeof artifactView>
+export interface ArtifactView extends Static<typeof artifactView> {}
 
 const ownArtifactQueryFields = { state: oneOrMore(statesOf(artifactLifecycle)) } satisfies Fields
 export const artifactQueryFields = { ...pageFields, ...ownArtifactQueryFields }
-export type ArtifactQuery = PageQuery & OptionsOf<typeof ownArtifactQueryFields>
+export interface ArtifactQuery extends PageQuery, OptionsOf<typeof ownArtifactQueryFields> {}
 
 export const lineageFields = { uri: shortText(8000) } satisfies Fields
 
@@ -148,7 +148,7 @@ const making = shape({
   inputs: list(datumInput),
   outputs: list(ref<ArtifactView>('Artifact')),
 })
-export type Making = Static<typeof making>
+export interface Making extends Static<typeof making> {}
 
 export const lineage = shape({
   uri: text,
@@ -156,4 +156,4 @@ export const lineage = shape({
   usedBy: list(making),
 })
 /** The tasks that produced and used a file, each with inputs and outputs. */
-export type Lineage = Static<typeof lineage>
+export interface Lineage extends Static<typeof lineage> {}

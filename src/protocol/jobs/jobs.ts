@@ -21,7 +21,7 @@ import { anything, at, figure, flag, id, list, object, orNull, ref, shape, text,
 const stageState = words(...statesOf(stageLifecycle))
 const openness = words('sealed', 'open', 'untilDone')
 
-export const progress = shape({
+const progress = shape({
   total: whole,
   good: whole,
   bad: whole,
@@ -31,9 +31,9 @@ export const progress = shape({
   percent: whole,
 })
 /** Outcomes of the tasks of a stage or a whole job. */
-export type Progress = Static<typeof progress>
+export interface Progress extends Static<typeof progress> {}
 
-export const stageFiles = shape({
+const stageFiles = shape({
   /** Each of its tasks is a datum, with files that were listed when the stage opened. */
   datums: flag,
   /** Folder for its output files. */
@@ -41,7 +41,7 @@ export const stageFiles = shape({
   /** The component that starts its workers; null: Pawl does not start any. */
   runner: orNull(words('local', 'kubernetes')),
 })
-export type StageFiles = Static<typeof stageFiles>
+export interface StageFiles extends Static<typeof stageFiles> {}
 
 const gateView = typed<{ readonly approvers: number; readonly ask: string | null; readonly until: string | null }>({
   type: 'object',
@@ -98,7 +98,7 @@ const stageFields = {
   endedAt: orNull(at),
 }
 export const stageView = shape(stageFields)
-export type StageView = Static<typeof stageView>
+export interface StageView extends Static<typeof stageView> {}
 
 const jobFields = {
   id,
@@ -129,14 +129,14 @@ const jobFields = {
   stages: list(ref<StageView>('Stage')),
 }
 export const jobView = shape(jobFields)
-export type JobView = Static<typeof jobView>
+export interface JobView extends Static<typeof jobView> {}
 
 const added = {
   added: list(id),
 }
 const addedShape = shape(added)
 /** Ids of the stages or tasks that a request added, in its order. */
-export type Added = Static<typeof addedShape>
+export interface Added extends Static<typeof addedShape> {}
 
 export const stageWithAdded = shape({ ...stageFields, ...added })
 export const jobWithAdded = shape({ ...jobFields, ...added })
@@ -170,7 +170,11 @@ const ownJobQueryFields = {
   priorityTo: priority,
 } satisfies Fields
 export const jobQueryFields = { ...pageFields, ...createdFields, ...numberedFields, ...ownJobQueryFields }
-export type JobQuery = PageQuery & Numbered & OptionsOf<typeof createdFields> & OptionsOf<typeof ownJobQueryFields>
+export interface JobQuery
+  extends PageQuery,
+    Numbered,
+    OptionsOf<typeof createdFields>,
+    OptionsOf<typeof ownJobQueryFields> {}
 
 const ownStageQueryFields = {
   state: oneOrMore(statesOf(stageLifecycle)),
@@ -178,7 +182,7 @@ const ownStageQueryFields = {
   queue: name,
 } satisfies Fields
 export const stageQueryFields = { ...pageFields, ...numberedFields, ...ownStageQueryFields }
-export type StageQuery = PageQuery & Numbered & OptionsOf<typeof ownStageQueryFields>
+export interface StageQuery extends PageQuery, Numbered, OptionsOf<typeof ownStageQueryFields> {}
 
 const ownStageTaskFields = {
   /** Default: the type of the stage, else its queue. */
@@ -190,4 +194,4 @@ const ownStageTaskFields = {
 } satisfies Fields
 export const stageTaskFields = { ...settingFields, ...ownStageTaskFields }
 /** A task that is added to a stage. Its settings for leases, retries and retention override those of the stage. */
-export type NewStageTask = OptionsOf<typeof settingFields> & OptionsOf<typeof ownStageTaskFields>
+export interface NewStageTask extends OptionsOf<typeof settingFields>, OptionsOf<typeof ownStageTaskFields> {}

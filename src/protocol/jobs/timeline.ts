@@ -27,7 +27,7 @@ const attemptSpan = shape({
   outcome: orNull(taskState),
   cause: orNull(text),
 })
-export type AttemptSpan = Static<typeof attemptSpan>
+export interface AttemptSpan extends Static<typeof attemptSpan> {}
 
 export const timelineView = shape({
   stages: list(shape({ id, name: text, spans: list(stageSpan) })),
@@ -35,13 +35,13 @@ export const timelineView = shape({
   /** Whether the job has more tasks than these. */
   more: flag,
 })
-export type TimelineView = Static<typeof timelineView>
+export interface TimelineView extends Static<typeof timelineView> {}
 
 export const timelineFields = {
   /** Number of tasks, the oldest of each stage first. At most 1,000. Default 200. */
   limit: pageFields.limit,
 } satisfies Fields
-export type TimelineQuery = OptionsOf<typeof timelineFields>
+export interface TimelineQuery extends OptionsOf<typeof timelineFields> {}
 
 export const troubleView = shape({
   state: taskState,
@@ -57,7 +57,7 @@ export const troubleView = shape({
   taskId: id,
 })
 /** Unsuccessful tasks with the same reason, whose messages differ only in numbers and ids. */
-export type TroubleView = Static<typeof troubleView>
+export interface TroubleView extends Static<typeof troubleView> {}
 
 export const troubleQueryFields = {
   jobId: name,
@@ -65,4 +65,4 @@ export const troubleQueryFields = {
   state: oneOrMore(statesOf(taskLifecycle)),
   queue: name,
 } satisfies Fields
-export type TroubleQuery = OptionsOf<typeof troubleQueryFields>
+export interface TroubleQuery extends OptionsOf<typeof troubleQueryFields> {}

@@ -11,7 +11,7 @@ const message = field<string>({ type: 'string', maxLength: 10_000 }, value =>
 )
 
 /** Fields of queries that can select dead letters. */
-export const deadLetterFilters = {
+const deadLetterFilters = {
   queue: name,
   type: name,
   /** Only dead letters with this reason. */
@@ -20,14 +20,14 @@ export const deadLetterFilters = {
   message,
 } satisfies Fields
 export const deadLetterQueryFields = { ...pageFields, ...deadLetterFilters }
-export type DeadLetterQuery = PageQuery & OptionsOf<typeof deadLetterFilters>
+export interface DeadLetterQuery extends PageQuery, OptionsOf<typeof deadLetterFilters> {}
 
 /** Maximum number of dead letters of one redrive. */
 export const mostRedriven = 1_000_000
 
 const taskId = field<string>({ type: 'string', format: 'uuid' }, () => undefined)
 export const redriveFields = {
-  ids: listOf(taskId, 10_000),
+  ids: listOf<string>(taskId, 10_000),
   queue: name,
   type: name,
   reasonCode: oneOf(reasonCodes),
@@ -43,7 +43,7 @@ export const redriveFields = {
   limit: number({ from: 1, to: mostRedriven, whole: true }),
   reason,
 } satisfies Fields
-export type RedriveRequest = OptionsOf<typeof redriveFields>
+export interface RedriveRequest extends OptionsOf<typeof redriveFields> {}
 
 const refused = shape({ id: text, code: text, message: text })
 
@@ -58,7 +58,7 @@ export const redriveAnswer = shape({
   redriven: list(id),
   refused: list(refused),
 })
-export type RedriveAnswer = Static<typeof redriveAnswer>
+export interface RedriveAnswer extends Static<typeof redriveAnswer> {}
 
 export const redriveProgress = shape({
   id,
@@ -74,4 +74,4 @@ export const redriveProgress = shape({
   endedAt: orNull(at),
 })
 /** Progress of a redrive. With a rate, redriven tasks may still be waiting for their `runAt`. */
-export type RedriveProgress = Static<typeof redriveProgress>
+export interface RedriveProgress extends Static<typeof redriveProgress> {}

@@ -32,7 +32,7 @@ const logLine = nested(
   },
   ['n', 'message'],
 )
-export type LogLine = Static<typeof logLine>
+export interface LogLine extends Static<typeof logLine> {}
 
 export const logLineView = shape({
   n: whole,
@@ -42,7 +42,7 @@ export const logLineView = shape({
   message: text,
   facts: orNull(object),
 })
-export type LogLineView = Static<typeof logLineView>
+export interface LogLineView extends Static<typeof logLineView> {}
 
 export const logLimits = {
   /** Lines per attempt. One more may report how many were dropped. */
@@ -85,7 +85,7 @@ const ownLogQueryFields = {
   epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }),
 } satisfies Fields
 export const logQueryFields = { ...pageFields, ...ownLogQueryFields }
-export type LogQuery = PageQuery & OptionsOf<typeof ownLogQueryFields>
+export interface LogQuery extends PageQuery, OptionsOf<typeof ownLogQueryFields> {}
 
 export interface LogPage extends Page<LogLineView> {
   /** The cursor after the last of these lines, also at the end. It continues with lines that are logged later. */

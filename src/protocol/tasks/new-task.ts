@@ -72,11 +72,11 @@ type NewItem = Static<typeof newItem>
 
 // A declaration file repeats no comment from another file, so the types of the tables are joined by name.
 export type RetryOptions = NonNullable<TaskTypeOptions['retry']>
-export type TaskTypeOptions = OptionsOf<typeof settingFields> & OptionsOf<typeof typeFields>
+export interface TaskTypeOptions extends OptionsOf<typeof settingFields>, OptionsOf<typeof typeFields> {}
 /** All settings of a type. */
-export type TaskTypeRecord = TaskTypeOptions & OptionsOf<typeof recordFields>
-export type TaskOptions = TaskTypeOptions & Omit<NewItem, 'type' | 'payload'>
-export type NewTaskItem = TaskTypeOptions & NewItem
+export interface TaskTypeRecord extends TaskTypeOptions, OptionsOf<typeof recordFields> {}
+export interface TaskOptions extends TaskTypeOptions, Omit<NewItem, 'type' | 'payload'> {}
+export interface NewTaskItem extends TaskTypeOptions, NewItem {}
 
 /** A hard deadline must not come before the soft one. */
 export function checkDeadlines(options: Partial<TaskSettings>, at: string): void {

@@ -13,10 +13,15 @@ import {
   oneOf,
   type Static,
   typed,
-  type ValueOf,
 } from '../../schema/check.ts'
 import { chosenId, name, names, reason, settingFields, year } from '../../schema/fields.ts'
-import { mostReports, type StageFile, type StageFilesQuery, saidArtifactFields } from '../files/artifacts.ts'
+import {
+  type ArtifactReport,
+  mostReports,
+  type StageFile,
+  type StageFilesQuery,
+  saidArtifactFields,
+} from '../files/artifacts.ts'
 import { anything, at, figure, flag, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import { logLines } from './logs.ts'
 import { maxTasksPerCall } from './new-task.ts'
@@ -29,7 +34,7 @@ const heldTask = {
   epoch: field<number>({ type: 'integer', minimum: 0 }, () => undefined),
 } satisfies Fields
 const heldTaskShape = shape(heldTask)
-export type HeldTask = Static<typeof heldTaskShape>
+export interface HeldTask extends Static<typeof heldTaskShape> {}
 
 /** Identifies one lease of a task. */
 export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
@@ -42,7 +47,7 @@ export const startedFields = {
   agoMs: milliseconds,
 } satisfies Fields
 const startedTask = nested(startedFields, ['id', 'epoch'])
-export type StartedTask = Static<typeof startedTask>
+export interface StartedTask extends Static<typeof startedTask> {}
 
 export const heartbeatFields = { progress: anything, checkpoint: anything } satisfies Fields
 
@@ -53,7 +58,7 @@ export const beatFields = {
   logs: logLines,
 } satisfies Fields
 const beatOfTask = nested(beatFields, ['id', 'epoch'])
-export type BeatOfTask = Static<typeof beatOfTask>
+export interface BeatOfTask extends Static<typeof beatOfTask> {}
 
 const spawnedFields = {
   /** A later stage of the job that is open. Default: the task's own stage. */
@@ -63,7 +68,7 @@ const spawnedFields = {
   payload: anything,
 } satisfies Fields
 const spawnedTask = nested(spawnedFields)
-export type SpawnedTask = OptionsOf<typeof spawnedFields>
+export interface SpawnedTask extends OptionsOf<typeof spawnedFields> {}
 
 /** Missing fields and those of other types are replaced by the engine, so that a report of an error is never refused. */
 const error = nested({
@@ -86,20 +91,20 @@ export const settledFields = {
   partial: flag,
   reason,
   /** More tasks of the same job. They are created together with this report or not at all. */
-  spawn: listOf(spawnedTask, maxTasksPerCall),
+  spawn: listOf<SpawnedTask>(spawnedTask, maxTasksPerCall),
   /** How long the handler ran. Gives the start of a task whose start was never reported. */
   ranMs: milliseconds,
   /** Lines that the handler has logged since the last heartbeat. */
   logs: logLines,
 } satisfies Fields
 const settledTask = nested(settledFields, ['id', 'epoch', 'outcome'])
-export type SettledTask = Static<typeof settledTask>
+export interface SettledTask extends Static<typeof settledTask> {}
 
 export const artifactFields = { ...heldTask, ...saidArtifactFields }
 const artifactReport = nested(artifactFields, ['id', 'epoch', 'name', 'uri', 'state'])
 
 /** The engine checks items one by one: an invalid one is refused, and the others are processed. */
-const batchOf = <Item extends Field>(items: Item): Field<readonly ValueOf<Item>[]> =>
+const batchOf = <Item extends HeldTask>(items: Field): Field<readonly Item[]> =>
   field({ type: 'array', items, maxItems: mostReports }, value =>
     Array.isArray(value) && value.length <= mostReports && value.every(isObject)
       ? undefined
@@ -127,14 +132,14 @@ const claimingFields = {
 
 export const syncFields = {
   ...claimingFields,
-  started: batchOf(startedTask),
-  beats: batchOf(beatOfTask),
+  started: batchOf<StartedTask>(startedTask),
+  beats: batchOf<BeatOfTask>(beatOfTask),
   /** Output files of tasks. They are processed before `settled`. */
-  artifacts: batchOf(artifactReport),
-  settled: batchOf(settledTask),
+  artifacts: batchOf<ArtifactReport>(artifactReport),
+  settled: batchOf<SettledTask>(settledTask),
 } satisfies Fields
 const syncRequest = nested(syncFields, ['worker'])
-export type SyncRequest = Static<typeof syncRequest>
+export interface SyncRequest extends Static<typeof syncRequest> {}
 
 export const claimedTask = shape({
   ...heldTask,
@@ -153,7 +158,7 @@ export const claimedTask = shape({
   correlationId: orNull(text),
   traceparent: orNull(text),
 })
-export type ClaimedTask = Static<typeof claimedTask>
+export interface ClaimedTask extends Static<typeof claimedTask> {}
 
 const refusal = shape({
   ...heldTask,
@@ -162,14 +167,14 @@ const refusal = shape({
   code: words(...(Object.keys(problems) as ProblemCode[])),
   message: text,
 })
-export type Refusal = Static<typeof refusal>
+export interface Refusal extends Static<typeof refusal> {}
 
 const cancelNotice = shape({
   ...heldTask,
   mode: words('soft'),
   graceSeconds: figure,
 })
-export type CancelNotice = Static<typeof cancelNotice>
+export interface CancelNotice extends Static<typeof cancelNotice> {}
 
 export const syncAnswer = shape({
   /** How long the engine waited before it claimed. The leases began at least this long after the sync was sent. */
@@ -178,7 +183,7 @@ export const syncAnswer = shape({
   refused: list(refusal),
   cancel: list(cancelNotice),
 })
-export type SyncAnswer = Static<typeof syncAnswer>
+export interface SyncAnswer extends Static<typeof syncAnswer> {}
 
 /** The fields of a report on one task, by its outcome. */
 export const settleParts = {
@@ -211,7 +216,7 @@ export const claimFields = {
 } satisfies Fields
 const claimsRequest = nested(claimFields, ['worker'])
 /** A claim without reports, for a worker that runs one task at a time. */
-export type ClaimsRequest = Static<typeof claimsRequest>
+export interface ClaimsRequest extends Static<typeof claimsRequest> {}
 
 /** The fields of a report on one task with this outcome. */
 export function settleOneFields(outcome: OneOutcome): Fields {
@@ -229,7 +234,7 @@ export const heartbeatAnswer = shape({
   leaseUntil: at,
 })
 /** The answer to a heartbeat of one task. */
-export type HeartbeatAnswer = Static<typeof heartbeatAnswer>
+export interface HeartbeatAnswer extends Static<typeof heartbeatAnswer> {}
 
 /** The part of the API that a worker uses, in process or over HTTP. */
 export interface SyncPort {

@@ -50,7 +50,7 @@ export const queuedTask = shape({
   /** True: nothing was queued, because this earlier task has the same dedupeKey. */
   deduplicated: flag,
 })
-export type QueuedTask = Static<typeof queuedTask>
+export interface QueuedTask extends Static<typeof queuedTask> {}
 
 const deadLetterView = shape(
   {
@@ -64,7 +64,7 @@ const deadLetterView = shape(
   },
   { step: words(...steps) },
 )
-export type DeadLetterView = Static<typeof deadLetterView>
+export interface DeadLetterView extends Static<typeof deadLetterView> {}
 
 export const taskView = shape({
   id,
@@ -105,7 +105,7 @@ export const taskView = shape({
   error: orNull(error),
   deadLetter: orNull(deadLetterView),
 })
-export type TaskView = Static<typeof taskView>
+export interface TaskView extends Static<typeof taskView> {}
 
 const eventFields = {
   /** entityId:seq, unique among events. For a heartbeat, also its time. */
@@ -127,7 +127,7 @@ const eventFields = {
   version: typed<1>({ type: 'integer', const: 1 }),
 }
 export const eventView = shape(eventFields)
-export type EventView = Static<typeof eventView>
+export interface EventView extends Static<typeof eventView> {}
 
 export const attemptView = shape({
   epoch: whole,
@@ -140,7 +140,7 @@ export const attemptView = shape({
   error: orNull(error),
 })
 /** The history of one lease, derived from the events. */
-export type AttemptView = Static<typeof attemptView>
+export interface AttemptView extends Static<typeof attemptView> {}
 
 /** Maximum number of ids in a query. */
 const mostIds = 1000
@@ -167,10 +167,11 @@ export const taskQueryFields = {
   ...numberedFields,
   ...ownTaskQueryFields,
 }
-export type TaskQuery = DeadLetterQuery &
-  OptionsOf<typeof createdFields> &
-  Numbered &
-  OptionsOf<typeof ownTaskQueryFields>
+export interface TaskQuery
+  extends DeadLetterQuery,
+    Numbered,
+    OptionsOf<typeof createdFields>,
+    OptionsOf<typeof ownTaskQueryFields> {}
 
 const { jobId: _job, stageId: _stage, ...withoutParents } = taskQueryFields
 export const tasksOfFields = withoutParents
@@ -182,7 +183,7 @@ const ownTaskEventFields = {
   pulses: flag,
 } satisfies Fields
 export const taskEventFields = { ...pageFields, ...ownTaskEventFields }
-export type TaskEventQuery = PageQuery & OptionsOf<typeof ownTaskEventFields>
+export interface TaskEventQuery extends PageQuery, OptionsOf<typeof ownTaskEventFields> {}
 
 export const metadataFields = {
   /** At most 64 KiB per request; null: delete all of it. */
@@ -191,11 +192,11 @@ export const metadataFields = {
   replace: flag,
 } satisfies Fields
 /** A JSON merge patch (RFC 7396): null deletes a key, an object is merged, and any other value replaces the old one. */
-export type MetadataPatch = OptionsOf<typeof metadataFields>
+export interface MetadataPatch extends OptionsOf<typeof metadataFields> {}
 
 const ownJobPatchFields = { priority } satisfies Fields
 export const jobPatchFields = { ...metadataFields, ...ownJobPatchFields }
-export type JobPatch = MetadataPatch & OptionsOf<typeof ownJobPatchFields>
+export interface JobPatch extends MetadataPatch, OptionsOf<typeof ownJobPatchFields> {}
 
 export interface Page<Item> {
   readonly items: Item[]
@@ -231,14 +232,14 @@ export const feedFields = {
   /** Only events at this time or earlier. */
   until: moment,
 } satisfies Fields
-export type FeedQuery = OptionsOf<typeof feedFields>
+export interface FeedQuery extends OptionsOf<typeof feedFields> {}
 
 export const feedEvent = shape({
   ...eventFields,
   /** The cursor right after this event. */
   cursor: text,
 })
-export type FeedEvent = Static<typeof feedEvent>
+export interface FeedEvent extends Static<typeof feedEvent> {}
 
 export const feedPage = shape({
   items: typed<FeedEvent[]>(list(ref('FeedEvent'))),
@@ -247,4 +248,4 @@ export const feedPage = shape({
   /** Whether there may be more events already. */
   more: flag,
 })
-export type FeedPage = Static<typeof feedPage>
+export interface FeedPage extends Static<typeof feedPage> {}
