@@ -49,6 +49,7 @@ const ownControlFields = {
   ifState: oneOrMore(everyState),
 } satisfies Fields
 export const controlFields = { ...callFields, ...ownControlFields }
+/** Options of a request that changes the state of a job, stage or task. */
 export interface ControlCall extends Call, OptionsOf<typeof ownControlFields> {}
 
 const ownLoseWorkerFields = {
@@ -56,6 +57,7 @@ const ownLoseWorkerFields = {
   reason,
 } satisfies Fields
 export const loseWorkerFields = { ...remoteCallFields, ...ownLoseWorkerFields }
+/** Options of `loseWorker`. */
 export interface LoseWorkerCall extends Call, OptionsOf<typeof ownLoseWorkerFields> {}
 
 const ownCancelFields = {
@@ -63,6 +65,7 @@ const ownCancelFields = {
   mode: oneOf(['soft', 'hard']),
 } satisfies Fields
 export const cancelFields = { ...controlFields, ...ownCancelFields }
+/** Options of a cancellation. */
 export interface CancelCall extends ControlCall, OptionsOf<typeof ownCancelFields> {}
 
 const ownRetryJobFields = {
@@ -72,6 +75,7 @@ const ownRetryJobFields = {
   name,
 } satisfies Fields
 export const retryJobFields = { ...controlFields, ...ownRetryJobFields }
+/** Options of `retryJob`. */
 export interface RetryJobCall extends ControlCall, OptionsOf<typeof ownRetryJobFields> {}
 
 export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) } satisfies Fields
@@ -82,6 +86,7 @@ export const cancelTaskFields = { ...cancelFields, ...fence }
 const ownDeadLetterFields = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) } satisfies Fields
 const ownDeadLetter = nested(ownDeadLetterFields, ['reasonCode'])
 export const deadLetterFields = { ...controlFields, ...ownDeadLetterFields, ...fence }
+/** Options of `deadLetter`: the reason is required. */
 export interface DeadLetterCall extends ControlCall, Fenced, Static<typeof ownDeadLetter> {}
 
 const ownApproveFields = {
@@ -90,6 +95,7 @@ const ownApproveFields = {
   data: anything,
 } satisfies Fields
 export const approveFields = { ...controlFields, ...ownApproveFields }
+/** Options of `approve` and `reject`. */
 export interface ApproveCall extends ControlCall, OptionsOf<typeof ownApproveFields> {}
 
 const limit = number({ from: 1, to: 1000, whole: true })
@@ -98,6 +104,7 @@ export const pageFields = {
   limit,
   cursor: text(500),
 } satisfies Fields
+/** Selects a page of a list. */
 export interface PageQuery extends OptionsOf<typeof pageFields> {}
 
 /** For lists sorted by name. The cursor holds a name, and each of its characters may take eight in the cursor. */
@@ -110,6 +117,7 @@ export const numberedFields = {
   /** True: the answer includes the total number of matches. */
   total: flag,
 } satisfies Fields
+/** Selects a page by number instead of a cursor. */
 export interface Numbered extends OptionsOf<typeof numberedFields> {}
 
 export const createdFields = {

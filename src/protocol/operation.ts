@@ -26,6 +26,7 @@ export type ArgumentSource = 'id' | 'query' | 'body' | 'options' | 'call' | 'epo
  */
 export type QueueScope = 'named' | 'reported' | 'enqueued' | 'added' | 'task' | 'stage' | 'job' | 'siblings' | 'type'
 
+/** One operation of the API. Everything that serves, calls or documents it is derived from this entry. */
 export interface OperationEntry {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Parameters other than `id` are fields of the body. */

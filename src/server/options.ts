@@ -5,6 +5,7 @@ import { settingFields } from '../schema/fields.ts'
 import { longestYaml } from '../spec/yaml-limits.ts'
 import { isLoopback } from './authenticate.ts'
 
+/** Options of `startServer`. */
 export interface ServerOptions {
   /** Default 127.0.0.1. On an address other than loopback, every request needs a key. */
   readonly host?: string

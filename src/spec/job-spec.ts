@@ -7,6 +7,7 @@ import type { Join, OnFailure } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
 import type { SettingsInput } from '../kernel/settings.ts'
 
+/** A job to submit: stages and their dependencies. */
 export interface JobSpec {
   /** Id of the job, a UUID. Default: a new one. */
   readonly id?: string
@@ -118,6 +119,7 @@ export interface StageSpec
   readonly metadata?: Record<string, unknown>
 }
 
+/** A command that the tasks of a stage run. */
 export interface RunSpec {
   /** Program and arguments, run without a shell. Inputs are in `$PAWL_IN`; outputs go to `$PAWL_OUT`. */
   readonly command: readonly string[]
@@ -136,6 +138,7 @@ export type InputSpec =
   | { readonly union: readonly InputSpec[] }
   | { readonly [name: string]: FolderSpec }
 
+/** A folder of input files, divided into data. */
 export interface FolderSpec {
   /** Folder: `file://…` or `s3://bucket/…`. `file://./…` is relative to the spec's own file. */
   readonly uri?: string
@@ -145,6 +148,7 @@ export interface FolderSpec {
   readonly glob?: string
 }
 
+/** An approval that a stage needs before it opens. */
 export interface GateSpec {
   /** Number of approvers required. Default 1. */
   readonly approvers?: number
@@ -154,6 +158,7 @@ export interface GateSpec {
   readonly ask?: string
 }
 
+/** The tasks that undo a stage. */
 export interface CompensateSpec {
   /** Type of the undo task. Its payload holds the payload and the output of the task that it undoes. */
   readonly task: string

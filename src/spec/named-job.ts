@@ -12,6 +12,7 @@ export interface NamedJob extends Omit<Partial<JobSpec>, 'stages' | 'open'> {
   readonly pipeline: string
 }
 
+/** Job specs by the names of their pipelines. */
 export type Pipelines = Readonly<Record<string, JobSpec>>
 
 const own = ['stages', 'open']

@@ -23,6 +23,7 @@ export const keyFields = {
   queues: names(100),
 } satisfies Fields
 const newKey = nested(keyFields, ['name'])
+/** A key to create. */
 export interface NewKey extends Static<typeof newKey> {}
 
 const role = words(...roleNames)
@@ -42,6 +43,7 @@ const keyProperties = {
   revokedBy: orNull(text),
 }
 export const keyView = shape(keyProperties)
+/** A key, without its secret. */
 export interface KeyView extends Static<typeof keyView> {}
 
 export const madeKey = shape({
@@ -49,6 +51,7 @@ export const madeKey = shape({
   /** Shown only once. Pawl stores only its hash. */
   secret: text,
 })
+/** A new key with its secret. */
 export interface MadeKey extends Static<typeof madeKey> {}
 
 export const me = shape({

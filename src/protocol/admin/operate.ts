@@ -9,6 +9,7 @@ const finding = shape({
   what: text,
   todo: text,
 })
+/** One finding of the doctor, with a remedy. */
 export interface Finding extends Static<typeof finding> {}
 
 export const examination = shape({
@@ -16,6 +17,7 @@ export const examination = shape({
   findings: list(finding),
   healthy: flag,
 })
+/** The doctor's report on the store. */
 export interface Examination extends Static<typeof examination> {}
 
 export const queueView = shape({
@@ -30,6 +32,7 @@ export const queueView = shape({
   /** How long the oldest due task has been waiting. */
   oldestSeconds: orNull(figure),
 })
+/** The depth of a queue. */
 export interface QueueView extends Static<typeof queueView> {}
 
 export const lostWorkerView = shape({
@@ -53,6 +56,7 @@ export const workerView = shape({
   leases: whole,
   leasesByQueue: typed<Readonly<Record<string, number>>>({ type: 'object', additionalProperties: whole }),
 })
+/** A worker and its leases. */
 export interface WorkerView extends Static<typeof workerView> {}
 
 const ownWorkerQueryFields = {
@@ -60,6 +64,7 @@ const ownWorkerQueryFields = {
   withinSeconds: number({ from: 1, to: 86_400 }),
 } satisfies Fields
 export const workerQueryFields = { ...namedPageFields, ...ownWorkerQueryFields }
+/** Query for workers. */
 export interface WorkerQuery extends PageQuery, OptionsOf<typeof ownWorkerQueryFields> {}
 
 const ownTaskTypeQueryFields = {
@@ -67,4 +72,5 @@ const ownTaskTypeQueryFields = {
   type: name,
 } satisfies Fields
 export const taskTypeQueryFields = { ...namedPageFields, ...ownTaskTypeQueryFields }
+/** Query for task types. */
 export interface TaskTypeQuery extends PageQuery, OptionsOf<typeof ownTaskTypeQueryFields> {}

@@ -12,6 +12,7 @@ const phaseStats = shape({
   p50Seconds: orNull(figure),
   p95Seconds: orNull(figure),
 })
+/** Durations of one phase of tasks. */
 export interface PhaseStats extends Static<typeof phaseStats> {}
 
 const typeFields = {
@@ -39,6 +40,7 @@ const typeFields = {
   run: phaseStats,
 }
 const typeStats = shape(typeFields)
+/** Counts, rates and durations of the tasks of a type. */
 export interface TypeStats extends Static<typeof typeStats> {}
 
 const statsPoint = shape({
@@ -46,14 +48,17 @@ const statsPoint = shape({
   at,
   ...typeFields,
 })
+/** Statistics of a type in one bucket of time. */
 export interface StatsPoint extends Static<typeof statsPoint> {}
 
+/** The current depth of a queue. */
 export type QueueDepth = QueueView
 
 const leftOut = shape({
   types: whole,
   queues: whole,
 })
+/** Numbers of types and queues that are not listed. */
 export interface LeftOut extends Static<typeof leftOut> {}
 
 const depthPoint = shape({
@@ -62,6 +67,7 @@ const depthPoint = shape({
   due: whole,
   held: whole,
 })
+/** Maximum depth of a queue in one bucket of time. */
 export interface DepthPoint extends Static<typeof depthPoint> {}
 
 export const statsView = shape({
@@ -80,6 +86,7 @@ export const statsView = shape({
   /** Number of types and queues that are not listed. The busiest types and the deepest queues are. */
   leftOut,
 })
+/** How often and how fast tasks move, by type and over time. */
 export interface StatsView extends Static<typeof statsView> {}
 
 export const statsQueryFields = {
@@ -91,4 +98,5 @@ export const statsQueryFields = {
   /** Maximum number of types and of queues. Lower if there are many buckets. Default 100. */
   limit: number({ from: 1, to: 1000, whole: true }),
 } satisfies Fields
+/** Query for statistics. */
 export interface StatsQuery extends OptionsOf<typeof statsQueryFields> {}

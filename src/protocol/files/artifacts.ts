@@ -61,8 +61,10 @@ const saidArtifacts = nested(artifactsFields, ['artifacts'])
 /** The files of one task. */
 export interface SaidArtifacts extends Static<typeof saidArtifacts> {}
 
+/** A report of one file of a task, in a sync. */
 export interface ArtifactReport extends HeldTask, SaidArtifact {}
 
+/** A file before its upload. */
 export interface RegisteredFile {
   /** The path in the task's outputs, with `/` between parts. */
   readonly name: string
@@ -72,6 +74,7 @@ export interface RegisteredFile {
   readonly stagedUri: string
 }
 
+/** A file after its upload. */
 export interface UploadedFile {
   readonly name: string
   readonly uri: string
@@ -96,6 +99,7 @@ const ownStageFilesFields = {
   ),
 } satisfies Fields
 export const stageFilesFields = { ...pageFields, ...ownStageFilesFields }
+/** Query for the published files of a stage. */
 export interface StageFilesQuery extends PageQuery, OptionsOf<typeof ownStageFilesFields> {}
 
 export const stageFile = shape({
@@ -128,10 +132,12 @@ export const artifactView = shape({
   changedAt: at,
   endedAt: orNull(at),
 })
+/** An output file of a task. */
 export interface ArtifactView extends Static<typeof artifactView> {}
 
 const ownArtifactQueryFields = { state: oneOrMore(statesOf(artifactLifecycle)) } satisfies Fields
 export const artifactQueryFields = { ...pageFields, ...ownArtifactQueryFields }
+/** Query for output files. */
 export interface ArtifactQuery extends PageQuery, OptionsOf<typeof ownArtifactQueryFields> {}
 
 export const lineageFields = { uri: shortText(8000) } satisfies Fields
@@ -148,6 +154,7 @@ const making = shape({
   inputs: list(datumInput),
   outputs: list(ref<ArtifactView>('Artifact')),
 })
+/** A task with its input and output files. */
 export interface Making extends Static<typeof making> {}
 
 export const lineage = shape({

@@ -41,6 +41,7 @@ const stageFiles = shape({
   /** The component that starts its workers; null: Pawl does not start any. */
   runner: orNull(words('local', 'kubernetes')),
 })
+/** How a stage uses files. */
 export interface StageFiles extends Static<typeof stageFiles> {}
 
 const gateView = typed<{ readonly approvers: number; readonly ask: string | null; readonly until: string | null }>({
@@ -98,6 +99,7 @@ const stageFields = {
   endedAt: orNull(at),
 }
 export const stageView = shape(stageFields)
+/** A stage with its progress. */
 export interface StageView extends Static<typeof stageView> {}
 
 const jobFields = {
@@ -129,6 +131,7 @@ const jobFields = {
   stages: list(ref<StageView>('Stage')),
 }
 export const jobView = shape(jobFields)
+/** A job with its stages and progress. */
 export interface JobView extends Static<typeof jobView> {}
 
 const added = {
@@ -157,6 +160,7 @@ export type TaskCounts = Static<typeof taskCounts>
  * changes between pages, a job may be repeated or missed; `newest` and `oldest` never do that.
  */
 export const jobOrders = ['newest', 'oldest', 'name', 'priority', 'changed', 'longest'] as const
+/** Order of a list of jobs. */
 export type JobOrder = (typeof jobOrders)[number]
 
 const ownJobQueryFields = {
@@ -170,6 +174,7 @@ const ownJobQueryFields = {
   priorityTo: priority,
 } satisfies Fields
 export const jobQueryFields = { ...pageFields, ...createdFields, ...numberedFields, ...ownJobQueryFields }
+/** Query for jobs. */
 export interface JobQuery
   extends PageQuery,
     Numbered,
@@ -182,6 +187,7 @@ const ownStageQueryFields = {
   queue: name,
 } satisfies Fields
 export const stageQueryFields = { ...pageFields, ...numberedFields, ...ownStageQueryFields }
+/** Query for stages. */
 export interface StageQuery extends PageQuery, Numbered, OptionsOf<typeof ownStageQueryFields> {}
 
 const ownStageTaskFields = {

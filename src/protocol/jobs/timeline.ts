@@ -27,6 +27,7 @@ const attemptSpan = shape({
   outcome: orNull(taskState),
   cause: orNull(text),
 })
+/** The times of one attempt. */
 export interface AttemptSpan extends Static<typeof attemptSpan> {}
 
 export const timelineView = shape({
@@ -35,12 +36,14 @@ export const timelineView = shape({
   /** Whether the job has more tasks than these. */
   more: flag,
 })
+/** The states of the stages of a job, and the attempts of its tasks, over time. */
 export interface TimelineView extends Static<typeof timelineView> {}
 
 export const timelineFields = {
   /** Number of tasks, the oldest of each stage first. At most 1,000. Default 200. */
   limit: pageFields.limit,
 } satisfies Fields
+/** Query for a timeline. */
 export interface TimelineQuery extends OptionsOf<typeof timelineFields> {}
 
 export const troubleView = shape({
@@ -65,4 +68,5 @@ export const troubleQueryFields = {
   state: oneOrMore(statesOf(taskLifecycle)),
   queue: name,
 } satisfies Fields
+/** Query for groups of unsuccessful tasks. */
 export interface TroubleQuery extends OptionsOf<typeof troubleQueryFields> {}

@@ -20,6 +20,7 @@ const deadLetterFilters = {
   message,
 } satisfies Fields
 export const deadLetterQueryFields = { ...pageFields, ...deadLetterFilters }
+/** Query for dead letters. */
 export interface DeadLetterQuery extends PageQuery, OptionsOf<typeof deadLetterFilters> {}
 
 /** Maximum number of dead letters of one redrive. */
@@ -43,6 +44,7 @@ export const redriveFields = {
   limit: number({ from: 1, to: mostRedriven, whole: true }),
   reason,
 } satisfies Fields
+/** Selects dead letters to redrive. */
 export interface RedriveRequest extends OptionsOf<typeof redriveFields> {}
 
 const refused = shape({ id: text, code: text, message: text })
@@ -58,6 +60,7 @@ export const redriveAnswer = shape({
   redriven: list(id),
   refused: list(refused),
 })
+/** The result of a redrive, or its first part. */
 export interface RedriveAnswer extends Static<typeof redriveAnswer> {}
 
 export const redriveProgress = shape({

@@ -17,6 +17,7 @@ import { at, object, orNull, shape, text, whole, words } from '../shapes.ts'
 import type { Page } from './tasks.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+/** Severity of a log line. */
 export type LogLevel = (typeof logLevels)[number]
 
 const logLine = nested(
@@ -32,6 +33,7 @@ const logLine = nested(
   },
   ['n', 'message'],
 )
+/** A line that a handler logs. */
 export interface LogLine extends Static<typeof logLine> {}
 
 export const logLineView = shape({
@@ -42,6 +44,7 @@ export const logLineView = shape({
   message: text,
   facts: orNull(object),
 })
+/** A stored log line. */
 export interface LogLineView extends Static<typeof logLineView> {}
 
 export const logLimits = {
@@ -85,8 +88,10 @@ const ownLogQueryFields = {
   epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }),
 } satisfies Fields
 export const logQueryFields = { ...pageFields, ...ownLogQueryFields }
+/** Query for the logs of a task. */
 export interface LogQuery extends PageQuery, OptionsOf<typeof ownLogQueryFields> {}
 
+/** A page of log lines. */
 export interface LogPage extends Page<LogLineView> {
   /** The cursor after the last of these lines, also at the end. It continues with lines that are logged later. */
   readonly behind: string

@@ -71,11 +71,15 @@ const newItem = nested(itemFields, ['type'])
 type NewItem = Static<typeof newItem>
 
 // A declaration file repeats no comment from another file, so the types of the tables are joined by name.
+/** How often and how fast failed tasks are retried. */
 export type RetryOptions = NonNullable<TaskTypeOptions['retry']>
+/** How tasks of a type are leased, retried and kept. */
 export interface TaskTypeOptions extends OptionsOf<typeof settingFields>, OptionsOf<typeof typeFields> {}
 /** All settings of a type. */
 export interface TaskTypeRecord extends TaskTypeOptions, OptionsOf<typeof recordFields> {}
+/** Options of a new task, without type and payload. */
 export interface TaskOptions extends TaskTypeOptions, Omit<NewItem, 'type' | 'payload'> {}
+/** A task to enqueue. */
 export interface NewTaskItem extends TaskTypeOptions, NewItem {}
 
 /** A hard deadline must not come before the soft one. */

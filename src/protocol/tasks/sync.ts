@@ -34,6 +34,7 @@ const heldTask = {
   epoch: field<number>({ type: 'integer', minimum: 0 }, () => undefined),
 } satisfies Fields
 const heldTaskShape = shape(heldTask)
+/** Identifies a task and its lease. */
 export interface HeldTask extends Static<typeof heldTaskShape> {}
 
 /** Identifies one lease of a task. */
@@ -47,6 +48,7 @@ export const startedFields = {
   agoMs: milliseconds,
 } satisfies Fields
 const startedTask = nested(startedFields, ['id', 'epoch'])
+/** Reports that a task has started. */
 export interface StartedTask extends Static<typeof startedTask> {}
 
 export const heartbeatFields = { progress: anything, checkpoint: anything } satisfies Fields
@@ -58,6 +60,7 @@ export const beatFields = {
   logs: logLines,
 } satisfies Fields
 const beatOfTask = nested(beatFields, ['id', 'epoch'])
+/** Renews the lease of a task and reports its progress. */
 export interface BeatOfTask extends Static<typeof beatOfTask> {}
 
 const spawnedFields = {
@@ -68,6 +71,7 @@ const spawnedFields = {
   payload: anything,
 } satisfies Fields
 const spawnedTask = nested(spawnedFields)
+/** A task that another task adds to its job. */
 export interface SpawnedTask extends OptionsOf<typeof spawnedFields> {}
 
 /** Missing fields and those of other types are replaced by the engine, so that a report of an error is never refused. */
@@ -98,6 +102,7 @@ export const settledFields = {
   logs: logLines,
 } satisfies Fields
 const settledTask = nested(settledFields, ['id', 'epoch', 'outcome'])
+/** Reports the outcome of a task. */
 export interface SettledTask extends Static<typeof settledTask> {}
 
 export const artifactFields = { ...heldTask, ...saidArtifactFields }
@@ -139,6 +144,7 @@ export const syncFields = {
   settled: batchOf<SettledTask>(settledTask),
 } satisfies Fields
 const syncRequest = nested(syncFields, ['worker'])
+/** A claim and reports of a worker, in one request. */
 export interface SyncRequest extends Static<typeof syncRequest> {}
 
 export const claimedTask = shape({
@@ -158,6 +164,7 @@ export const claimedTask = shape({
   correlationId: orNull(text),
   traceparent: orNull(text),
 })
+/** A task with a lease, as its worker gets it. */
 export interface ClaimedTask extends Static<typeof claimedTask> {}
 
 const refusal = shape({
@@ -167,6 +174,7 @@ const refusal = shape({
   code: words(...(Object.keys(problems) as ProblemCode[])),
   message: text,
 })
+/** A report that was refused, and why. */
 export interface Refusal extends Static<typeof refusal> {}
 
 const cancelNotice = shape({
@@ -174,6 +182,7 @@ const cancelNotice = shape({
   mode: words('soft'),
   graceSeconds: figure,
 })
+/** Tells a worker to stop a task. */
 export interface CancelNotice extends Static<typeof cancelNotice> {}
 
 export const syncAnswer = shape({
@@ -183,6 +192,7 @@ export const syncAnswer = shape({
   refused: list(refusal),
   cancel: list(cancelNotice),
 })
+/** The answer to a sync: claimed tasks, refused reports and cancellations. */
 export interface SyncAnswer extends Static<typeof syncAnswer> {}
 
 /** The fields of a report on one task, by its outcome. */
@@ -194,7 +204,9 @@ export const settleParts = {
   cancelled: ['reason', 'ranMs'],
 } as const satisfies Record<string, readonly (keyof SettledTask)[]>
 
+/** Outcomes that a worker can report for a single task. */
 export type OneOutcome = keyof typeof settleParts
+/** The fields of a report with this outcome. */
 export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
 
 const { leaseSeconds, heartbeatSeconds } = settingFields

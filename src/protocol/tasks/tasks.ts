@@ -23,6 +23,7 @@ import type { TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
 export type { NewTaskItem, RetryOptions, TaskOptions, TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
+/** The settings of a type, with its name. */
 export interface NamedTaskType extends TaskTypeRecord {
   readonly type: string
 }
@@ -50,6 +51,7 @@ export const queuedTask = shape({
   /** True: nothing was queued, because this earlier task has the same dedupeKey. */
   deduplicated: flag,
 })
+/** The answer to a new task. */
 export interface QueuedTask extends Static<typeof queuedTask> {}
 
 const deadLetterView = shape(
@@ -64,6 +66,7 @@ const deadLetterView = shape(
   },
   { step: words(...steps) },
 )
+/** Why a task is in the dead-letter queue. */
 export interface DeadLetterView extends Static<typeof deadLetterView> {}
 
 export const taskView = shape({
@@ -105,6 +108,7 @@ export const taskView = shape({
   error: orNull(error),
   deadLetter: orNull(deadLetterView),
 })
+/** A task. */
 export interface TaskView extends Static<typeof taskView> {}
 
 const eventFields = {
@@ -127,6 +131,7 @@ const eventFields = {
   version: typed<1>({ type: 'integer', const: 1 }),
 }
 export const eventView = shape(eventFields)
+/** An event in the history of a job, stage, task or artifact. */
 export interface EventView extends Static<typeof eventView> {}
 
 export const attemptView = shape({
@@ -167,6 +172,7 @@ export const taskQueryFields = {
   ...numberedFields,
   ...ownTaskQueryFields,
 }
+/** Query for tasks. */
 export interface TaskQuery
   extends DeadLetterQuery,
     Numbered,
@@ -183,6 +189,7 @@ const ownTaskEventFields = {
   pulses: flag,
 } satisfies Fields
 export const taskEventFields = { ...pageFields, ...ownTaskEventFields }
+/** Query for the events of a task. */
 export interface TaskEventQuery extends PageQuery, OptionsOf<typeof ownTaskEventFields> {}
 
 export const metadataFields = {
@@ -196,8 +203,10 @@ export interface MetadataPatch extends OptionsOf<typeof metadataFields> {}
 
 const ownJobPatchFields = { priority } satisfies Fields
 export const jobPatchFields = { ...metadataFields, ...ownJobPatchFields }
+/** Changes to the metadata and the priority of a job. */
 export interface JobPatch extends MetadataPatch, OptionsOf<typeof ownJobPatchFields> {}
 
+/** A page of a list. */
 export interface Page<Item> {
   readonly items: Item[]
   /** Cursor of the next page; null: this is the last page. */
@@ -232,6 +241,7 @@ export const feedFields = {
   /** Only events at this time or earlier. */
   until: moment,
 } satisfies Fields
+/** Query for the feed of all events. */
 export interface FeedQuery extends OptionsOf<typeof feedFields> {}
 
 export const feedEvent = shape({
@@ -239,6 +249,7 @@ export const feedEvent = shape({
   /** The cursor right after this event. */
   cursor: text,
 })
+/** An event of the feed. */
 export interface FeedEvent extends Static<typeof feedEvent> {}
 
 export const feedPage = shape({
@@ -248,4 +259,5 @@ export const feedPage = shape({
   /** Whether there may be more events already. */
   more: flag,
 })
+/** A page of the feed. */
 export interface FeedPage extends Static<typeof feedPage> {}
