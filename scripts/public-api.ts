@@ -1,12 +1,12 @@
 /**
- * The types of the package as its users see them: every export of every entry point, then the internal declarations that
- * those refer to. Comments are removed. The text is built from the declarations that the compiler emits, so it changes
- * only when a type changes.
+ * The types of the package as its users see them: every export of every entry point, then the internal types that those
+ * refer to. Comments are removed. A type that is inferred from a constant is shown with its properties, and internal
+ * constants are left out. The text is built from the declarations that the compiler emits, so it changes only when a type
+ * changes.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { findRoot } from './job-schema-page.ts'
 
 export const publicApiFile = 'test/package/public-api.txt'
@@ -20,7 +20,9 @@ interface Declaration {
 
 interface Module {
   /** The text of each top-level declaration, without `export` and `declare`. Overloads share one entry. */
-  readonly declarations: ReadonlyMap<string, string>
+  readonly declarations: Map<string, string>
+  /** The declarations that the resolved properties of an inferred type refer to, by the type's name. */
+  readonly references: Map<string, readonly Declaration[]>
   /** Names that this module imports, with their origin. */
   readonly imports: ReadonlyMap<string, Declaration>
   /** Names that this module exports, with their origin. */
@@ -30,27 +32,32 @@ interface Module {
 }
 
 export function publicApi(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'pawl-types-'))
+  // Inside the package, so that the declarations find its dependencies.
+  const folder = mkdtempSync(join(root, 'node_modules/.pawl-types-'))
   try {
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const options = ['-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--outDir', folder]
-    execFileSync(process.execPath, [tsc, ...options], { cwd: root })
+    compile('-p', 'tsconfig.build.json', '--outDir', folder)
     return describe(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
+function compile(...options: readonly string[]): void {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  execFileSync(process.execPath, [tsc, ...options, '--declaration', '--emitDeclarationOnly'], { cwd: root })
+}
+
 function describe(folder: string): string {
   const { exports: entries } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     exports: Record<string, string | { types: string }>
   }
-  const modules = new Map<string, Module>()
-  const load = (path: string): Module => {
-    const module = modules.get(path) ?? parseModule(path, readFileSync(join(folder, path), 'utf8'))
-    modules.set(path, module)
-    return module
-  }
+  const modules = new Map(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.d.ts'))
+      .map(path => [path, parseModule(path, readFileSync(join(folder, path), 'utf8'))]),
+  )
+  resolveInferred(folder, modules)
+  const load = (path: string): Module => modules.get(path)!
   const shown = new Set<string>()
   const internal: Declaration[] = []
   const sections = Object.entries(entries).flatMap(([entry, target]) => {
@@ -74,6 +81,40 @@ function describe(folder: string): string {
     internalTexts.push([`${declaration.name} ${declaration.path}`, textOf(declaration, load)])
   }
   return `${[...sections, '# internal', ...internalTexts.sort(byName).map(([, text]) => text)].join('\n\n')}\n`
+}
+
+/** A type without parameters that refers to a constant or is mapped from another type. */
+const isInferred = /^(?:type [\w$]+ =.*|interface [\w$]+ extends [^{]*)\b(?:typeof|in keyof) /s
+
+/** Replaces the text of each inferred type by its properties. */
+function resolveInferred(folder: string, modules: ReadonlyMap<string, Module>): void {
+  const inferred = [...modules].flatMap(([path, { declarations, exports }]) =>
+    [...exports.values()].filter(
+      origin => origin.path === path && isInferred.test(declarations.get(origin.name)?.replace(/'[^']*'/g, '') ?? ''),
+    ),
+  )
+  const lines = inferred.map(
+    ({ path, name }, n) => `export const t${n} = resolve<import('./${path.replace('.d.ts', '.js')}').${name}>()\n`,
+  )
+  // A mapped type without a name of its own is printed with all of its properties.
+  const resolve = 'declare function resolve<Type>(): { [Name in keyof Type]: Type[Name] }\n'
+  const file = join(folder, 'resolved.ts')
+  writeFileSync(file, resolve + lines.join(''))
+  const options = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck']
+  compile(file, '--ignoreConfig', '--module', 'nodenext', '--target', 'esnext', ...options)
+  const { declarations } = parseModule('', readFileSync(join(folder, 'resolved.d.ts'), 'utf8'))
+  // The folder is both `.` and a package, whose main module is the entry point.
+  const imported = new RegExp(`import\\("(?:\\.|${basename(folder)})(?:/([^"]+)\\.js)?"\\)\\.([\\w$]+)`, 'g')
+  for (const [n, { path, name }] of inferred.entries()) {
+    const text = declarations.get(`t${n}`)!.replace(/^const \w+:/, `type ${name} =`)
+    const module = modules.get(path)!
+    const references = [...text.matchAll(imported)].map(([, from = 'index', other]) => ({
+      path: `${from}.d.ts`,
+      name: other!,
+    }))
+    module.references.set(name, references)
+    module.declarations.set(name, text.replace(imported, '$2'))
+  }
 }
 
 const byName = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]) => (one < other ? -1 : 1)
@@ -100,18 +141,22 @@ function resolveOrigin({ path, name }: Declaration, load: (path: string) => Modu
   return resolveOrigin(origin, load)
 }
 
-/** `Pawl.context` is for Pawl's own code: changes of what it consists of must not look like changes of the API. */
-const isHidden = /^(engine\/context|store\/|files\/)/
+/** Only Pawl's own code uses `Pawl.context` and the machinery of schemas: their changes are no changes of the API. */
+const isHidden = /^(engine\/context|store\/|files\/|schema\/)/
+
+const isShown = (declaration: Declaration, load: (path: string) => Module) =>
+  !isHidden.test(declaration.path) && !textOf(declaration, load).startsWith('const ')
 
 /** The declarations of the package that a declaration refers to. */
 function references(declaration: Declaration, load: (path: string) => Module): Declaration[] {
-  const { declarations, imports } = load(declaration.path)
+  const { declarations, imports, references: known } = load(declaration.path)
+  const resolved = known.get(declaration.name)
+  if (resolved !== undefined) return resolved.map(each => resolveOrigin(each, load)).filter(each => isShown(each, load))
   const text = textOf(declaration, load).replace(/'[^']*'|"[^"]*"/g, '')
   return [...new Set(text.match(/(?<![\w$.])[A-Za-z_$][\w$]*(?!\??:)/g))].flatMap(name => {
     if (name === declaration.name) return []
-    if (declarations.has(name)) return [{ path: declaration.path, name }]
-    const origin = imports.get(name)
-    return origin === undefined ? [] : [resolveOrigin(origin, load)].filter(({ path }) => !isHidden.test(path))
+    const origin = declarations.has(name) ? { path: declaration.path, name } : imports.get(name)
+    return origin === undefined ? [] : [resolveOrigin(origin, load)].filter(each => isShown(each, load))
   })
 }
 
@@ -150,7 +195,7 @@ function parseModule(path: string, source: string): Module {
     const packageName = packages.get(name)
     if (packageName !== undefined) declarations.set(name, `type ${name}: see the package ${packageName}`)
   }
-  return { declarations, imports, exports, exportedModules }
+  return { declarations, references: new Map(), imports, exports, exportedModules }
 }
 
 /** The top-level statements of a declaration file, without comments. */

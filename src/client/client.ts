@@ -13,6 +13,7 @@ import { checkOptions, number, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 import { type Ask, ask, type Link } from './http.ts'
 
+/** How to reach a server, and how long to wait for it. */
 export interface ClientOptions {
   /** Default http://127.0.0.1:7295. */
   readonly server?: string
@@ -23,6 +24,7 @@ export interface ClientOptions {
   readonly answerSeconds?: number
 }
 
+/** The whole API over HTTP, from `connect`. */
 export interface PawlClient extends PawlApi {
   readonly server: string
   close(): Promise<void>
@@ -117,14 +119,22 @@ function requestOf(name: string, operation: OperationEntry, args: readonly unkno
     },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
     repeatable: operation.isRepeatable !== false,
-    seconds: takes.includes('signal') ? patienceOf(given.body as SyncRequest, answerSeconds) : answerSeconds,
+    seconds: takes.includes('signal')
+      ? secondsToWait(operation, given.body as SyncRequest, answerSeconds)
+      : answerSeconds,
     signal: given.signal as AbortSignal | undefined,
   }
 }
 
 /** A heartbeat must be sent again before the lease expires, so its answer is awaited for a shorter time. */
-function patienceOf({ claim = 0, waitSeconds = 0, settled = [] }: SyncRequest, answerSeconds: number): number {
-  return claim === 0 && settled.length === 0 ? Math.min(answerSeconds, 5) : answerSeconds + waitSeconds
+function secondsToWait(
+  { body = {} }: OperationEntry,
+  { claim = 0, waitSeconds = 0, settled = [] }: SyncRequest,
+  answerSeconds: number,
+): number {
+  // Only a request that can carry heartbeats is one. A claim alone claims a task even if it names no number.
+  const isHeartbeat = Object.hasOwn(body, 'beats') && claim === 0 && settled.length === 0
+  return isHeartbeat ? Math.min(answerSeconds, 5) : answerSeconds + waitSeconds
 }
 
 /** Puts parameters into the path. Those that are fields of the body are removed from it. */

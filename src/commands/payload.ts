@@ -68,7 +68,7 @@ export function readPayload(given: unknown): CommandPayload {
   return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs, ...(exact && { exact }) }
 }
 
-/** What an argument or a variable can be: a system call ends it at a NUL. */
+/** Valid as an argument or variable: system calls end a text at a NUL. */
 function argument(value: unknown): string | undefined {
   return typeof value === 'string' && !value.includes('\0') ? undefined : 'be a string without NUL'
 }

@@ -1,6 +1,6 @@
 /** Shows Pawl's own answers with another system's names for states and events. The shape stays the same. */
 
-import type { DialectName, Spoken } from '../protocol/dialects.ts'
+import type { DialectName } from '../protocol/dialects.ts'
 import type { EventView } from '../protocol/tasks/tasks.ts'
 import { isObject } from '../schema/check.ts'
 import { words as falconeri } from './falconeri/words.ts'
@@ -13,7 +13,9 @@ import { type Words, wordFor } from './words.ts'
 /** Apart from the dialects themselves, so that the CLI need not load their routes. */
 export const wordsOf: Readonly<Record<DialectName, Words>> = { marie, jobnik, falconeri, pipeline, jsm }
 
-type Entity = Exclude<Spoken, 'event' | 'attempt'>
+type Entity = 'job' | 'stage' | 'task' | 'artifact'
+/** The views that have words in other systems. */
+export type Spoken = Entity | 'attempt' | 'event'
 
 /** Translates a view, a job with its stages, or every item of a list. A state without a word becomes null. */
 export function inWords(entity: Spoken, view: unknown, words: Words, now: number): unknown {

@@ -29,6 +29,7 @@ export interface StoreBounds {
   readonly connectionSeconds?: number
 }
 
+/** Options of the engine in this process. */
 export interface PawlOptions {
   /** Connection string of a PostgreSQL server. Default: the embedded store. */
   readonly database?: string

@@ -1,86 +1,128 @@
-/** Options and queries of operations that are used across nouns. */
+/** Options and queries that operations of several nouns share. */
 
-import type { ReasonCode, Step } from '../kernel/decide.ts'
-import type { StageState } from '../kernel/stage.ts'
-import type { Numbered, TaskQuery } from './tasks/tasks.ts'
+import { reasonCodes, steps } from '../kernel/decide.ts'
+import { type Lifecycle, statesOf } from '../kernel/lifecycle.ts'
+import { lifecycles } from '../kernel/lifecycles.ts'
+import {
+  anything,
+  type Fields,
+  flag,
+  moment,
+  nested,
+  number,
+  type OptionsOf,
+  oneOf,
+  oneOrMore,
+  type Static,
+  text,
+} from '../schema/check.ts'
+import { name, reason, traceparent } from '../schema/fields.ts'
 
-/** Options of a request that changes something. */
-export interface Call {
+const headerFields = {
   /**
    * A request that is repeated with the same key within 24 hours gets its first answer again and has no second
    * effect.
    */
-  readonly idempotencyKey?: string
+  idempotencyKey: name,
   /** Recorded as the actor in events. */
-  readonly actor?: string
+  actor: name,
   /** W3C trace context of the request. Jobs and tasks that have none of their own inherit it. */
-  readonly traceparent?: string
+  traceparent,
+} satisfies Fields
+/** Options of a request that changes something. */
+export interface Call extends OptionsOf<typeof headerFields> {}
+
+const remoteCallFields = { ...headerFields, holder: name, asked: anything }
+/** Options of every request that changes something. Over HTTP they are in headers, never in a body. */
+export const callFields = { ...remoteCallFields, tx: anything }
+
+/** The fields without those of the call. */
+export function bodyOf(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => !Object.hasOwn(callFields, key)))
 }
 
-export interface ControlCall extends Call {
-  readonly reason?: string
+const everyState = [...new Set(lifecycles.flatMap(lifecycle => statesOf(lifecycle as Lifecycle)))]
+
+const ownControlFields = {
+  reason,
   /** Refuse the request unless the job, stage or task is in one of these states. */
-  readonly ifState?: string | readonly string[]
-}
+  ifState: oneOrMore(everyState),
+} satisfies Fields
+export const controlFields = { ...callFields, ...ownControlFields }
+/** Options of a request that changes the state of a job, stage or task. */
+export interface ControlCall extends Call, OptionsOf<typeof ownControlFields> {}
 
-export interface LoseWorkerCall extends Call {
+const ownLoseWorkerFields = {
   /** Why the worker died, if known. It becomes the error of its tasks. */
-  readonly reason?: string
-}
+  reason,
+} satisfies Fields
+export const loseWorkerFields = { ...remoteCallFields, ...ownLoseWorkerFields }
+/** Options of `loseWorker`. */
+export interface LoseWorkerCall extends Call, OptionsOf<typeof ownLoseWorkerFields> {}
 
-export interface CancelCall extends ControlCall {
+const ownCancelFields = {
   /** Soft: running tasks are told to stop and may finish. Hard: they end at once. Default: soft. */
-  readonly mode?: 'soft' | 'hard'
-}
+  mode: oneOf(['soft', 'hard']),
+} satisfies Fields
+export const cancelFields = { ...controlFields, ...ownCancelFields }
+/** Options of a cancellation. */
+export interface CancelCall extends ControlCall, OptionsOf<typeof ownCancelFields> {}
 
-export interface RetryJobCall extends ControlCall {
+const ownRetryJobFields = {
   /** Create a new job with only the tasks that did not succeed, instead of retrying in place. */
-  readonly clone?: boolean
+  clone: flag,
   /** Name of the clone. Default: the name of the job. */
-  readonly name?: string
-}
+  name,
+} satisfies Fields
+export const retryJobFields = { ...controlFields, ...ownRetryJobFields }
+/** Options of `retryJob`. */
+export interface RetryJobCall extends ControlCall, OptionsOf<typeof ownRetryJobFields> {}
 
+export const fence = { epoch: number({ from: 0, to: 2 ** 31 - 1, whole: true }) } satisfies Fields
 /** With an epoch, the request is made in the name of that lease and refused once the lease is lost. */
-export interface Fenced {
-  readonly epoch?: number
-}
+export interface Fenced extends OptionsOf<typeof fence> {}
+export const cancelTaskFields = { ...cancelFields, ...fence }
 
-export interface DeadLetterCall extends ControlCall, Fenced {
-  readonly reasonCode: ReasonCode
-  readonly step?: Step
-}
+const ownDeadLetterFields = { reasonCode: oneOf(reasonCodes), step: oneOf(steps) } satisfies Fields
+const ownDeadLetter = nested(ownDeadLetterFields, ['reasonCode'])
+export const deadLetterFields = { ...controlFields, ...ownDeadLetterFields, ...fence }
+/** Options of `deadLetter`: the reason is required. */
+export interface DeadLetterCall extends ControlCall, Fenced, Static<typeof ownDeadLetter> {}
 
-export interface ApproveCall extends ControlCall {
-  readonly comment?: string
+const ownApproveFields = {
+  comment: reason,
   /** Data entered by the approver. Later stages can read it. */
-  readonly data?: unknown
-}
+  data: anything,
+} satisfies Fields
+export const approveFields = { ...controlFields, ...ownApproveFields }
+/** Options of `approve` and `reject`. */
+export interface ApproveCall extends ControlCall, OptionsOf<typeof ownApproveFields> {}
 
-export interface PageQuery {
-  readonly limit?: number
-  readonly cursor?: string
-}
+const limit = number({ from: 1, to: 1000, whole: true })
+export const pageFields = {
+  /** At most 1,000. Default 100. */
+  limit,
+  cursor: text(500),
+} satisfies Fields
+/** Selects a page of a list. */
+export interface PageQuery extends OptionsOf<typeof pageFields> {}
 
-export interface TaskTypeQuery extends PageQuery {
-  /** Only the type of this name. If it has no settings, the page is empty. */
-  readonly type?: string
-}
+/** For lists sorted by name. The cursor holds a name, and each of its characters may take eight in the cursor. */
+export const namedPageFields = { limit, cursor: text(2000) } satisfies Fields
 
-export interface WorkerQuery extends PageQuery {
-  /** Only workers that contacted the server within this time. Default: 60. */
-  readonly withinSeconds?: number
-}
+/** For pages by number. If the list changes in between, items may be repeated or missed. */
+export const numberedFields = {
+  /** Number of items to skip. Default 0. */
+  offset: number({ from: 0, to: 1_000_000_000, whole: true }),
+  /** True: the answer includes the total number of matches. */
+  total: flag,
+} satisfies Fields
+/** Selects a page by number instead of a cursor. */
+export interface Numbered extends OptionsOf<typeof numberedFields> {}
 
-export interface TaskEventQuery extends PageQuery {
-  /** Include heartbeats. They change no state, have no seq of their own and are kept for a day. */
-  readonly pulses?: boolean
-}
-
-export interface StageQuery extends PageQuery, Numbered {
-  readonly state?: StageState | readonly StageState[]
-  readonly jobId?: string
-  readonly queue?: string
-}
-
-/** Tasks of one job or stage. */
-export type TasksOfQuery = Omit<TaskQuery, 'jobId' | 'stageId'>
+export const createdFields = {
+  /** Created at this time or later; ISO 8601 text or a Date. */
+  createdFrom: moment,
+  /** Created at this time or earlier. */
+  createdTo: moment,
+} satisfies Fields

@@ -6,7 +6,7 @@
 import type { ProblemCode } from '../kernel/problem.ts'
 import type { Permission } from '../kernel/role.ts'
 import type { Field, Fields, Schema } from '../schema/check.ts'
-import { bodyOf, controlFields, fence } from './fields.ts'
+import { bodyOf, controlFields, fence } from './call-options.ts'
 import { list, orNull, ref, text, whole } from './shapes.ts'
 import type { views } from './views.ts'
 
@@ -26,6 +26,7 @@ export type ArgumentSource = 'id' | 'query' | 'body' | 'options' | 'call' | 'epo
  */
 export type QueueScope = 'named' | 'reported' | 'enqueued' | 'added' | 'task' | 'stage' | 'job' | 'siblings' | 'type'
 
+/** One operation of the API. Everything that serves, calls or documents it is derived from this entry. */
 export interface OperationEntry {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Parameters other than `id` are fields of the body. */

@@ -1,16 +1,13 @@
 /** Parts of schemas for what Pawl writes. Each carries the static type of its values; nothing checks them at run time. */
-import { type Schema, type Shape, type Typed, typed } from '../schema/check.ts'
+import { type Schema, type Shape, type Typed, typed, type ValueOf } from '../schema/check.ts'
+
+export { anything, flag, object } from '../schema/check.ts'
 
 export const text = typed<string>({ type: 'string' })
 export const whole = typed<number>({ type: 'integer' })
 export const figure = typed<number>({ type: 'number' })
-export const flag = typed<boolean>({ type: 'boolean' })
 export const id = typed<string>({ type: 'string', format: 'uuid' })
 export const at = typed<string>({ type: 'string', format: 'date-time' })
-export const anything = typed({})
-export const object = typed<Record<string, unknown>>({ type: 'object' })
-
-type ValueOf<Inner> = Inner extends Typed<infer Value> ? Value : unknown
 
 /** Interfaces keep the inner schema by name, so that comments inside it reach the reader of the static type too. */
 export interface OrNull<Inner> extends Typed<ValueOf<Inner> | null> {

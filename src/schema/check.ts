@@ -34,11 +34,11 @@ export interface Shape<Required, Optional> extends Typed<Members<Required, Optio
 type Members<Required, Optional> = { readonly [Name in keyof Required]: ValueOf<Required[Name]> } & {
   readonly [Name in keyof Optional]?: ValueOf<Optional[Name]>
 }
-/** The static type of options that are checked by this table: each may be left out. */
+/** The static type of options that this table checks. All are optional. */
 export type OptionsOf<Table> = { readonly [Name in keyof Table]?: ValueOf<Table[Name]> }
-type ValueOf<Schema> = Schema extends Typed<infer Value> ? Value : never
+export type ValueOf<Schema> = Schema extends Typed<infer Value> ? Value : never
 
-/** What is wrong with a value, as the end of the sentence "it must …"; undefined if it is valid. */
+/** The fault of a value, as the end of the sentence "it must …"; undefined if it is valid. */
 export function faultOf(field: Field, value: unknown): string | undefined {
   return field['~must'](value)
 }
@@ -60,7 +60,7 @@ export function checkOptions(given: object, fields: Fields, where: string): void
 
 const checksByTable = new WeakMap<Fields, ReadonlyMap<string, Must>>()
 
-/** The checks of a table by name: a map is read faster than the many shapes of schemas. */
+/** The checks of a table by name. Reading a map is faster than reading schemas of many shapes. */
 function checksOf(fields: Fields): ReadonlyMap<string, Must> {
   const known = checksByTable.get(fields)
   if (known !== undefined) return known
@@ -69,7 +69,7 @@ function checksOf(fields: Fields): ReadonlyMap<string, Must> {
   return made
 }
 
-/** A schema without a check, for what Pawl itself writes. */
+/** A schema without a check, for values that Pawl itself writes. */
 export function typed<Value = unknown>(schema: Schema): Typed<Value> {
   return hiding(schema, { '~unsafe': null }) as Typed<Value>
 }
@@ -79,7 +79,7 @@ export function field<Value = unknown>(schema: Schema, must: Must): Field<Value>
   return hiding(schema, { '~unsafe': null, '~refine': [refinement], '~must': must }) as unknown as Field<Value>
 }
 
-/** Like TypeBox, keeps what is no JSON Schema out of sight: out of JSON, copies and comparisons. */
+/** Like TypeBox, hides properties that are not part of the JSON Schema from JSON, copies and comparisons. */
 function hiding(schema: Schema, hidden: Readonly<Record<string, unknown>>): object {
   const descriptors = Object.entries(hidden).map(([name, value]) => [name, { value }] as const)
   return Object.defineProperties({ ...schema }, Object.fromEntries(descriptors))
@@ -119,12 +119,26 @@ function schemaOfWords(words: readonly (string | boolean)[]): Schema {
   return parts.length === 1 ? parts[0]! : { anyOf: parts }
 }
 
+/** One of the words, or several of them. */
+export function oneOrMore<const Word extends string>(words: readonly Word[]): Field<Word | readonly Word[]> {
+  const one = oneOf(words)
+  const schema = { anyOf: [one, { type: 'array', items: one, maxItems: words.length }] }
+  return field(schema, value => (Array.isArray(value) ? firstFault(one, value) : faultOf(one, value)))
+}
+
+/** A list with a limited length. Its elements are checked elsewhere, where a fault can name its element. */
+export function listOf<Item>(items: Field, most: number): Field<readonly Item[]> {
+  return field({ type: 'array', items, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most ? undefined : `be a list of at most ${most.toLocaleString('en')}`,
+  )
+}
+
 export function orNull<Value>(other: Field<Value>): Field<Value | null> {
   const schema = { anyOf: [other, { type: 'null' }] }
   return field(schema, value => (value === null ? undefined : faultOf(other, value)))
 }
 
-/** An object of these fields and no others. */
+/** An object with only these fields. */
 export function nested<const Table extends Fields, const Name extends keyof Table & string = never>(
   fields: Table,
   required: readonly Name[] = [],
@@ -164,6 +178,8 @@ export function firstFault(field: Field, values: readonly unknown[]): string | u
   }
   return undefined
 }
+
+export const flag = oneOf([true, false])
 
 export const anything: Field = field({}, () => undefined)
 

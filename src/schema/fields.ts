@@ -1,9 +1,19 @@
-/** Fields that tasks, their types, jobs and stages have in common, each with its range: said once, so that they agree. */
-import { type Fields, field, nested, number, oneOf, orNull, text } from './check.ts'
+/** Fields that tasks, their types, jobs and stages have in common, each with its range. */
+import { type Field, type Fields, faultOf, field, flag, nested, number, oneOf, orNull, text } from './check.ts'
 
 export const year = 366 * 86_400
 
 export const name = text(200)
+
+export const names = (most: number): Field<readonly string[]> =>
+  field({ type: 'array', items: name, maxItems: most }, value =>
+    Array.isArray(value) && value.length <= most && value.every(item => faultOf(name, item) === undefined)
+      ? undefined
+      : 'be a list of names',
+  )
+
+/** An explanation for people. */
+export const reason = text(10_000)
 
 export const priority = number({ from: -1_000_000, to: 1_000_000, whole: true })
 
@@ -13,7 +23,7 @@ export function isId(id: unknown): id is string {
   return typeof id === 'string' && uuid.test(id)
 }
 
-/** The id of something that is to be made, where whoever makes it chooses it. */
+/** An id that the creator of an entity chooses. */
 export const chosenId = field<string>({ type: 'string', pattern: uuid.source.replaceAll('a-f', 'a-fA-F') }, value =>
   isId(value) ? undefined : 'be a UUID',
 )
@@ -24,7 +34,7 @@ export const serverUrl = field<string>({ type: 'string' }, value =>
     : 'be a URL that begins with http:// or https://',
 )
 
-/** The name of a schema of the database. */
+/** The name of a database schema. */
 export const schemaName = field<string>({ type: 'string' }, value =>
   typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
 )
@@ -34,13 +44,13 @@ export const traceparent = field<string>({ type: 'string', pattern: w3c.source }
   typeof value === 'string' && w3c.test(value) ? undefined : 'be a W3C traceparent',
 )
 
-/** W3C has it that so many characters are passed on. */
+/** The W3C specification requires at least 512 characters to be propagated. */
 export const tracestate = text(512)
 
 const retryFields = {
-  /** Failures a task may have, the first try included. Default 3. */
+  /** Maximum number of failures, including the first try. Default 3. */
   attempts: number({ from: 1, to: 1000, whole: true }),
-  /** Lost workers a task may have; null: each counts as a failure, so that a task is tried `attempts` times in all. Default 3. */
+  /** Maximum number of lost workers; null: each counts as a failure, so that a task is tried `attempts` times in total. Default 3. */
   losses: orNull(number({ from: 1, to: 1000, whole: true })),
   /** Default 0.5. */
   delaySeconds: number({ from: 0, to: year }),
@@ -49,10 +59,10 @@ const retryFields = {
   /** Default 60. */
   maxSeconds: number({ from: 0, to: year }),
   /** Default true. */
-  jitter: oneOf([true, false]),
+  jitter: flag,
 } satisfies Fields
 
-/** How tasks are leased, retried and kept, as it may be said of a stage. */
+/** How tasks are leased, retried and kept. A stage can set these fields too. */
 export const settingFields = {
   retry: nested(retryFields),
   /** Default 60. */
@@ -73,5 +83,5 @@ export const settingFields = {
   deadLetter: oneOf(['exhausted', 'never']),
 } satisfies Fields
 
-/** How long the store may take for something, in seconds. */
+/** A time limit for the store, in seconds. */
 export const boundSeconds = number({ from: 0.01, to: 86_400 })

@@ -28,10 +28,10 @@ test('a queue keeps its own label while it has tasks, however many others have',
   assert.deepEqual(await choose(), ['a', 'b', 0, 0])
   await add('c', 5)
   await add('d', 6)
-  // A queue that is called as the others together are is one of them.
+  // A queue whose name equals that of the joint series is counted there.
   await add('_other', 20)
   assert.deepEqual(await choose(), ['a', 'b', 3, 31])
-  // One that is empty makes room for the one that has most.
+  // An empty queue makes room for the deepest one.
   await empty('a')
   assert.deepEqual(await choose(), ['b', 'd', 3, 25])
   await empty('b')

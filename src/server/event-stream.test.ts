@@ -7,7 +7,7 @@ import { type Following, follow } from '../engine/feed/follow.ts'
 import type { FeedEvent, FeedQuery } from '../protocol/tasks/tasks.ts'
 import { streamEvents } from './event-stream.ts'
 
-/** A stream of a feed without end to a reader that takes something only when it is told to. */
+/** Streams an endless feed to a reader that reads only on request. */
 function streaming(t: TestContext, perPage = 1, payload: unknown = null) {
   let takeOne = () => {}
   let asked = 0
@@ -66,7 +66,7 @@ test('for a reader that takes nothing, a bounded number of bytes is kept however
   const event = 'x'.repeat(10_000)
   const { to, asksIn, take } = streaming(t, 100, event)
   await asksIn(50)
-  // The first line has been written, and the reader takes nothing more.
+  // The first line has been written, and the reader reads nothing more.
   take()
   await asksIn(50)
   assert.ok(to.writableLength < 50_000, `${to.writableLength} bytes`)

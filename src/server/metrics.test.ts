@@ -9,7 +9,7 @@ import { rescue } from '../babysitter/rescue.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Metrics, makeMetrics } from './metrics.ts'
 
-/** The value of one figure, by its name and labels as they are written. */
+/** The value of a metric, by its name and labels as written. */
 async function figureOf(metrics: Metrics, figure: string): Promise<number | undefined> {
   const line = (await metrics.text()).split('\n').find(text => text.startsWith(`${figure} `))
   return line === undefined ? undefined : Number(line.slice(figure.length + 1))

@@ -1,6 +1,6 @@
 /**
- * Figures for Prometheus. What is counted in the database is the same on every server of it, so take it from one of
- * them (`max by`, not `sum`); what a process counts about itself says so in its help.
+ * Metrics for Prometheus. Metrics of the database are the same on every server, so read them with `max by`, not `sum`. The
+ * help text of a metric says if it is about the process.
  */
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import type { Engine } from '../engine/engine.ts'
@@ -9,9 +9,9 @@ import { maxLabels, otherLabel } from '../kernel/metric-labels.ts'
 
 export interface Metrics {
   readonly contentType: string
-  /** All figures, as Prometheus reads them. It answers also while the store is away. */
+  /** All metrics in the format of Prometheus. Answers even while the store is unavailable. */
   text(): Promise<string>
-  /** One request was answered. `route` is its pattern, not its path, of which there are too many. */
+  /** Counts an answered request. `route` is its pattern: there are too many different paths. */
   onRequest(route: string, method: string, status: number, seconds: number): void
 }
 
@@ -38,8 +38,8 @@ export function makeMetrics(engine: Source): Metrics {
   const shared = sharedMetrics(registry)
   const own = ownMetrics(registry, engine.context)
 
-  // A type that once had a name keeps it: a count must not move from one series to another. A queue keeps it while it has
-  // tasks, so that no series comes and goes with the load.
+  // A type keeps its own series once it has one: a count must not move from one series to another. A queue keeps its series
+  // while it has tasks, so that series do not come and go with the load.
   let types: readonly string[] = []
   let queues: readonly string[] = []
   const toName = (named: readonly string[]) => ({ named, most: maxLabels, others: otherLabel })
@@ -54,7 +54,7 @@ export function makeMetrics(engine: Source): Metrics {
     shared(totals)
     return registry.metrics()
   }
-  // Whoever asks while the store is being asked gets the same answer, so many who ask cost it no more than one.
+  // Concurrent requests share one query, so many of them cost the store no more than one.
   let collecting: Promise<string> | undefined
   return {
     contentType: registry.contentType,
@@ -78,7 +78,7 @@ const counters = {
 } as const
 const ends = ['succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered']
 
-/** What the database has counted. While it is away there are no values, for old ones would look like new ones. */
+/** Metrics of the database. While it is unavailable there are no values, because old ones would look like new ones. */
 function sharedMetrics(registry: Registry) {
   const registers = [registry]
   const moves = Object.entries(counters).map(([what, [name, help]]) => {
@@ -134,7 +134,7 @@ function sharedMetrics(registry: Registry) {
 const namesIn = (moves: Totals['moves']) =>
   [...new Set(moves.map(({ type }) => type))].filter(type => type !== otherLabel).slice(0, maxLabels)
 
-/** The queues that are told by name, and one for all the others together. */
+/** The queues with their own series, and one entry for all others together. */
 function depthsIn({ queues, rest }: Totals['queues']): Totals['queues']['queues'] {
   return rest.count === 0 ? queues : [...queues, { queue: otherLabel, ...rest }]
 }
@@ -152,7 +152,7 @@ function latencySeries(moves: Totals['moves']): Series[] {
   return [...series.values()]
 }
 
-/** What this process knows about itself. */
+/** Metrics of this process. */
 function ownMetrics(registry: Registry, { metrics }: Source['context']) {
   const registers = [registry]
   const conflicts = new Counter({
@@ -206,10 +206,10 @@ interface Series {
   readonly sumSeconds: number
 }
 
-/** Every second bucket is told: they grow by 2. */
+/** Every second bucket is reported, so that bounds grow by a factor of 2. */
 const told = Array.from({ length: 28 }, (_, index) => index * 2)
 
-/** A histogram that was counted elsewhere: one of prom-client's own can only be added to, value by value. */
+/** A histogram that was counted elsewhere. Values can only be added one by one to prom-client's own histograms. */
 function addHistogram(registry: Registry, name: string, help: string, read: () => readonly Series[]): void {
   const values = ({ labels, counts, sumSeconds }: Series) => {
     const upTo = (bucket: number) => counts.slice(0, bucket + 1).reduce((sum, n) => sum + (n ?? 0), 0)

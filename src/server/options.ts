@@ -5,16 +5,17 @@ import { settingFields } from '../schema/fields.ts'
 import { longestYaml } from '../spec/yaml-limits.ts'
 import { isLoopback } from './authenticate.ts'
 
+/** Options of `startServer`. */
 export interface ServerOptions {
-  /** Default 127.0.0.1. On an address that is not this machine's own, every request needs a key. */
+  /** Default 127.0.0.1. On an address other than loopback, every request needs a key. */
   readonly host?: string
-  /** 0: any that is free. Default 7295. */
+  /** 0: any free port. Default 7295. */
   readonly port?: number
-  /** Ask for a key on this machine's own address too, as behind a proxy. Default: only elsewhere. */
+  /** Require a key on a loopback address too, as behind a proxy. Default: only on other addresses. */
   readonly keysOnly?: boolean
-  /** The largest JSON body. Default 32 MiB. */
+  /** Maximum size of a JSON body. Default 32 MiB. */
   readonly maxBodyBytes?: number
-  /** The largest YAML body, at most 2 MiB: YAML takes far more work to read than JSON. Default 2 MiB. */
+  /** Maximum size of a YAML body, at most 2 MiB: YAML takes far more work to parse than JSON. Default 2 MiB. */
   readonly maxYamlBytes?: number
   /** How long a request may take to arrive. Default 30. */
   readonly requestSeconds?: number
@@ -23,21 +24,21 @@ export interface ServerOptions {
    * theirs.
    */
   readonly keepAliveSeconds?: number
-  /** How often a stream of events says that it is still there. Default 10. */
+  /** How often an event stream sends a sign of life. Default 10. */
   readonly heartbeatSeconds?: number
-  /** The other systems whose APIs are served, under `/dialects/<name>`. Default: none. */
+  /** Other systems whose APIs are served under `/dialects/<name>`. Default: none. */
   readonly dialects?: readonly DialectName[]
   /** The dialect that is served at `/`, for clients that take no prefix. Pawl's own routes are then under `/pawl`. */
   readonly rootDialect?: DialectName | null
-  /** How long a task stays with a worker of Jobnik's that says nothing. Default 86400: 24 hours. */
+  /** How long a worker of Jobnik keeps a task without reporting. Default 86400: 24 hours. */
   readonly jobnikLeaseSeconds?: number
-  /** How long a task is left to a worker of another system that sends no heartbeats. Default: a day. */
+  /** How long a worker of another system that sends no heartbeats keeps a task. Default: a day. */
   readonly falconeriLeaseSeconds?: number
   /** An event loop that is blocked for this long is logged and counted; 0: it is not watched. Default 1. */
   readonly blockedSeconds?: number
-  /** How many streams of events may be open at once. Default 500. */
+  /** Maximum number of open event streams. Default 500. */
   readonly maxStreams?: number
-  /** How many streams of events clients with one key may have open. Default 100. */
+  /** Maximum number of open event streams per key. Default 100. */
   readonly maxStreamsPerKey?: number
   readonly log?: Log
 }
@@ -45,9 +46,9 @@ export interface ServerOptions {
 export const defaultPort = 7295
 export const defaultRequestSeconds = 30
 export const defaultKeepAliveSeconds = 75
-/** Workers of Jobnik and Falconeri send no heartbeats. As long as Jobnik's own deployment waits for one. */
+/** Workers of Jobnik and Falconeri send no heartbeats. Jobnik's own deployment waits this long. */
 export const silentLeaseSeconds = 86_400
-/** Where Pawl's own routes are while a dialect has the place at `/`. */
+/** The prefix of Pawl's own routes while a dialect is served at `/`. */
 export const ownRoot = '/pawl'
 
 export const dialectList = field({ type: 'array', items: { type: 'string', enum: dialectNames } }, value =>

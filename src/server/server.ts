@@ -26,6 +26,7 @@ import { bindDocs, bindHealth } from './public-routes.ts'
 import { limitStreams } from './streams.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
+/** A running HTTP server. */
 export interface Server {
   /** Base URL of Pawl's own routes, with the actual port. */
   readonly url: string

@@ -1,6 +1,6 @@
 /**
- * The thread of the watchdog. It counts its own rounds in which the loop of the main thread did not turn. So it is not
- * misled when the whole process was stopped: then there was only one such round.
+ * The thread of the watchdog. It counts its own rounds without a beat of the main thread. Counting rounds instead of time
+ * ignores pauses of the whole process: they look like a single round.
  */
 import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
@@ -14,7 +14,7 @@ interface Settings {
 }
 
 const { beats, beatMs, boundSeconds } = workerData as Settings
-/** A block that may never end: the main thread cannot log it, so it is told from here. */
+/** Logs a block that may never end. The main thread cannot log it. */
 const aloudSeconds = 10 * boundSeconds
 const mostFrames = 12
 
@@ -37,7 +37,7 @@ setInterval(() => {
   if (isReached(aloudSeconds)) tellAloud()
 }, beatMs)
 
-/** Whether the block has just become as long as this. */
+/** Whether the block has just reached this length. */
 function isReached(bound: number): boolean {
   const [before, after] = [((rounds - 1) * beatMs) / 1000, (rounds * beatMs) / 1000]
   return before < bound && after >= bound

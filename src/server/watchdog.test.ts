@@ -5,7 +5,7 @@ import { served } from '../../test/harness/served.ts'
 
 type Facts = Record<string, unknown>
 
-/** Keeps the event loop from turning, as a computation without end would. */
+/** Blocks the event loop like an endless computation. */
 function blockTheLoop(seconds: number): void {
   const until = performance.now() + seconds * 1000
   while (performance.now() < until);
@@ -22,7 +22,7 @@ test('a blocked event loop is logged with what blocked it, counted, and told by 
     return [answer.status, ((await answer.json()) as { code?: string }).code]
   }
   const end = engine.context.activities.begin('POST /v1/jobs')
-  // The thread that watches has started when it notices a block.
+  // Once it notices a block, the watching thread has started.
   const ours = ({ stack }: Facts) =>
     (stack as string[]).some(frame => /^blockTheLoop \(src\/server\/watchdog\.test\.[jt]s:\d+\)$/.test(frame))
   const block = await eventually('the block is logged, with the function that did it', async () => {

@@ -1,7 +1,7 @@
 /**
- * Watches, from a thread of its own, whether the event loop of this thread turns. While it is blocked nobody is
- * answered. A block beyond the bound is logged with the functions that ran and with all that was under way, counted,
- * and told by `/readyz` for a while.
+ * Watches the event loop of this thread from a separate thread. While the loop is blocked, no request is answered. A block
+ * beyond the limit is logged with the running functions and the requests in progress, counted, and reported by `/readyz`
+ * for a while.
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -9,16 +9,16 @@ import { observe } from '../engine/admin/process-metrics.ts'
 import type { Context } from '../engine/context.ts'
 import { Problem } from '../kernel/problem.ts'
 
-/** How often the loop shows that it turns, within the bound. */
+/** Number of beats that the loop sends within the limit. */
 const beatsPerBound = 10
-/** For this long after a block the server says that it is not ready. */
+/** For this long after a block, the server reports that it is not ready. */
 const unreadySeconds = 10
 const mostNamed = 10
 
 /** The thread's message when a block is over. */
 export interface Block {
   readonly seconds: number
-  /** The functions that ran when it was noticed, the innermost first. */
+  /** The functions that ran when the block was noticed, innermost first. */
   readonly stack: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export function startWatchdog({ metrics, activities, log }: Context, boundSecond
     Atomics.add(beats, 0, 1)
     const now = performance.now()
     const during = activities.take()
-    // The thread tells of a block only after the next beat. By then, what blocked the loop has ended.
+    // The thread reports a block only after the next beat. By then, the cause of the block has ended.
     if (now - latestBeat >= boundSeconds * 500) suspects = during
     latestBeat = now
   }, beatMs)
@@ -54,7 +54,7 @@ export function startWatchdog({ metrics, activities, log }: Context, boundSecond
     latest = { seconds, until: performance.now() + unreadySeconds * 1000 }
     log('loop.blocked', { level: 'error', seconds, during: suspects.slice(0, mostNamed), stack })
   })
-  // Without it the server works as before.
+  // The server works without the watchdog too.
   thread.on('error', error => log('watchdog.failed', { error: String(error) }))
   return {
     check() {

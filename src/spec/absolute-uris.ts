@@ -1,6 +1,6 @@
 /**
- * `file://./texts` in a spec means: from the file that the spec is written in. Only whoever reads that file knows where
- * it lies; so it makes the URIs absolute, and the engine takes no others.
+ * `file://./texts` in a spec is relative to the spec's own file. Only the reader of that file knows its location, so the
+ * reader makes the URIs absolute. The engine accepts only absolute URIs.
  */
 import { isObject } from '../schema/check.ts'
 import type { JobSpec } from './job-spec.ts'
@@ -9,22 +9,22 @@ import type { JobSpec } from './job-spec.ts'
 export const relativeUri = /^file:\/\/(\.{1,2}(?:\/.*)?)$/s
 
 /**
- * The same spec with every URI of a folder made absolute. `folder` is a URI that ends in `/`. The spec need not have
- * been checked: what is not where a URI belongs is left as it is.
+ * Returns the spec with every relative folder URI made absolute. `folder` is a URI that ends in `/`. The spec may be
+ * unchecked: values of unexpected types stay as they are.
  */
 export function withAbsoluteUris<Spec extends JobSpec>(spec: Spec, folder: string): Spec {
   if (!isObject(spec) || !Array.isArray(spec.stages)) return spec
   return { ...spec, stages: spec.stages.map(stage => stageFrom(stage, folder)) }
 }
 
-/** One URI; what is absolute stays as it is. */
+/** Makes one URI absolute, unless it already is. */
 export function absoluteUri(uri: string, folder: string): string {
   const [, path] = relativeUri.exec(uri) ?? []
   if (path === undefined) return uri
   const parts = folder.slice('file:///'.length).split('/').slice(0, -1)
   const [last, ...before] = path.split('/').toReversed()
   for (const part of before.toReversed()) step(parts, part)
-  // What a path ends in is a name, or nothing where it ends in `/`; but a dot is the folder itself.
+  // A path ends in a name, or in nothing after a final `/`. A final dot means the folder itself.
   const name = last === '.' || last === '..' ? '' : last!
   if (name !== last) step(parts, last!)
   return `file:///${parts.map(part => `${part}/`).join('')}${name}`
@@ -51,7 +51,7 @@ function inputsFrom(inputs: unknown, folder: string): unknown {
   return Object.fromEntries(moved)
 }
 
-/** A list is what `cross` or `union` is of; an object is a folder. */
+/** A list holds the inputs of a `cross` or `union`; an object is a folder. */
 function inputFrom(inner: unknown, folder: string): unknown {
   if (Array.isArray(inner)) return inner.map(input => inputsFrom(input, folder))
   if (!isObject(inner) || typeof inner.uri !== 'string') return inner

@@ -1,4 +1,4 @@
-/** The language of conditions: CEL, with the numbers of JSON, in bounded work, and with errors for people. */
+/** The language of conditions: CEL with JSON numbers, bounded evaluation and readable errors. */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { closestWord } from '../kernel/suggest.ts'
 import { compilePattern } from './linear-pattern.ts'
@@ -6,7 +6,7 @@ import { Meter, OutOfSteps } from './meter.ts'
 
 const variables = ['input', 'stages'] as const
 
-/** The library's evaluator. It is not exported, but handlers of operators are called with it. */
+/** The library's evaluator. It is not exported, but handlers of operators receive it. */
 interface Evaluator {
   run(node: Node, scope: unknown): unknown
   tryEval(node: Node, scope: unknown): unknown
@@ -22,7 +22,7 @@ for (const name of variables) cel.registerVariable(name, 'dyn')
 
 let evaluator: Evaluator | undefined
 
-// Numbers of JSON are doubles to CEL, and it would not add 1 to one of them.
+// CEL treats JSON numbers as doubles and would refuse to add the integer 1 to one.
 const arithmetic: Record<string, (one: number, other: number) => number> = {
   '+': (one, other) => one + other,
   '-': (one, other) => one - other,
@@ -50,7 +50,7 @@ export function evaluateMetered(mine: Meter, text: string, scope: Record<string,
   const parsed = cel.parse(text)
   const root = parsed.ast as Node
   const { evaluate } = root
-  // The library evaluates the first node itself. This takes it to `run`, like all others.
+  // The library evaluates the first node itself. This sends it through `run`, like all others.
   root.evaluate = (running, node, inner) => {
     root.evaluate = evaluate
     return running.run(node, inner)
@@ -64,18 +64,18 @@ export function evaluateMetered(mine: Meter, text: string, scope: Record<string,
   }
 }
 
-/** Operators that read their operands in full, outside of `run`. */
+/** Operators that read all of their operands outside `run`. */
 const readsOperands = new Set(['==', '!=', 'in', '+', '<', '<=', '>', '>=', 'call', 'rcall'])
 /**
- * Functions whose work, or whose result, grows with the product of the sizes of their operands, and how much of it a step
- * does. To find one text in another may compare each character of one with each of the other.
+ * Functions whose work or result grows with the product of their operands' sizes, and the amount of work per step.
+ * Finding one text in another may compare every character of one with every character of the other.
  */
 const products = new Map(Object.entries({ contains: 64, indexOf: 64, lastIndexOf: 64, split: 64, join: 16 }))
-/** Asking for a part of a date in a time zone takes some 50 microseconds. */
+/** Getting a part of a date in a time zone takes about 50 microseconds. */
 const dateInZoneSteps = 500
-/** An error of the library's shows its place in the expression, which takes some 15 microseconds. */
+/** The library's errors show their place in the expression, which takes about 15 microseconds. */
 const errorSteps = 150
-/** To call a function, the library first finds the one that fits the types of its operands. */
+/** Before each call, the library looks up the overload that fits the operand types. */
 const callSteps = 10
 
 interface Frame {
@@ -85,8 +85,8 @@ interface Frame {
 }
 
 /**
- * Counts in the evaluator's `run`, which evaluates every node. What an operation costs beyond its own step is known from
- * its operands, and is spent when the last of them is known, before the operation begins.
+ * Counts steps in the evaluator's `run`, which evaluates every node. The extra cost of an operation follows from its
+ * operands. It is spent as soon as the last operand is known, before the operation begins.
  */
 function meterSteps(running: Evaluator): void {
   let parent: Frame | undefined
@@ -107,7 +107,7 @@ function meterSteps(running: Evaluator): void {
     try {
       return running.run(node, scope)
     } catch (error) {
-      // CEL forgives an error where the other side decides. This one ends the evaluation.
+      // CEL ignores an error in one operand of `&&` or `||` if the other decides. This error ends the evaluation.
       if (error instanceof OutOfSteps) throw error
       meter.spend(errorSteps)
       return error
@@ -118,12 +118,12 @@ function meterSteps(running: Evaluator): void {
 function spendForOperand(frame: Frame, value: unknown): void {
   const { node } = frame
   if (node.meta.alternate !== undefined || node.meta.macro !== undefined) {
-    // A macro such as `all`. Its rounds count by themselves; the keys of an object are listed before the first one.
+    // A macro such as `all`. Its iterations are counted by themselves; an object's keys are listed before the first one.
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) meter.spendFor(Object.keys(value))
     return
   }
   if (!readsOperands.has(node.op)) return
-  // How many elements a list has is known without reading them. A text is read for it.
+  // The size of a list is known without reading it. The size of a text is not.
   const isMeasured = (node.op === 'call' || node.op === 'rcall') && node.args[0] === 'size'
   meter.spendFor(isMeasured && typeof value === 'object' ? null : value)
   if (node.op === 'call' || node.op === 'rcall') meter.spend(callSteps)
@@ -133,15 +133,15 @@ function spendForOperand(frame: Frame, value: unknown): void {
   if (perStep !== undefined && (typeof value === 'string' || Array.isArray(value))) {
     if (frame.product !== undefined) meter.spend((frame.product * value.length) / perStep)
     frame.product = (frame.product ?? 1) * value.length
-    // Each character may become a text of its own.
+    // Each character may become a separate text.
     if (name === 'split') meter.spend(value.length)
   }
   if (name.startsWith('get') && typeof value === 'string') meter.spend(dateInZoneSteps)
 }
 
 /**
- * Functions of the library that can take very long, in a form that cannot. Undefined: it is none of them, or its
- * operands are of other types, which the library refuses.
+ * Bounded replacements for library functions that can take very long. Undefined: it is another function, or its operands
+ * have types that the library refuses.
  */
 function ownFunction(running: Evaluator, node: Node, scope: unknown): unknown {
   if (node.op === 'rcall' && node.args[0] === 'matches' && node.args[2].length === 1) {
@@ -165,7 +165,7 @@ interface CelError {
   readonly range?: { readonly start: number }
 }
 
-/** What went wrong, in a few words and with its place. */
+/** A short description of an error, with its place. */
 export function wordsFor(error: unknown): string {
   const { code = '', message, summary = message, range } = error as CelError
   const [, subject = ''] = /: (.*)/.exec(summary) ?? []

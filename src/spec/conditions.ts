@@ -1,15 +1,15 @@
-/** Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. Their work is bounded. */
+/** Conditions and lists in a spec, in CEL: `stages.classify.output.kind == "invoice"`. Evaluation is bounded. */
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { cel, evaluateMetered, wordsFor } from './cel.ts'
 import { Meter } from './meter.ts'
 
 export const longestCondition = 2000
-/** For the expressions of one stage: a tenth of a second, roughly, and at most some 100 MB. */
+/** Steps for the expressions of one stage: roughly a tenth of a second, and at most about 100 MB. */
 export const mostSteps = 1_000_000
-/** For all expressions of a job: to parse them takes some tenths of a second. */
+/** For all expressions of a job: parsing them takes a few tenths of a second. */
 export const longestConditions = 300_000
 
-/** What an expression is for: to choose (`when`), to list (`forEach`), or to make something (`gives`). */
+/** The purpose of an expression: a condition (`when`), a list (`forEach`) or an output (`gives`). */
 export type Gives = 'boolean' | 'list' | 'anything'
 
 export interface Scope {
@@ -23,7 +23,7 @@ export interface StageResult {
   readonly [more: string]: unknown
 }
 
-/** Says what is wrong with an expression, or nothing if it can be evaluated. */
+/** Returns a description of an expression's fault, or undefined if it can be evaluated. */
 export function checkCondition(text: string, gives?: Gives): string | undefined {
   if (text.length > longestCondition) return `it has more than ${longestCondition} characters`
   try {
@@ -40,21 +40,21 @@ export function checkCondition(text: string, gives?: Gives): string | undefined 
   }
 }
 
-/** The stages that an expression looks at: no others need to be known to evaluate it. One that is wrong looks at none. */
+/** The stages that an expression reads; only they are needed to evaluate it. Empty for an invalid expression. */
 export function stagesNamedIn(text: string): string[] {
   if (checkCondition(text) !== undefined) return []
   const names = stagesIn(cel.parse(text).ast).filter(name => name !== undefined)
   return [...new Set(names)]
 }
 
-/** The value of an expression, as plain JSON. Throws an Error that says in a few words why it has none. */
+/** Evaluates an expression to plain JSON. Throws an Error with a short explanation if it has no value. */
 export function evaluate(text: string, scope: Scope, meter = new Meter(mostSteps)): unknown {
   const fault = checkCondition(text)
   if (fault !== undefined) throw new Error(fault)
   try {
     meter.spend(text.length)
     const value = evaluateMetered(meter, text, { input: scope.input, stages: scope.stages })
-    // A list that holds the same list many times becomes as many copies.
+    // A list that contains the same list many times becomes that many copies.
     meter.spendFor(value)
     return plainJson(value)
   } catch (error) {
@@ -74,7 +74,7 @@ export function evaluateForEach(text: string, scope: Scope, meter?: Meter): unkn
   throw new Error(`it must give a list, not ${kindOf(value)}`)
 }
 
-/** Most characters of what is given, as JSON. */
+/** Maximum length of a result as JSON, in characters. */
 const longestValue = 10_000_000
 
 export function evaluateGives(text: string, scope: Scope, meter?: Meter): unknown {
@@ -88,7 +88,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** The name after every `stages`; undefined where it is used without one. */
+/** The name after each `stages`; undefined where `stages` is used without a name. */
 function stagesIn(node: unknown): (string | undefined)[] {
   if (Array.isArray(node)) return node.flatMap(stagesIn)
   if (!isNode(node)) return []
@@ -109,7 +109,7 @@ function isStages(node: ASTNode): boolean {
   return node.op === 'id' && node.args === 'stages'
 }
 
-/** Turns a value of CEL into JSON: numbers for BigInt, text for timestamps. */
+/** Converts a CEL value to JSON: BigInt to number, timestamp to text. */
 function plainJson(value: unknown): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' || typeof value === 'bigint') return plainNumber(value)

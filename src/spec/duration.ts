@@ -1,11 +1,11 @@
-/** Times as people write them: `5m`, `1h30m`, `90 seconds`, `1h 30min`. */
+/** Parses durations such as `5m`, `1h30m`, `90 seconds` or `1h 30min`. */
 
 const second = 1
 const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** As Falconeri knows them. */
+/** The units that Falconeri accepts. */
 const units: Readonly<Record<string, number>> = {
   ...named(0.001 * second, 'ms', 'msec', 'millis'),
   ...named(second, 's', 'sec', 'secs', 'second', 'seconds'),
@@ -21,7 +21,7 @@ function named(seconds: number, ...names: readonly string[]) {
   return Object.fromEntries(names.map(name => [name, seconds]))
 }
 
-/** In seconds; undefined: it is not a time. */
+/** The duration in seconds; undefined: the text is not a duration. */
 export function readDuration(text: string): number | undefined {
   const parts = [...text.matchAll(/\s*(\d+)\s*([a-zA-Z]+)\s*/gy)]
   const isWhole = parts.length > 0 && parts.map(([part]) => part).join('') === text

@@ -1,4 +1,4 @@
-/** Finds every fault in what was written, each with its place: a spec is mended in one go, not fault by fault. */
+/** Finds every fault in a spec, each with its place, so that an author can fix all of them at once. */
 
 import { Problem } from '../kernel/problem.ts'
 import { closestWord } from '../kernel/suggest.ts'
@@ -8,11 +8,11 @@ import type { OrTrue } from './fields.ts'
 export interface Fault {
   readonly at: string
   readonly why: string
-  /** A word that is not known, and those that are: the closest one is looked for only in faults that are reported. */
+  /** An unknown word and the known ones. A suggestion is computed only for faults that are reported. */
   readonly unknown?: { readonly word: string; readonly known: readonly string[] }
 }
 
-/** A fault as it is told. */
+/** A fault as it is reported. */
 export interface Issue {
   readonly at: string
   readonly why: string
@@ -29,7 +29,7 @@ export function faultsIn(value: unknown, field: Field, at: string): Fault[] {
   return (value as unknown[]).flatMap((item, index) => faultsIn(item, items, `${at}[${index}]`))
 }
 
-/** What an object must hold; undefined if the field is not for objects. */
+/** The fields of the object that a field describes; undefined if it does not describe an object. */
 function shapeOf(field: Field): { readonly fields: Fields; readonly required: readonly string[] } | undefined {
   const { properties, required = [] } = (field as OrTrue)['~object'] ?? field
   if (properties === undefined) return undefined
@@ -51,10 +51,10 @@ function faultsInObject(
   return [...found, ...missing.map(name => ({ at: place(name), why: 'must be there' }))]
 }
 
-/** More than anybody reads, and few enough for one answer. */
+/** More than anyone reads, and few enough for one answer. */
 const mostIssues = 50
 
-/** Beyond these a suggestion would cost more than it helps. */
+/** Beyond these, computing suggestions would cost more than it helps. */
 const longestWord = 100
 const mostWords = 1000
 

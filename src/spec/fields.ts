@@ -1,4 +1,4 @@
-/** What may be written in a job spec, as tables: the check and the JSON Schema are both read off them. */
+/** The fields of a job spec, as tables. Both the check and the JSON Schema are derived from them. */
 
 import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import {
@@ -75,7 +75,7 @@ export interface OrTrue extends Field {
   readonly '~object'?: Field
 }
 
-/** A time without a zone would be another one on another machine. */
+/** Requires a time zone: a time without one would differ between machines. */
 const zoned = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 const exactMoment = field({ type: 'string', pattern: zoned.source }, value =>
   typeof value === 'string' && !zoned.test(value)

@@ -1,4 +1,4 @@
-/** What may be written of commands and files in a job spec. */
+/** Fields for commands and files in a job spec. */
 import { type Field, faultOf, field, isObject, nested, number, oneOf, text } from '../schema/check.ts'
 import { relativeUri } from './absolute-uris.ts'
 
@@ -61,7 +61,7 @@ const seconds = number({ from: 1, to: 31_536_000, whole: true })
 
 export const imagePullPolicy = oneOf(['Always', 'IfNotPresent', 'Never'])
 
-/** Not the root itself, nor a way up. */
+/** Excludes the root itself and paths with `..`. */
 export const absolutePath = /^(?!.*\/\.\.?(\/|$))\/[^/:\0][^:\0]*$/
 
 const toleration = nested({
@@ -95,7 +95,7 @@ export const runnerField = field({ anyOf: [{ type: 'string', const: 'local' }, w
   value === 'local' ? undefined : isObject(value) ? faultOf(withKubernetes, value) : 'be "local" or { kubernetes: … }',
 )
 
-/** What an editor allows, for it looks at the file that a relative URI is read from. */
+/** For editors: they read the spec's own file, in which URIs may be relative. */
 const uri = /^(file:\/\/\/|file:\/\/\.{1,2}(\/|$)|s3:\/\/[^/?#\s]+)/
 
 export const folderUri = field({ type: 'string', maxLength: 4000, pattern: uri.source }, value => {
@@ -129,8 +129,8 @@ const folderName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/
 const several = { type: 'array', minItems: 1, items: { $ref: '#/$defs/inputs' } }
 
 /**
- * What `inputs` may be. JSON Schema cannot limit its depth. Client generators understand a map that refers to itself,
- * but no union that does. They ignore the conditions behind `if`, which describe the exact shape.
+ * The schema of `inputs`. JSON Schema cannot limit its depth. Client generators support a recursive map but not a
+ * recursive union. They ignore the conditions under `if`, which describe the exact shape.
  */
 export const inputSchema = {
   type: 'object',
@@ -143,7 +143,7 @@ export const inputSchema = {
   else: { additionalProperties: { ...folder, oneOf: [{ required: ['uri'] }, { required: ['stage'] }] } },
 }
 
-/** Why no folder of inputs can be called so. */
+/** Why a folder of inputs cannot have this name. */
 export function folderNameFault(name: string): string | undefined {
   if (!folderName.test(name)) return 'a name has letters, digits, and _ . - inside'
   return name === 'out' ? 'that is where outputs go' : undefined

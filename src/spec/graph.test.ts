@@ -16,7 +16,7 @@ function issuesOf(stages: readonly Partial<StageSpec>[]): Issue[] {
   }
 }
 
-/** Any graph without a cycle, with its stages in any order: each needs only such as were drawn before it. */
+/** A random graph without cycles, in random order: each stage needs only stages that were drawn earlier. */
 const graphs = fc
   .array(fc.array(fc.nat(), { maxLength: 4 }), { minLength: 2, maxLength: 30 })
   .map(draws =>

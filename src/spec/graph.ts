@@ -1,7 +1,7 @@
-/** The stages of a spec as a graph: who needs whom, and whether that can ever end. Nothing here recurses: chains are long. */
+/** The stages of a spec as a dependency graph, and its cycles. Nothing here recurses, because chains can be long. */
 import type { Fault } from './faults.ts'
 
-/** What the graph is made of, of a spec that may have faults elsewhere. */
+/** The parts of a spec that the graph is built from. The spec may have faults elsewhere. */
 export interface Node {
   readonly name: string | undefined
   readonly needs: readonly string[] | undefined
@@ -10,7 +10,7 @@ export interface Node {
 
 export const mostNeeds = 200_000
 
-/** Written, or the stage before it in the list. */
+/** The needs as written; by default the stage before it in the list. */
 export function needsOf(nodes: readonly Node[], index: number): readonly string[] {
   const before = nodes[index - 1]?.name
   return nodes[index]!.needs ?? (before === undefined ? [] : [before])
@@ -18,7 +18,7 @@ export function needsOf(nodes: readonly Node[], index: number): readonly string[
 
 export interface Graph {
   readonly faults: readonly Fault[]
-  /** Whether the second stage, by name, lies before the first, by place. Never in a graph with faults. */
+  /** Whether the named stage is an ancestor of the stage at `index`. Always false if the graph has faults. */
   isAbove(index: number, name: string): boolean
 }
 
@@ -35,7 +35,7 @@ export function graphOf(nodes: readonly Node[]): Graph {
   return { faults, isAbove: (index, name) => places.has(name) && above[index]!.has(places.get(name)!) }
 }
 
-/** Where each name stands first. */
+/** The index at which each name occurs first. */
 function placesOf(nodes: readonly Node[]): Map<string, number> {
   const places = new Map<string, number>()
   for (const [index, { name }] of nodes.entries()) {
@@ -74,13 +74,13 @@ function faultsInNeeds(
   })
 }
 
-/** Every stage after all that it needs; those that are stuck stand in a cycle, or after one. */
+/** Sorts each stage after everything that it needs. The `stuck` stages are in a cycle or depend on one. */
 function inOrder(edges: readonly (readonly number[])[]): { order: number[]; stuck: Set<number> } {
   const waitsFor = edges.map(needs => needs.length)
   const followers = edges.map((): number[] => [])
   for (const [index, needs] of edges.entries()) for (const need of needs) followers[need]!.push(index)
   const order = waitsFor.flatMap((count, index) => (count === 0 ? [index] : []))
-  // The list grows while it is gone through.
+  // The list grows during the loop.
   for (const index of order) for (const next of followers[index]!) if (--waitsFor[next]! === 0) order.push(next)
   const done = new Set(order)
   return { order, stuck: new Set(edges.flatMap((_, index) => (done.has(index) ? [] : [index]))) }
@@ -88,7 +88,7 @@ function inOrder(edges: readonly (readonly number[])[]): { order: number[]; stuc
 
 const mostShown = 12
 
-/** Whoever is stuck needs somebody who is: going from need to need, one comes round. */
+/** Every stuck stage needs another stuck stage, so following the needs leads around a cycle. */
 function cycleFault(nodes: readonly Node[], edges: readonly (readonly number[])[], stuck: Set<number>): Fault {
   const path: number[] = []
   const passed = new Map<number, number>()
@@ -114,7 +114,7 @@ interface Places {
   has(place: number): boolean
 }
 
-/** All that lies above each stage. As bits, so that a chain of 10,000 takes 12 MB and not 50 million entries. */
+/** All ancestors of each stage, as bits: a chain of 10,000 stages then takes 12 MB instead of 50 million entries. */
 function allAbove(edges: readonly (readonly number[])[], order: readonly number[]): Places[] {
   const words = Math.ceil(edges.length / 32)
   const bits = edges.map(() => new Uint32Array(words))

@@ -1,161 +1,167 @@
 /**
- * A job as people write it: in TypeScript, JSON or YAML. The comments here are also the descriptions in
- * docs/job.schema.json. What may be written is checked by the tables in fields.ts, which must have these names.
+ * A job spec as written in TypeScript, JSON or YAML. The comments here are also the descriptions in docs/job.schema.json.
+ * The tables in fields.ts check specs; they must have the same names.
  */
 import type { KubernetesPlan, SecretRef } from '../kernel/datum.ts'
 import type { Join, OnFailure } from '../kernel/plan.ts'
 import type { Tolerance } from '../kernel/rollup.ts'
 import type { SettingsInput } from '../kernel/settings.ts'
 
+/** A job to submit: stages and their dependencies. */
 export interface JobSpec {
-  /** A UUID, where whoever submits it chooses it. Default: a new one. */
+  /** Id of the job, a UUID. Default: a new one. */
   readonly id?: string
   /**
-   * `add`: to the job of this id, if it is there and still open, or was until it was done and has ended well, its stages
-   * are added; all else that is said of it is then left as it was. Default refuse.
+   * If a job with this `id` exists: `add` adds the stages to it and ignores the other fields. The job must be open, or
+   * have been `untilDone` and have ended well. Default refuse.
    */
   readonly ifThere?: 'refuse' | 'add'
-  /** What the job is called; many jobs may have the same name. */
+  /** Name of the job. It need not be unique. */
   readonly name: string
-  /** Higher first. Default 0. */
+  /** Higher priorities run first. Default 0. */
   readonly priority?: number
   /** Any JSON; conditions read it as `input`. Default null. */
   readonly input?: unknown
-  /** For people and their tools; the engine does not look at it. */
+  /** Any data for people and tools. The engine does not read it. */
   readonly metadata?: Record<string, unknown>
-  /** Ties the job to whatever asked for it. */
+  /** Links the job to the request or process that caused it. */
   readonly correlationId?: string
   /** W3C trace context. */
   readonly traceparent?: string
-  /** What goes with it, as vendors of tracing have it. */
+  /** W3C trace state: vendor-specific data that accompanies `traceparent`. */
   readonly tracestate?: string
-  /** False: it waits until somebody starts it. Default true. */
+  /** False: the job waits until it is started. Default true. */
   readonly start?: boolean
-  /** True: stages can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */
+  /** True: stages can be added until the job is sealed. `untilDone`: until all of its stages, at least one, have ended. Default false. */
   readonly open?: boolean | 'untilDone'
-  /** Not ended so long after its start: it is stopped, and expires. Default: no limit. */
+  /** Time limit from the start of the job. After it, the job is stopped and expires. Default: no limit. */
   readonly deadlineSeconds?: number | null
-  /** Without progress and with nothing in hand for so long: it fails. Default: off. */
+  /** The job fails after this long without progress and without a running task. Default: off. */
   readonly staleSeconds?: number | null
-  /** When it should have ended: its priority rises as the moment nears. */
+  /** When the job should have ended. Its priority rises as the time approaches. */
   readonly softDeadlineSeconds?: number | null
-  /** When it must have ended: its priority rises more. */
+  /** When the job must have ended. Its priority rises further. */
   readonly hardDeadlineSeconds?: number | null
-  /** The lease of the tasks of all its stages, also of those that are added later, unless a stage or task has its own. */
+  /** Lease duration of all tasks, including those of stages added later, unless the stage or task sets its own. */
   readonly leaseSeconds?: number
-  /** In order: each follows the one before it, unless it says what it needs. Only an open job goes without. */
+  /** Stages in order. Each needs the previous one unless it has `needs`. Only an open job may have none. */
   readonly stages?: readonly StageSpec[]
 }
 
-/** What is said about its tasks (retry, leaseSeconds, …) goes before what their type says. */
+/** Its settings for tasks (retry, leaseSeconds, …) override those of the task type. */
 export interface StageSpec
   extends Omit<SettingsInput, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
-  /** Unique in its job. */
+  /** Unique within the job. */
   readonly name: string
-  /** The stages before it, by name. Default: the one before it in the list. []: none, it opens at once. */
+  /** Names of the stages it depends on. Default: the previous stage in the list. []: none, it opens at once. */
   readonly needs?: readonly string[]
   /**
-   * `all` of its needs are met; `any` one of them; all are met, and one was really `taken`, else it is skipped: what a
-   * task skips by itself is passed on like a branch; or all are `done`, whatever the outcome. Default all.
+   * When the stage opens. `all`: all needs are met. `any`: one is met. `taken`: like `all`, but a need whose tasks skipped
+   * themselves counts as skipped. `done`: all needs have ended, with any outcome. Except for `done`, a stage is skipped
+   * if all stages in its `needs` were skipped. Default all.
    */
   readonly join?: Join
-  /** CEL over `input` and `stages`; false: the stage is skipped. */
+  /** CEL condition over `input` and `stages`. If it is false, the stage is skipped. */
   readonly when?: string
-  /** CEL that gives a list: one task for each element, which is its payload. */
+  /** CEL expression for a list. Each element becomes the payload of one task. */
   readonly forEach?: string
-  /** CEL over `input` and `stages`: what it gives is the stage's output. Such a stage has no tasks, and ends at once. */
+  /** CEL expression over `input` and `stages` for the output of the stage. Such a stage has no tasks and ends at once. */
   readonly gives?: string
-  /** The type of its tasks. A mere gate has none, and the tasks of an open stage may bring their own. */
+  /** Type of its tasks. Not needed for a stage that is only a gate, or if the tasks added to an open stage name their type. */
   readonly task?: string
-  /** Default: the type of the task. */
+  /** Default: the task type. */
   readonly queue?: string
-  /** The command that its tasks run, on workers that were started with `--commands`; in place of `task`. */
+  /** Command that its tasks run, on workers started with `--commands`. Replaces `task`. */
   readonly run?: RunSpec
-  /** The files that its tasks are given: one task for each datum, found when the stage opens. */
+  /** Input files, listed when the stage opens. Each datum becomes one task. */
   readonly inputs?: InputSpec
-  /** The folder, `file://…` or `s3://…`, that the files of its tasks go to, each exactly once. */
+  /** Folder for the output files of its tasks, `file://…` or `s3://…`. Each file is published exactly once. */
   readonly outputs?: string
-  /** True: what was done before, by the same command with the same inputs and settings, is passed over. Default false. */
+  /** True: skip a datum if the same command has already processed it with the same inputs and settings. Default false. */
   readonly reuse?: boolean
   /**
-   * Who starts the workers of its command: `local`, a server with `--commands`, else whoever starts some on its queue; or
-   * Kubernetes. Default local.
+   * Where the workers for its command run. `local`: in a server with `--commands`, or workers that you start for the
+   * queue. `kubernetes`: in pods that Pawl starts. Default local.
    */
   readonly runner?: 'local' | { readonly kubernetes: Omit<KubernetesPlan, 'kind'> }
-  /** The payload of its only task. Default null. */
+  /** Payload of its only task. Default null. */
   readonly payload?: unknown
-  /** A UUID: the id of its only task, where whoever submits it chooses it. */
+  /** Id of its only task, a UUID. Default: a new one. */
   readonly taskId?: string
-  /** The metadata of each of its tasks. */
+  /** Metadata of each of its tasks. */
   readonly taskMetadata?: Record<string, unknown>
-  /** None of its tasks is claimed before this moment. */
+  /** Its tasks are not claimed before this time. */
   readonly runAt?: Date | string
-  /** One task for each. */
+  /** Payloads. Each becomes one task. */
   readonly payloads?: readonly unknown[]
-  /** True: tasks can be added until it is sealed. `untilDone`: until it has had one and all have ended. Default false. */
+  /** True: tasks can be added until the stage is sealed. `untilDone`: until all of its tasks, at least one, have ended. Default false. */
   readonly open?: boolean | 'untilDone'
-  /** Tasks that may end badly, as a count or in percent: the stage is then partial, not failed. Default none. */
+  /** How many tasks may end without success, as a count or in percent. The stage is then partial instead of failed. Default none. */
   readonly tolerate?: Tolerance
-  /** False: it lets every task end by itself, though too many are bad already. Default true. */
+  /** False: let all tasks finish even if too many have already failed. Default true. */
   readonly failFast?: boolean
   /**
-   * `continue`: when it ends badly the job goes on, and ends as partial. `failAtOnce`: the job fails as soon as that is
-   * decided, and does not wait for what the stage has in hand. Default fail.
+   * Effect on the job if the stage fails. `continue`: the job goes on and ends as partial. `failAtOnce`: the job fails as
+   * soon as the stage is certain to fail, without waiting for running tasks. Default fail.
    */
   readonly onFailure?: OnFailure
-  /** Somebody must approve before it opens. True: one approver, and no limit. */
+  /** The stage opens only after approval. True: one approver and no time limit. */
   readonly gate?: true | GateSpec
-  /** At most so many of its tasks are held at once. Default: no limit. */
+  /** Maximum number of its tasks that are claimed at the same time. Default: no limit. */
   readonly parallelism?: number
-  /** Undoes what one of its tasks did, if the job fails or is cancelled later. */
+  /** Undoes each of its succeeded tasks if the job fails or is cancelled later. */
   readonly compensate?: CompensateSpec
-  /** Any JSON, for whoever works on its tasks; the engine does not look at it. Default null. */
+  /** Any JSON for the workers of its tasks. The engine does not read it. Default null. */
   readonly data?: unknown
-  /** W3C trace context of its tasks. Default: that of the job. */
+  /** W3C trace context of its tasks. Default: the job's. */
   readonly traceparent?: string
-  /** For people and their tools; the engine does not look at it. */
+  /** Any data for people and tools. The engine does not read it. */
   readonly metadata?: Record<string, unknown>
 }
 
+/** A command that the tasks of a stage run. */
 export interface RunSpec {
-  /** The program and its arguments; no shell in between. Inputs lie under `$PAWL_IN`, outputs go to `$PAWL_OUT`. */
+  /** Program and arguments, run without a shell. Inputs are in `$PAWL_IN`; outputs go to `$PAWL_OUT`. */
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Variables whose values only the worker knows: in its environment, or in its folder of secrets. */
+  /** Environment variables whose values come from the worker: from its environment or its folder of secrets. */
   readonly secrets?: Readonly<Record<string, SecretRef>>
-  /** Exit codes that no retry can help. Default none. */
+  /** Exit codes after which the task is not retried. Default none. */
   readonly permanentExitCodes?: readonly number[]
-  /** For programs that know fixed paths: inputs and outputs are also seen at `<mount>/<name>` and `<mount>/out`. */
+  /** For programs with fixed paths: inputs and outputs also appear at `<mount>/<name>` and `<mount>/out`. */
   readonly mount?: string
 }
 
-/** Folders by name, each datum of one with each of the others; or `cross` or `union` of such. */
+/** Named folders, whose data are combined with each other (a cross product), or a `cross` or `union` of such inputs. */
 export type InputSpec =
   | { readonly cross: readonly InputSpec[] }
   | { readonly union: readonly InputSpec[] }
   | { readonly [name: string]: FolderSpec }
 
+/** A folder of input files, divided into data. */
 export interface FolderSpec {
-  /** A folder: `file://…`, from the spec's own file on if it begins with `file://./`, or `s3://bucket/…`. */
+  /** Folder: `file://…` or `s3://bucket/…`. `file://./…` is relative to the spec's own file. */
   readonly uri?: string
-  /** In place of it: the files that an earlier stage has put out. */
+  /** Instead of `uri`: the output files of an earlier stage. */
   readonly stage?: string
-  /** `/`: the whole folder is one datum. `/*`: each of its entries. Or any glob, such as `/**\/*.csv`. Default `/*`. */
+  /** `/`: the whole folder is one datum. `/*`: each of its entries is one. Or any glob, such as `/**\/*.csv`. Default `/*`. */
   readonly glob?: string
 }
 
+/** An approval that a stage needs before it opens. */
 export interface GateSpec {
-  /** How many must approve. Default 1. */
+  /** Number of approvers required. Default 1. */
   readonly approvers?: number
-  /** Not approved by then: the stage fails. Default: no limit. */
+  /** The stage fails if it is not approved in this time. Default: no limit. */
   readonly timeoutSeconds?: number | null
-  /** What the approver is asked, for people. */
+  /** Question shown to the approver. */
   readonly ask?: string
 }
 
+/** The tasks that undo a stage. */
 export interface CompensateSpec {
-  /** The type of the task that undoes; it gets the payload and the output of the one that it undoes. */
+  /** Type of the undo task. Its payload holds the payload and the output of the task that it undoes. */
   readonly task: string
-  /** Default: the type of that task. */
+  /** Default: the type of the undo task. */
   readonly queue?: string
 }

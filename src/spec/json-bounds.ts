@@ -1,26 +1,26 @@
 /**
  * Bounds JSON text before it is parsed: megabytes of brackets would become gigabytes of objects.
  *
- * A request may hold many items, and an item that is nested too deep must not cost its neighbours theirs. So the text is not
+ * A request may hold many items, and one item that is nested too deep must not make the others fail. So the text is not
  * refused for its depth. Instead, everything below `mostLevels` is overwritten with a 0 and spaces while the text is read.
- * What is left of such an item is still deeper than the 100 levels that can be kept, so the checks of items refuse it.
+ * The rest of such an item is still deeper than the 100 levels that can be stored, so the checks of items refuse it.
  */
 import { randomBytes } from 'node:crypto'
 
 /** More than the 100 levels of a payload and those of the request around it. */
 export const mostLevels = 150
-/** A list or an object takes some 100 bytes. */
+/** A list or an object takes about 100 bytes. */
 export const mostContainers = 1_000_000
 export const mostValues = 5_000_000
 export const mostMembers = 1_000_000
 /**
- * Objects that have the same names in the same order are parsed quickly. Each name that follows names which it did not follow
- * before takes some 20 times as long as one that did, so those are counted by themselves.
+ * Objects that have the same names in the same order are parsed quickly. A name in a new position of a sequence takes about
+ * 20 times as long as a repeated one, so new sequences are counted separately.
  */
 export const mostSequences = 100_000
-/** A short text that did not occur before takes some 10 times as long as one that did. */
+/** A short text takes about 10 times as long on its first occurrence as on later ones. */
 export const mostTexts = 400_000
-/** V8 looks up whether it has seen a text of at most so many characters. */
+/** V8 reuses texts of at most this many characters. */
 const longestShortText = 10
 const smallBytes = 2 ** 18
 
@@ -37,14 +37,14 @@ export class JsonBounds {
   #isEscaped = false
   #textLength = 0
   #textHash = 0
-  /** For each level, a hash of the names that its object has had so far. */
+  /** For each level, a hash of the names of its object so far. */
   readonly #names = new Uint32Array(mostLevels + 2)
   readonly #sequences = new Different(mostSequences)
   readonly #texts = new Different(mostTexts)
 
   /**
-   * Takes the next bytes of the text, and overwrites what is nested too deep. Returns why the text must be refused, if it
-   * must. Bytes suffice: in UTF-8 those of other characters look like none of these.
+   * Reads the next bytes of the text and overwrites values that are nested too deep. Returns the reason if the text must
+   * be refused. Bytes suffice: in UTF-8, no part of a longer character looks like the ones that are searched for.
    */
   take(bytes: Uint8Array): string | undefined {
     this.#bytes += bytes.length
@@ -94,7 +94,7 @@ export class JsonBounds {
     this.#textHash = mixed(this.#textHash, byte)
   }
 
-  /** Before that there is no need to look for what is different: a small text cannot hold too much of it. */
+  /** Up to here, distinct names need no counting: a small text cannot hold too many. */
   get #isLarge(): boolean {
     return this.#bytes > smallBytes
   }
@@ -109,7 +109,7 @@ export class JsonBounds {
   }
 }
 
-/** Counts different hashes, roughly: it remembers a bit of each, and two may have the same. */
+/** Counts distinct hashes approximately: it keeps one bit per hash, and two may share a bit. */
 class Different {
   readonly #most: number
   #different = 0
@@ -136,7 +136,7 @@ class Different {
 const bitsLog2 = 22
 const bits = 2 ** bitsLog2
 
-/** Nobody who does not know this number can find texts that have the same hash. */
+/** A secret seed: without it, nobody can construct texts with equal hashes. */
 const secret = randomBytes(4).readUInt32LE() | 1
 
 function mixed(hash: number, value: number): number {
@@ -146,7 +146,7 @@ function mixed(hash: number, value: number): number {
 
 const told = (count: number) => count.toLocaleString('en')
 
-/** Parses JSON from a stranger. Throws an error that says why if it must be refused. */
+/** Parses untrusted JSON. Throws an error with the reason if it must be refused. */
 export function parseBoundedJson(text: string): unknown {
   const bytes = new TextEncoder().encode(text)
   const fault = new JsonBounds().take(bytes)

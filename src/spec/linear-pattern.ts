@@ -1,12 +1,12 @@
 /**
- * Regular expressions that strangers wrote. RE2 matches them in time linear to the text: it has no backreferences and does
- * not look around. Compiling and matching are paid for with steps before they begin.
+ * Untrusted regular expressions. RE2 matches them in linear time: it has no backreferences and no lookaround. Compiling
+ * and matching cost steps, which are spent in advance.
  */
 import { RE2JS } from 're2js'
 import type { Meter } from './meter.ts'
 
 const longestPattern = 1000
-/** To compile a program of this size takes some 30 milliseconds. */
+/** Compiling a program of this size takes about 30 milliseconds. */
 const largestProgram = 20_000
 /** Beyond this size, compiling costs more steps than the size. */
 const smallProgram = 500
@@ -17,7 +17,7 @@ export interface LinearPattern {
   matches(meter: Meter, text: string): boolean
 }
 
-/** Throws an error that says why, if the pattern cannot be used. It costs the same when the pattern was compiled before. */
+/** Throws an error with the reason if the pattern cannot be used. The cost is the same if it was compiled before. */
 export function compilePattern(meter: Meter, pattern: string): LinearPattern {
   if (pattern.length > longestPattern) throw new Error(`a pattern has at most ${longestPattern} characters`)
   const size = sizeOf(pattern)
@@ -34,7 +34,7 @@ export function compilePattern(meter: Meter, pattern: string): LinearPattern {
 
 const token = /\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|[\s\S]/g
 
-/** At least the size of the pattern once its repetitions are written out. */
+/** An upper bound for the size of the pattern with its repetitions written out. */
 function sizeOf(pattern: string): number {
   const outer: number[] = []
   let size = 0
@@ -60,12 +60,12 @@ function sizeOf(pattern: string): number {
   return outer.reduce((sum, one) => sum + one, size)
 }
 
-/** RE2 would see the end of these elsewhere than this tokenizer does, so the size could not be told. */
+/** RE2 finds the end of these elsewhere than this tokenizer does, so their size cannot be computed. */
 function isReadOtherwise(part: string): boolean {
   return part === '\\Q' || part === '[]' || part === '[^]' || (part.startsWith('[') && part.includes('[:'))
 }
 
-/** A pattern is mostly used for one element of a list after the other. */
+/** A pattern is mostly applied to the elements of a list in turn. */
 let latest: { readonly pattern: string; readonly program: RE2JS } | undefined
 
 function compile(pattern: string): RE2JS {

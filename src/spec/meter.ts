@@ -21,7 +21,7 @@ export class Meter {
     if (this.#left < 0) throw new OutOfSteps(this.total)
   }
 
-  /** Spends what it takes to go through a value: a step for each part, and for each 16 characters. */
+  /** Spends the cost of traversing a value: one step per part and per 16 characters. */
   spendFor(value: unknown): void {
     const parts = [value]
     while (parts.length > 0) {

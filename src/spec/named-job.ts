@@ -1,4 +1,4 @@
-/** Pipelines: specs that whoever opened the engine gave names to. A job may be submitted by such a name. */
+/** Pipelines: specs that are named in the engine's options. A job can be submitted by such a name. */
 
 import { Problem } from '../kernel/problem.ts'
 import { closestWord } from '../kernel/suggest.ts'
@@ -7,21 +7,22 @@ import { type Fault, specInvalid } from './faults.ts'
 import { jobField } from './fields.ts'
 import type { JobSpec } from './job-spec.ts'
 
-/** A job by the name of its pipeline; what is said beside the name goes before what the pipeline says. */
+/** A job by the name of its pipeline. The fields beside the name override those of the pipeline. */
 export interface NamedJob extends Omit<Partial<JobSpec>, 'stages' | 'open'> {
   readonly pipeline: string
 }
 
+/** Job specs by the names of their pipelines. */
 export type Pipelines = Readonly<Record<string, JobSpec>>
 
 const own = ['stages', 'open']
 
-/** What may stand beside the name. */
+/** Fields allowed beside the name. */
 export const besideName: Readonly<Record<string, Field>> = Object.fromEntries(
   Object.entries(jobField.properties).filter(([name]) => !own.includes(name)),
 )
 
-/** The spec that is meant; whatever names no pipeline is what it is. */
+/** Resolves the name of a pipeline to its spec. Anything else is returned unchanged. */
 export function specMeant(written: unknown, pipelines: Pipelines): unknown {
   if (!isObject(written) || typeof written.pipeline !== 'string') return written
   const { pipeline, ...said } = written

@@ -11,9 +11,8 @@ import { readYaml } from './read-yaml.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'
 
 /**
- * Turns a spec into what will be run, with every default filled in; a text is YAML, or JSON. What is wrong with it
- * is told in one problem, all of it. The plan holds payloads as they were given, not copies. `pipelines`: those that it
- * may name.
+ * Converts a spec to a plan with all defaults. A text is parsed as YAML or JSON. One problem reports all faults. The plan
+ * refers to the given payloads; it does not copy them. `pipelines`: those that the spec may name.
  */
 export function parseJobSpec(spec: JobSpec | NamedJob | string, pipelines: Pipelines = {}): JobPlan {
   const written = typeof spec === 'string' ? readYaml(spec) : { value: spec }
@@ -25,7 +24,7 @@ export function parseJobSpec(spec: JobSpec | NamedJob | string, pipelines: Pipel
 }
 
 function faultsInSpec(spec: unknown): Fault[] {
-  // Before anything parses them.
+  // Checked before any expression is parsed.
   if (lengthOfConditions(spec) > longestConditions) {
     const why = `the conditions of all stages have more than ${longestConditions.toLocaleString('en')} characters`
     return [{ at: 'stages', why }]
@@ -37,7 +36,7 @@ function faultsInSpec(spec: unknown): Fault[] {
   const stages = spec.stages.map(stage => (isObject(stage) ? stage : {}))
   const ofStages = stages.flatMap((stage, index) => broken(stage, stageRules, `stages[${index}].`))
   const graph = graphOf(stages.map(outline))
-  // Only in a sound graph is there an above and a below.
+  // Ancestors are defined only in a graph without faults.
   const isSound = graph.faults.length === 0
   const ofConditions = isSound ? stages.flatMap((stage, index) => foreign(stage, index, graph)) : []
   const ofInputs = isSound ? inputFaults(stages, graph) : []
@@ -68,7 +67,7 @@ function lengthOfConditions(spec: unknown): number {
   return length
 }
 
-/** Stages that a condition looks at though it does not wait for them: what it would see is chance. */
+/** Finds stages that a condition reads without depending on them: their state would be random. */
 function foreign(stage: Record<string, unknown>, index: number, graph: Graph): Fault[] {
   return conditions.flatMap(field => {
     const text = stage[field]
@@ -82,7 +81,7 @@ function foreign(stage: Record<string, unknown>, index: number, graph: Graph): F
   })
 }
 
-/** Files can be taken only from a stage that is before this one and puts some out. */
+/** A stage can take files only from an ancestor that has outputs. */
 function inputFaults(stages: readonly Record<string, unknown>[], graph: Graph): Fault[] {
   const putsOut = new Map(stages.map(({ name, outputs }) => [name, outputs !== undefined]))
   const known = [...putsOut.keys()].filter(isText)
@@ -96,7 +95,7 @@ function inputFaults(stages: readonly Record<string, unknown>[], graph: Graph): 
   })
 }
 
-/** The stages whose files it takes, wherever they are named. */
+/** The stages whose files a stage takes, at any depth of its inputs. */
 function stagesOfInputs(written: unknown): string[] {
   if (Array.isArray(written)) return written.flatMap(stagesOfInputs)
   if (!isObject(written)) return []

@@ -1,4 +1,4 @@
-/** The JSON Schema that a worker gives for the payloads of a task type, for those who write payloads without that worker. */
+/** Checks payloads against the JSON Schema that a worker sets for a task type, for producers without that worker's code. */
 import { evaluate, TooDeep } from './json-schema/evaluate.ts'
 import { schemaFault } from './json-schema/limits.ts'
 import { Meter, OutOfSteps } from './meter.ts'
@@ -8,10 +8,10 @@ export type PayloadSchema = Readonly<Record<string, unknown>>
 /** Less than 100 milliseconds. A payload of a megabyte takes about as much with a schema of many keywords and patterns. */
 const mostSteps = 1_000_000
 
-/** The steps that one request may take to check payloads, however many schemas there are. */
+/** Maximum steps of one request for checking payloads, for all schemas together. */
 export const payloadMeter = () => new Meter(mostSteps)
 
-/** Why a payload is not valid; none: it is. A schema that cannot be used, such as one that an older version accepted, is a fault too. */
+/** The faults of a payload. An unusable schema, such as one that an older version accepted, is a fault too. */
 export function faultsIn(schema: PayloadSchema, payload: unknown, meter = payloadMeter()): string[] {
   try {
     const must = schemaFault(meter, schema)
@@ -26,7 +26,7 @@ export function faultsIn(schema: PayloadSchema, payload: unknown, meter = payloa
   }
 }
 
-/** Why payloads cannot be checked against a schema; undefined: they can. All of it is checked, also what no payload reaches. */
+/** The fault of a schema; undefined: it is valid. All of it is checked, including parts that no payload reaches. */
 export function faultOf(schema: PayloadSchema): string | undefined {
   try {
     const fault = schemaFault(payloadMeter(), schema)

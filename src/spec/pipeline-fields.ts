@@ -1,4 +1,4 @@
-/** What may be written in a pipeline spec, and everything that is wrong with one. */
+/** The fields of a pipeline spec, and a check that finds all of its faults. */
 import { anything, faultOf, field, isObject, nested, number, oneOf, orNull, text } from '../schema/check.ts'
 import { year } from '../schema/fields.ts'
 import { relativeUri } from './absolute-uris.ts'
@@ -20,7 +20,7 @@ const timeout = field({}, value => {
   return seconds <= 0 || seconds > 10 * year ? 'be more than nothing, and at most ten years' : undefined
 })
 
-/** From the file of the spec is good here: it is made absolute later. */
+/** Accepts URIs relative to the spec's file: they are made absolute later. */
 const uri = field({}, value =>
   typeof value === 'string' && relativeUri.test(value) ? undefined : faultOf(files.folderUri, value),
 )
@@ -38,7 +38,7 @@ const secret = nested(
   ['name'],
 )
 
-/** Clients of later versions name what they know and do not mean. */
+/** Newer clients send fields with null for everything that is not set. */
 const unsaid = field({ type: 'null' }, value => (value === null ? undefined : 'be null: it cannot be followed here'))
 
 const pipelineField = nested(
@@ -61,7 +61,7 @@ const pipelineField = nested(
     worker_failure_policy: unsaid,
     job_timeout: orNull(timeout),
     node_selector: files.labelWords,
-    // Looked at by inputFaults, which can say more.
+    // Checked by inputFaults, whose messages are more precise.
     input: anything,
     egress: nested({ URI: uri }, ['URI']),
   },
@@ -83,7 +83,7 @@ function transformFaults({ cmd, secrets }: Record<string, unknown>): Fault[] {
   return [...empty, ...secrets.flatMap((one, index) => secretFaults(one, `transform.secrets[${index}]`))]
 }
 
-/** A key of it is a variable, or all of it are files in a folder. */
+/** Either one key becomes an environment variable, or the whole secret becomes files in a folder. */
 function secretFaults(secret: unknown, at: string): Fault[] {
   if (!isObject(secret)) return []
   const { name: _, key, env_var, mount_path, ...rest } = secret

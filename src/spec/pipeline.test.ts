@@ -9,8 +9,8 @@ import { isPipeline, jobOfPipeline, withLocalRunner } from './pipeline.ts'
 
 const atom = { URI: 's3://example-bucket/books/', repo: 'books', glob: '/*' }
 
-/** As Falconeri's guide shows them: all that must be there. */
-/** Falconeri's job template has it, whatever the pipeline says. */
+/** From Falconeri's guide: all required fields. */
+/** In Falconeri's job template for every pipeline. */
 const toleration = { key: 'fdy.io/falconeri', operator: 'Equal', value: 'worker', effect: 'NoExecute' }
 
 const small = {
@@ -22,7 +22,7 @@ const small = {
   egress: { URI: 's3://example-bucket/words/' },
 }
 
-/** And all that may be there. */
+/** All fields. */
 const large = {
   ...small,
   transform: {

@@ -1,6 +1,6 @@
 /**
- * Pipeline specs of Falconeri, which are a part of Pachyderm's, as jobs: one stage with a command in an image, which finds
- * its inputs at `/pfs/<repo>` and leaves its outputs in `/pfs/out`.
+ * Converts pipeline specs of Falconeri, a subset of Pachyderm's, to jobs: one stage with a command in an image, which
+ * reads its inputs at `/pfs/<repo>` and writes its outputs to `/pfs/out`.
  */
 
 import type { KubernetesPlan } from '../kernel/datum.ts'
@@ -23,7 +23,7 @@ export interface PipelineSpec {
   /** Default 1. */
   readonly parallelism_spec?: { readonly constant: number }
   readonly resource_requests?: { readonly memory?: string; readonly cpu?: number | string }
-  /** How often a datum is tried in all. Default 1. */
+  /** Total tries of a datum. Default 1. */
   readonly datum_tries?: number | null
   /** `5m`, `1h30m`. */
   readonly job_timeout?: string | null
@@ -32,15 +32,15 @@ export interface PipelineSpec {
   readonly egress: { readonly URI: string }
 }
 
-/** A key of a Kubernetes Secret as a variable, or all of it as files. */
+/** One key of a Kubernetes Secret as an environment variable, or the whole Secret as files. */
 export type PipelineSecret =
   | { readonly name: string; readonly key: string; readonly env_var: string; readonly optional?: boolean }
   | { readonly name: string; readonly mount_path: string }
 
-/** One of them. */
+/** Exactly one field is set. */
 export interface PipelineInput {
   readonly atom?: PipelineAtom
-  /** The same, as Pachyderm calls it today. */
+  /** Pachyderm's current name of the same input. */
   readonly pfs?: PipelineAtom
   readonly cross?: readonly PipelineInput[]
   readonly union?: readonly PipelineInput[]
@@ -52,19 +52,19 @@ export interface PipelineAtom {
   readonly glob: '/' | '/*'
 }
 
-/** By its shape; also one with faults, so that they are told in its own words. */
+/** Recognizes a pipeline spec by its shape, also one with faults, so that they are reported in its own terms. */
 export function isPipeline(written: unknown): written is Record<string, unknown> {
   if (!isObject(written) || written.stages !== undefined) return false
   return isObject(written.pipeline) || isObject(written.transform)
 }
 
-/** What was written, if it is a pipeline without faults. */
+/** The value as a pipeline spec, if it is one without faults. */
 export function pipelineIn(written: unknown): PipelineSpec | undefined {
   const isWhole = isPipeline(written) && faultsInPipeline(written).length === 0
   return isWhole ? (written as unknown as PipelineSpec) : undefined
 }
 
-/** The job that does the same. What is wrong with the spec is told in one problem, all of it, by its place in there. */
+/** Converts the spec to a job. One problem reports all faults of the spec, each with its place. */
 export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
   const faults = faultsInPipeline(written)
   if (faults.length > 0) throw specInvalid(faults)
@@ -77,7 +77,7 @@ export function jobOfPipeline(written: Record<string, unknown>): JobSpec {
   }
 }
 
-/** As Kubernetes may take it. */
+/** Fits a name to the rules of Kubernetes. */
 export const nameOfPipeline = ({ pipeline }: PipelineSpec) => pipeline.name.toLowerCase().replaceAll('_', '-')
 
 function stageOf(spec: PipelineSpec): StageSpec {
@@ -95,14 +95,14 @@ function stageOf(spec: PipelineSpec): StageSpec {
     inputs: inputOf(input),
     outputs: egress.URI,
     parallelism: parallelism_spec?.constant ?? 1,
-    // Every datum ends by itself, and one that failed is tried again at once.
+    // All data finish regardless of failures, and a failed datum is retried at once.
     retry: { attempts: triesOf(spec), delaySeconds: 0 },
     failFast: false,
     runner: { kubernetes: kubernetesOf(spec) },
   }
 }
 
-/** How often a datum is tried in all. */
+/** Total tries of a datum. */
 export const triesOf = ({ datum_tries }: PipelineSpec) => datum_tries ?? 1
 
 function variableOf({ name, key, env_var, optional = false }: Extract<PipelineSecret, { env_var: string }>) {
@@ -116,7 +116,7 @@ function inputOf({ atom, pfs = atom, cross, union }: PipelineInput): InputSpec {
   return { [repo]: { uri, glob } }
 }
 
-/** Falconeri's own pods run on nodes that are tainted so, and keep every other pod away. */
+/** Falconeri's pods run on nodes with this taint, which keeps all other pods away. */
 const falconeriToleration = {
   key: 'fdy.io/falconeri',
   operator: 'Equal',
@@ -142,13 +142,13 @@ function kubernetesOf(spec: PipelineSpec): Omit<KubernetesPlan, 'kind'> {
   }
 }
 
-/** Kubernetes knows thousandths of a core, and nothing below. */
+/** The smallest unit of Kubernetes is a thousandth of a core. */
 function cpuOf(cpu: number | string): string {
   if (typeof cpu === 'string' || Number.isInteger(cpu)) return String(cpu)
   return `${Math.max(1, Math.round(cpu * 1000))}m`
 }
 
-/** The same job by whatever workers there are: no image, no cluster. */
+/** The same job for any workers: without image and cluster. */
 export function withLocalRunner<Spec extends JobSpec>(spec: Spec): Spec {
   if (!Array.isArray(spec.stages)) return spec
   const stages = spec.stages.map((stage: unknown, index) => {

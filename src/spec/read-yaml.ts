@@ -1,6 +1,6 @@
 /**
- * The text of a spec, in YAML. JSON is YAML too, but a hundred times slower to read as such; so it is read as JSON,
- * where of a key that stands twice the last one counts, as in JSON everywhere. In YAML it is refused.
+ * Reads the text of a spec as YAML. JSON is YAML too, but parses a hundred times slower as YAML, so it is parsed as JSON.
+ * There, the last of duplicate keys wins, as usual in JSON. In YAML, duplicate keys are refused.
  */
 import {
   CST,
@@ -20,16 +20,16 @@ import { parseBoundedJson } from './json-bounds.ts'
 import { longestYaml } from './yaml-limits.ts'
 
 /**
- * Parts of the text as the library's lexer tells them apart: words, signs, spaces, ends of lines. Each takes some
- * microseconds and some hundred bytes to become part of a document, and more where it is a fault.
+ * Tokens of the library's lexer: words, signs, spaces, line ends. Adding one to a document takes a few microseconds and a
+ * few hundred bytes, and more if it is a fault.
  */
 const mostLexemes = 300_000
 
-/** Further faults mostly follow from the first ones. */
+/** Later faults are mostly consequences of the first ones. */
 const mostFaults = 100
 const longestFault = 1000
 
-/** A handful of aliases of aliases can stand for billions of values. */
+/** A few nested aliases can expand to billions of values. */
 const mostValues = 10_000_000
 
 export function readYaml(text: string): { value: unknown } | { faults: Fault[] } {
@@ -37,7 +37,7 @@ export function readYaml(text: string): { value: unknown } | { faults: Fault[] }
     try {
       return { value: parseBoundedJson(text) }
     } catch {
-      // The YAML reader says where it goes wrong, or that it is YAML after all.
+      // The YAML parser reports the place of the fault, or the text is YAML after all.
     }
   }
   if (text.length > longestYaml)
@@ -46,15 +46,15 @@ export function readYaml(text: string): { value: unknown } | { faults: Fault[] }
   return fault === undefined ? parsed(text) : refused(fault)
 }
 
-/** No spec comes near it, and the library's recursion is far from the end of the stack. */
+/** No real spec comes near it, and the library's recursion stays far from the end of the stack. */
 const mostLevels = 200
 const mostIndentation = 500
 
 /**
- * Counts parts and levels before the library builds a tree, which takes a thousand times the memory of the text. Its
- * recursion must never reach the end of the stack: a regular expression that is compiled there ends the process, and no
- * error can be caught. Levels are opened by brackets, by indicators that follow one another on a line (`- - - x`), and by
- * indentation.
+ * Counts tokens and levels before the library builds a tree, which takes a thousand times the memory of the text. The
+ * library's recursion must never reach the end of the stack: compiling a regular expression there ends the process
+ * without an error that could be caught. Levels are opened by brackets, by consecutive indicators on a line (`- - - x`)
+ * and by indentation.
  */
 function boundsFault(text: string): string | undefined {
   const tooDeep = `is nested more than ${mostLevels} levels deep`
@@ -67,7 +67,7 @@ function boundsFault(text: string): string | undefined {
     lexemes += 1
     if (lexemes > mostLexemes)
       return `has more than ${mostLexemes.toLocaleString('en')} words, signs and line ends as YAML; JSON may have more`
-    // The content of a scalar follows its mark, and may look like anything.
+    // The content of a scalar follows its marker, and may look like any token.
     if (isContent) {
       isContent = false
       continue
@@ -98,7 +98,7 @@ function parsed(text: string): { value: unknown } | { faults: Fault[] } {
     const { line, col } = lines.linePos(offset)
     faults.push({ at: `line ${line}, column ${col}`, why: why.slice(0, longestFault) })
   }
-  // The library would compare each key with each, and look through everything for every alias: read does not.
+  // The library's own checks compare all pairs of keys, and search the whole document for every alias. `read` does not.
   const written = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
   for (const { message, pos } of [...written.errors, ...written.warnings]) refuse(pos[0], message)
   if (faults.length > 0) return { faults }
@@ -108,7 +108,7 @@ function parsed(text: string): { value: unknown } | { faults: Fault[] } {
 }
 
 interface Reading {
-  /** What has been named so far, and may be meant by an alias. */
+  /** Anchors so far, which an alias may refer to. */
   readonly anchors: Map<string, unknown>
   refuse(offset: number, why: string): void
 }
@@ -147,7 +147,7 @@ function startOf(node: Node | null): number {
   return node?.range?.[0] ?? 0
 }
 
-/** How many values it stands for, what an alias means counted each time. */
+/** Number of values after expanding aliases. */
 function sizeOf(value: unknown, known = new Map<object, number>()): number {
   if (typeof value !== 'object' || value === null) return 1
   const counted = known.get(value)

@@ -1,4 +1,4 @@
-/** What must hold between the fields of one object: the check, and the same as JSON Schema beside it. */
+/** Rules between the fields of one object, each as a check and as JSON Schema. */
 
 import { commandType } from '../kernel/datum.ts'
 import type { Schema } from '../schema/check.ts'

@@ -164,7 +164,7 @@ test('whatever a stage holds, the schema and parseJobSpec agree, but for graphs 
   )
 })
 
-/** Only its graph or its CEL is at fault. */
+/** Only the graph or the CEL has a fault. */
 function faultsBeyondSchema(spec: unknown): boolean {
   try {
     parseJobSpec(spec as never)
@@ -189,7 +189,7 @@ test('the published schema describes every field that is not plain from its name
   assert.match($defs.stage.properties.timeoutSeconds.description, /attempt/)
 })
 
-/** Fields that are undefined are not there, to JSON as to parseJobSpec. */
+/** JSON and parseJobSpec both ignore fields that are undefined. */
 function asJson(spec: unknown): unknown {
   return JSON.parse(JSON.stringify(spec))
 }

@@ -1,4 +1,4 @@
-/** docs/job.schema.json, read off the tables: what an editor marks, parseJobSpec refuses. Graphs and CEL only the latter knows. */
+/** Builds docs/job.schema.json from the tables. It accepts all that parseJobSpec accepts; only the latter checks graphs and CEL. */
 import type { Schema } from '../schema/check.ts'
 import { jobField, stageField } from './fields.ts'
 import { inputSchema } from './file-fields.ts'

@@ -1,2 +1,2 @@
-/** The longest text that is read as YAML. */
+/** Maximum length of a text that is parsed as YAML. */
 export const longestYaml = 2 * 1024 * 1024

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { allChecks } from '../../src/conformance/checks/all.ts'
 import { outcomes, reasonCodes, steps } from '../../src/kernel/decide.ts'
 import { problems } from '../../src/kernel/problem.ts'
-import { settledFields, syncFields } from '../../src/protocol/fields.ts'
+import { settledFields, syncFields } from '../../src/protocol/tasks/sync.ts'
 import { served } from '../harness/served.ts'
 
 const page = readFileSync(join(rootOf(import.meta.dirname), 'docs/worker-protocol.md'), 'utf8')

@@ -1,7 +1,6 @@
 import { Problem } from '../../kernel/problem.ts'
 import type { PawlApi } from '../../protocol/api.ts'
-import { mostLatest } from '../../protocol/query-fields.ts'
-import type { FeedEvent, FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
+import { type FeedEvent, type FeedPage, type FeedQuery, mostLatest } from '../../protocol/tasks/tasks.ts'
 import { showingCommand } from '../command.ts'
 import { eventLine } from '../event-lines.ts'
 import { findJobId } from '../find-id.ts'

@@ -1,8 +1,13 @@
 /** Statistics that the babysitter has counted, by type and time bucket. */
 import { quantile } from '../../kernel/histogram.ts'
 import { Problem } from '../../kernel/problem.ts'
-import type { PhaseStats, StatsQuery, StatsView, TypeStats } from '../../protocol/admin/stats.ts'
-import { statsQueryFields } from '../../protocol/query-fields.ts'
+import {
+  type PhaseStats,
+  type StatsQuery,
+  type StatsView,
+  statsQueryFields,
+  type TypeStats,
+} from '../../protocol/admin/stats.ts'
 import { readDepths, readStats, type StatRow } from '../../store/admin/stats.ts'
 import { deepestQueues } from '../../store/flow/queue-depths.ts'
 import { checkOptions } from '../check.ts'

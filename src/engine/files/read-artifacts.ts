@@ -1,12 +1,14 @@
 import { Problem } from '../../kernel/problem.ts'
-import type {
-  ArtifactQuery,
-  ArtifactView,
-  Lineage,
-  StageFile,
-  StageFilesQuery,
+import {
+  type ArtifactQuery,
+  type ArtifactView,
+  artifactQueryFields,
+  type Lineage,
+  lineageFields,
+  type StageFile,
+  type StageFilesQuery,
+  stageFilesFields,
 } from '../../protocol/files/artifacts.ts'
-import { artifactQueryFields, lineageFields, stageFilesFields } from '../../protocol/query-fields.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import {
   type ArtifactRow,

@@ -44,7 +44,7 @@ export async function findReusable(
     jobId,
     digests.map(({ digest }) => digest),
   )
-  // Of equal datums in one job, only the first may be skipped: all of them would produce the same files.
+  // If a job has equal datums, only the first may be skipped: all of them would produce the same files.
   const first = new Map(digests.toReversed().map(({ digest, taskId }) => [digest, taskId]))
   const found = [...done].map(([digest, doneBy]) => ({ taskId: first.get(digest)!, doneBy }))
   const outputs = await outputsOfTasks(

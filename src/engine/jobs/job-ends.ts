@@ -2,7 +2,7 @@
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { ignoring, Problem } from '../../kernel/problem.ts'
-import { controlFields, retryJobFields } from '../../protocol/fields.ts'
+import { controlFields, retryJobFields } from '../../protocol/call-options.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { removeJob } from '../../store/jobs/job-ends.ts'
 import { getJob } from '../../store/jobs/read-jobs.ts'

@@ -1,8 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../kernel/problem.ts'
-import type { StageQuery } from '../../protocol/call-options.ts'
-import type { JobQuery, JobView, Progress, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
-import { jobQueryFields, stageQueryFields } from '../../protocol/query-fields.ts'
+import {
+  type JobQuery,
+  type JobView,
+  jobQueryFields,
+  type Progress,
+  type StageQuery,
+  type StageView,
+  stageQueryFields,
+  type TaskCounts,
+} from '../../protocol/jobs/jobs.ts'
 import type { Page } from '../../protocol/tasks/tasks.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { isListing } from '../../store/files/listings.ts'

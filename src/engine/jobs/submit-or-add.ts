@@ -2,7 +2,7 @@
 
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
-import { callFields } from '../../protocol/fields.ts'
+import { callFields } from '../../protocol/call-options.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { isObject } from '../../schema/check.ts'
 import { isId } from '../../schema/fields.ts'

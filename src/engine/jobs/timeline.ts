@@ -1,5 +1,11 @@
-import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from '../../protocol/jobs/timeline.ts'
-import { timelineFields, troubleQueryFields } from '../../protocol/jobs/timeline-fields.ts'
+import {
+  type TimelineQuery,
+  type TimelineView,
+  type TroubleQuery,
+  type TroubleView,
+  timelineFields,
+  troubleQueryFields,
+} from '../../protocol/jobs/timeline.ts'
 import {
   type AttemptRow,
   attemptsOfJob,

@@ -3,8 +3,14 @@ import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { LostWorkerView } from '../../protocol/admin/operate.ts'
-import type { Fenced, LoseWorkerCall } from '../../protocol/call-options.ts'
-import { cancelTaskFields, controlFields, deadLetterFields, loseWorkerFields } from '../../protocol/fields.ts'
+import {
+  cancelTaskFields,
+  controlFields,
+  deadLetterFields,
+  type Fenced,
+  type LoseWorkerCall,
+  loseWorkerFields,
+} from '../../protocol/call-options.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { faultOf, text } from '../../schema/check.ts'
 import type { Sql } from '../../store/driver/sql.ts'

@@ -1,6 +1,5 @@
 /** Log lines of handlers: stored with heartbeats and reports, and read by page. */
 import { Problem } from '../../kernel/problem.ts'
-import { logQueryFields } from '../../protocol/query-fields.ts'
 import {
   fitLine,
   type LogLevel,
@@ -8,6 +7,7 @@ import {
   type LogPage,
   type LogQuery,
   logLimits,
+  logQueryFields,
 } from '../../protocol/tasks/logs.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import { type NewLogLine, readLogLines, writeLogLines } from '../../store/tasks/logs.ts'

@@ -5,28 +5,29 @@
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { Call } from '../../protocol/call-options.ts'
+import { type Call, callFields } from '../../protocol/call-options.ts'
+import {
+  type ArtifactView,
+  artifactsFields,
+  type SaidArtifact,
+  type SaidArtifacts,
+} from '../../protocol/files/artifacts.ts'
 import {
   artifactFields,
-  artifactsFields,
-  callFields,
+  type ClaimedTask,
+  type ClaimsRequest,
   claimFields,
+  type HeartbeatAnswer,
+  type HeldTask,
   heartbeatFields,
+  leaseOf,
+  type OneOutcome,
+  type Refusal,
+  type SaidOf,
+  type SettledTask,
+  type SyncRequest,
   settleOneFields,
-} from '../../protocol/fields.ts'
-import type { ArtifactView, SaidArtifact, SaidArtifacts } from '../../protocol/files/artifacts.ts'
-import type {
-  ClaimedTask,
-  ClaimsRequest,
-  HeartbeatAnswer,
-  HeldTask,
-  OneOutcome,
-  Refusal,
-  SaidOf,
-  SettledTask,
-  SyncRequest,
 } from '../../protocol/tasks/sync.ts'
-import { leaseOf } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { startAndReturnTasks } from '../../store/tasks/settle.ts'
 import { checkId, checkOptions } from '../check.ts'

@@ -7,9 +7,15 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../kernel/problem.ts'
-import { controlFields, jobPatchFields, metadataFields } from '../../protocol/fields.ts'
+import { controlFields } from '../../protocol/call-options.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
-import type { JobPatch, MetadataPatch, TaskView } from '../../protocol/tasks/tasks.ts'
+import {
+  type JobPatch,
+  jobPatchFields,
+  type MetadataPatch,
+  metadataFields,
+  type TaskView,
+} from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
 import { getStage } from '../../store/jobs/read-jobs.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'

@@ -1,28 +1,29 @@
 import { Problem } from '../../kernel/problem.ts'
 import { toSettingsInput } from '../../kernel/settings.ts'
-import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
-import type { PageQuery, TasksOfQuery, TaskTypeQuery, WorkerQuery } from '../../protocol/call-options.ts'
 import {
-  deadLetterQueryFields,
+  type QueueView,
+  type TaskTypeQuery,
+  taskTypeQueryFields,
+  type WorkerQuery,
+  type WorkerView,
+  workerQueryFields,
+} from '../../protocol/admin/operate.ts'
+import { namedPageFields, type PageQuery, pageFields } from '../../protocol/call-options.ts'
+import { type DeadLetterQuery, deadLetterQueryFields } from '../../protocol/tasks/dead-letters.ts'
+import {
+  type AttemptView,
+  type EventView,
+  type FeedPage,
+  type FeedQuery,
   feedFields,
-  namedPageFields,
-  pageFields,
+  type NamedTaskType,
+  type Page,
+  type TaskQuery,
+  type TasksOfQuery,
+  type TaskTypeRecord,
+  type TaskView,
   taskQueryFields,
   tasksOfFields,
-  taskTypeQueryFields,
-  workerQueryFields,
-} from '../../protocol/query-fields.ts'
-import type { DeadLetterQuery } from '../../protocol/tasks/dead-letters.ts'
-import type {
-  AttemptView,
-  EventView,
-  FeedPage,
-  FeedQuery,
-  NamedTaskType,
-  Page,
-  TaskQuery,
-  TaskTypeRecord,
-  TaskView,
 } from '../../protocol/tasks/tasks.ts'
 import { name } from '../../schema/fields.ts'
 import type { PageRow } from '../../store/driver/paging.ts'

@@ -9,8 +9,14 @@
 import { revive } from '../../kernel/decide.ts'
 import { newId } from '../../kernel/id.ts'
 import { isTransient, Problem, type Refused } from '../../kernel/problem.ts'
-import { controlFields, mostRedriven, redriveFields } from '../../protocol/fields.ts'
-import type { RedriveAnswer, RedriveProgress, RedriveRequest } from '../../protocol/tasks/dead-letters.ts'
+import { controlFields } from '../../protocol/call-options.ts'
+import {
+  mostRedriven,
+  type RedriveAnswer,
+  type RedriveProgress,
+  type RedriveRequest,
+  redriveFields,
+} from '../../protocol/tasks/dead-letters.ts'
 import { faultsIn, payloadMeter } from '../../spec/payload-schema.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'

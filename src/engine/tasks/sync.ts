@@ -1,12 +1,16 @@
 import { Problem } from '../../kernel/problem.ts'
-import { artifactFields, beatFields, settledFields, startedFields, syncFields } from '../../protocol/fields.ts'
 import {
+  artifactFields,
+  beatFields,
   type HeldTask,
   leaseOf,
   type Refusal,
   type SettledTask,
   type SyncAnswer,
   type SyncRequest,
+  settledFields,
+  startedFields,
+  syncFields,
 } from '../../protocol/tasks/sync.ts'
 import type { NewLogLine } from '../../store/tasks/logs.ts'
 import { touchSession } from '../../store/tasks/sessions.ts'

@@ -1,7 +1,5 @@
 import { Problem } from '../../kernel/problem.ts'
-import type { TaskEventQuery } from '../../protocol/call-options.ts'
-import { taskEventFields } from '../../protocol/query-fields.ts'
-import type { EventView, Page } from '../../protocol/tasks/tasks.ts'
+import { type EventView, type Page, type TaskEventQuery, taskEventFields } from '../../protocol/tasks/tasks.ts'
 import { eventsAndPulses, type PulsePosition } from '../../store/feed/pulses.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'

@@ -1,7 +1,6 @@
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
-import { checkDeadlines } from '../../protocol/fields.ts'
-import { taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
+import { checkDeadlines, taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
 import { checkPayload, recordOf, type TaskDefinition } from '../../protocol/tasks/task-type.ts'
 import type { NewTaskItem, TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
 import { faultOf } from '../../spec/payload-schema.ts'

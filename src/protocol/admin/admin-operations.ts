@@ -1,12 +1,18 @@
-import type { Call, PageQuery, TaskTypeQuery } from '../call-options.ts'
-import { keyFields, taskTypeRecordFields } from '../fields.ts'
+import { type Call, namedPageFields, type PageQuery } from '../call-options.ts'
 import { control, page, pageOf, post, read } from '../operation.ts'
-import { feedFields, namedPageFields, statsQueryFields, taskTypeQueryFields } from '../query-fields.ts'
 import { list, object, ref, text } from '../shapes.ts'
-import type { FeedPage, FeedQuery, NamedTaskType, Page, TaskTypeRecord } from '../tasks/tasks.ts'
-import type { KeyView, MadeKey, NewKey } from './keys.ts'
-import type { Examination, QueueView } from './operate.ts'
-import type { StatsQuery, StatsView } from './stats.ts'
+import { taskTypeRecordFields } from '../tasks/new-task.ts'
+import {
+  type FeedPage,
+  type FeedQuery,
+  feedFields,
+  type NamedTaskType,
+  type Page,
+  type TaskTypeRecord,
+} from '../tasks/tasks.ts'
+import { type KeyView, keyFields, type MadeKey, type NewKey } from './keys.ts'
+import { type Examination, type QueueView, type TaskTypeQuery, taskTypeQueryFields } from './operate.ts'
+import { type StatsQuery, type StatsView, statsQueryFields } from './stats.ts'
 
 export const adminOperations = {
   /** Sets how tasks of a type are leased, retried and kept. */

@@ -1,21 +1,34 @@
 import { type Permission, permissions, type Role, roles } from '../../kernel/role.ts'
-import type { Static } from '../../schema/check.ts'
+import { type Field, type Fields, field, nested, oneOf, type Static } from '../../schema/check.ts'
+import { name, names } from '../../schema/fields.ts'
 import { at, id, list, orNull, shape, text, words } from '../shapes.ts'
 
-export interface NewKey {
-  /** For people: it is the actor in events. */
-  readonly name: string
+const roleNames = Object.keys(roles) as Role[]
+const rolesField: Field<readonly Role[]> = field(
+  { type: 'array', items: { type: 'string', enum: roleNames }, minItems: 1, maxItems: roleNames.length },
+  value =>
+    Array.isArray(value) && value.length > 0 && value.every(role => roleNames.includes(role))
+      ? undefined
+      : `be a list of ${roleNames.join(', ')}, with at least one of them`,
+)
+
+export const keyFields = {
+  /** For people. It is the actor in events. */
+  name,
   /** Either `role` or `roles` is required. */
-  readonly role?: Role
-  /** A key with several roles may do whatever one of them allows. */
-  readonly roles?: readonly Role[]
+  role: oneOf(roleNames),
+  /** A key with several roles has the permissions of all of them. */
+  roles: rolesField,
   /** Only for producers and workers. Default: every queue. */
-  readonly queues?: readonly string[]
-}
+  queues: names(100),
+} satisfies Fields
+const newKey = nested(keyFields, ['name'])
+/** A key to create. */
+export interface NewKey extends Static<typeof newKey> {}
 
-const role = words(...(Object.keys(roles) as Role[]))
+const role = words(...roleNames)
 
-const keyFields = {
+const keyProperties = {
   id,
   name: text,
   /** The first of its roles, for clients that know only one. */
@@ -24,30 +37,32 @@ const keyFields = {
   /** null: every queue. */
   queues: orNull(list(text)),
   createdAt: at,
-  /** null, as the other: from before it was kept. */
+  /** null, like `revokedBy`: not recorded by earlier versions. */
   createdBy: orNull(text),
   revokedAt: orNull(at),
   revokedBy: orNull(text),
 }
-export const keyView = shape(keyFields)
-export type KeyView = Static<typeof keyView>
+export const keyView = shape(keyProperties)
+/** A key, without its secret. */
+export interface KeyView extends Static<typeof keyView> {}
 
 export const madeKey = shape({
-  ...keyFields,
-  /** Said this once: only its hash is kept. */
+  ...keyProperties,
+  /** Shown only once. Pawl stores only its hash. */
   secret: text,
 })
-export type MadeKey = Static<typeof madeKey>
+/** A new key with its secret. */
+export interface MadeKey extends Static<typeof madeKey> {}
 
 export const me = shape({
-  /** Of its key; null: it has none, and none is wanted. */
+  /** Name of the key; null: the caller has no key and needs none. */
   name: orNull(text),
   /** The first of its roles. */
   role,
   roles: list(role),
   permissions: list(words(...(Object.keys(permissions) as Permission[]))),
-  /** Those that its key is for; null: all. */
+  /** The queues that the key is limited to; null: all. */
   queues: orNull(list(text)),
 })
-/** Who asks. */
-export type Me = Static<typeof me>
+/** The caller of a request. */
+export interface Me extends Static<typeof me> {}

@@ -1,34 +1,39 @@
-import { type Static, typed } from '../../schema/check.ts'
+import { type Fields, number, type OptionsOf, type Static, typed } from '../../schema/check.ts'
+import { name } from '../../schema/fields.ts'
+import { namedPageFields, type PageQuery } from '../call-options.ts'
 import { at, figure, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
 
-export const finding = shape({
-  /** `bad`: a promise is broken or about to be. `warning`: it works, but will hurt. `note`: good to know. */
+const finding = shape({
+  /** `bad`: a guarantee is broken or about to be. `warning`: it works, but will cause trouble. `note`: information. */
   grade: words('bad', 'warning', 'note'),
   what: text,
   todo: text,
 })
-export type Finding = Static<typeof finding>
+/** One finding of the doctor, with a remedy. */
+export interface Finding extends Static<typeof finding> {}
 
 export const examination = shape({
   store: text,
   findings: list(finding),
   healthy: flag,
 })
-export type Examination = Static<typeof examination>
+/** The doctor's report on the store. */
+export interface Examination extends Static<typeof examination> {}
 
 export const queueView = shape({
   queue: text,
-  /** May be claimed now. */
+  /** Can be claimed now. */
   due: whole,
-  /** Wait for their time. */
+  /** Waiting for their `runAt`. */
   scheduled: whole,
-  /** Wait for their job or stage to go on. */
+  /** Waiting because their job or stage is paused. */
   paused: whole,
   held: whole,
-  /** How long the oldest that is due has been waiting. */
+  /** How long the oldest due task has been waiting. */
   oldestSeconds: orNull(figure),
 })
-export type QueueView = Static<typeof queueView>
+/** The depth of a queue. */
+export interface QueueView extends Static<typeof queueView> {}
 
 export const lostWorkerView = shape({
   worker: text,
@@ -36,19 +41,36 @@ export const lostWorkerView = shape({
   tasks: list(id),
 })
 /** The tasks that were taken from a worker that was declared lost. */
-export type LostWorkerView = Static<typeof lostWorkerView>
+export interface LostWorkerView extends Static<typeof lostWorkerView> {}
 
 export const workerView = shape({
-  /** Null, like its times: one that claims without a session, and is known by what it holds. */
+  /** Null, like its times: the worker claims without a session and is known only by its leases. */
   session: orNull(id),
   worker: text,
   queues: list(text),
   startedAt: orNull(at),
   seenAt: orNull(at),
-  /** How many tasks it does at once; null: it does not say. */
+  /** Number of tasks that it runs at once; null: not reported. */
   slots: orNull(whole),
-  /** Tasks that are held under its name; some of them may be claimed ahead of need. */
+  /** Tasks leased under its name. It may have claimed some in advance. */
   leases: whole,
   leasesByQueue: typed<Readonly<Record<string, number>>>({ type: 'object', additionalProperties: whole }),
 })
-export type WorkerView = Static<typeof workerView>
+/** A worker and its leases. */
+export interface WorkerView extends Static<typeof workerView> {}
+
+const ownWorkerQueryFields = {
+  /** Only workers that contacted the server within this time. Default: 60. */
+  withinSeconds: number({ from: 1, to: 86_400 }),
+} satisfies Fields
+export const workerQueryFields = { ...namedPageFields, ...ownWorkerQueryFields }
+/** Query for workers. */
+export interface WorkerQuery extends PageQuery, OptionsOf<typeof ownWorkerQueryFields> {}
+
+const ownTaskTypeQueryFields = {
+  /** Only the type of this name. If it has no settings, the page is empty. */
+  type: name,
+} satisfies Fields
+export const taskTypeQueryFields = { ...namedPageFields, ...ownTaskTypeQueryFields }
+/** Query for task types. */
+export interface TaskTypeQuery extends PageQuery, OptionsOf<typeof ownTaskTypeQueryFields> {}

@@ -1,16 +1,19 @@
 /** How often and how fast tasks move, by type and over time. */
-import type { Static } from '../../schema/check.ts'
+import { statSeconds } from '../../kernel/histogram.ts'
+import { type Fields, number, type OptionsOf, type Static } from '../../schema/check.ts'
+import { name } from '../../schema/fields.ts'
 import { at, figure, list, orNull, shape, text, whole } from '../shapes.ts'
 import { type QueueView, queueView } from './operate.ts'
 
 const phaseStats = shape({
   count: whole,
   meanSeconds: orNull(figure),
-  /** Half took no longer. Read off a histogram, so wrong by a fifth at most; so is the next. */
+  /** The median. Percentiles come from a histogram, with an error of at most a fifth. */
   p50Seconds: orNull(figure),
   p95Seconds: orNull(figure),
 })
-export type PhaseStats = Static<typeof phaseStats>
+/** Durations of one phase of tasks. */
+export interface PhaseStats extends Static<typeof phaseStats> {}
 
 const typeFields = {
   type: text,
@@ -23,36 +26,40 @@ const typeFields = {
   cancelled: whole,
   expired: whole,
   deadLettered: whole,
-  /** Attempts that failed, timed out, or set their task aside. */
+  /** Attempts that failed, timed out or moved their task to the dead-letter queue. */
   failures: whole,
-  /** Attempts that ended without a result, and whose task went back to the queue. */
+  /** Attempts that ended without a result, with the task back in the queue. */
   retried: whole,
-  /** Leases that ran out. */
+  /** Expired leases. */
   lost: whole,
   queuedPerSecond: figure,
   endedPerSecond: figure,
-  /** From when it could have been claimed until it began. */
+  /** From the time when the task could be claimed until its start. */
   queue: phaseStats,
-  /** From its beginning until its attempt ended. */
+  /** From the start to the end of the attempt. */
   run: phaseStats,
 }
 const typeStats = shape(typeFields)
-export type TypeStats = Static<typeof typeStats>
+/** Counts, rates and durations of the tasks of a type. */
+export interface TypeStats extends Static<typeof typeStats> {}
 
 const statsPoint = shape({
-  /** When this stretch of time begins. */
+  /** Start of this bucket. */
   at,
   ...typeFields,
 })
-export type StatsPoint = Static<typeof statsPoint>
+/** Statistics of a type in one bucket of time. */
+export interface StatsPoint extends Static<typeof statsPoint> {}
 
+/** The current depth of a queue. */
 export type QueueDepth = QueueView
 
 const leftOut = shape({
   types: whole,
   queues: whole,
 })
-export type LeftOut = Static<typeof leftOut>
+/** Numbers of types and queues that are not listed. */
+export interface LeftOut extends Static<typeof leftOut> {}
 
 const depthPoint = shape({
   at,
@@ -60,32 +67,36 @@ const depthPoint = shape({
   due: whole,
   held: whole,
 })
-export type DepthPoint = Static<typeof depthPoint>
+/** Maximum depth of a queue in one bucket of time. */
+export interface DepthPoint extends Static<typeof depthPoint> {}
 
 export const statsView = shape({
   from: at,
   to: at,
   bucketSeconds: whole,
-  /** When the last event was written that is counted here; events are counted by the babysitter, a moment later. */
+  /** Time of the last event that is included. The babysitter counts events a moment after they are written. */
   lastCountedAt: orNull(at),
-  /** Over the whole span. */
+  /** Totals of the whole period. */
   types: list(typeStats),
-  /** Stretch by stretch; where nothing happened there is no point. */
+  /** One point per bucket and type. Buckets without events have none. */
   series: list(statsPoint),
   queues: list(queueView),
-  /** The deepest that each queue was seen, stretch by stretch; where one was empty there is no point. */
+  /** Maximum depth of each queue per bucket. Buckets in which it was empty have no point. */
   depths: list(depthPoint),
-  /** How many types and queues there are besides: those that moved most, and are deepest, are told of. */
+  /** Number of types and queues that are not listed. The busiest types and the deepest queues are. */
   leftOut,
 })
-export type StatsView = Static<typeof statsView>
+/** How often and how fast tasks move, by type and over time. */
+export interface StatsView extends Static<typeof statsView> {}
 
-export interface StatsQuery {
-  /** How far back. At most 3 days. Default 3,600. */
-  readonly sinceSeconds?: number
-  /** Length of a stretch: whole minutes, at most 500 stretches. Default: a sixtieth of the span. */
-  readonly bucketSeconds?: number
-  readonly type?: string
-  /** How many types, and how many queues, are told of at most; fewer where there are many stretches. Default 100. */
-  readonly limit?: number
-}
+export const statsQueryFields = {
+  /** Length of the period until now. At most 3 days. Default 3,600. */
+  sinceSeconds: number({ from: 60, to: statSeconds }),
+  /** Bucket size: whole minutes, at most 500 buckets. Default: a sixtieth of the period. */
+  bucketSeconds: number({ from: 60, to: statSeconds, whole: true }),
+  type: name,
+  /** Maximum number of types and of queues. Lower if there are many buckets. Default 100. */
+  limit: number({ from: 1, to: 1000, whole: true }),
+} satisfies Fields
+/** Query for statistics. */
+export interface StatsQuery extends OptionsOf<typeof statsQueryFields> {}

@@ -1,45 +1,80 @@
-/** Files that tasks put out: how they are reported, and how they are read. */
-import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
+/** Output files of tasks: how they are reported and read. */
+import { artifactLifecycle } from '../../kernel/artifact.ts'
 import type { DatumInput } from '../../kernel/datum.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
-import { type Static, typed } from '../../schema/check.ts'
+import {
+  type Fields,
+  faultOf,
+  field,
+  listOf,
+  nested,
+  number,
+  type OptionsOf,
+  oneOf,
+  oneOrMore,
+  type Static,
+  text as shortText,
+  typed,
+} from '../../schema/check.ts'
+import { reason } from '../../schema/fields.ts'
+import { type PageQuery, pageFields } from '../call-options.ts'
 import { at, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import type { HeldTask } from '../tasks/sync.ts'
 
-/** What a worker says of a file. It is registered first, then uploaded; one that could not be made is an error. */
-export interface SaidArtifact {
+/** Maximum number of items of one kind in a sync. */
+export const mostReports = 5000
+
+/** The name is part of an index. */
+const longestName = 2000
+
+export const saidArtifactFields = {
   /** The path in the attempt's outputs. */
-  readonly name: string
-  /** Where it belongs. */
-  readonly uri: string
-  readonly state: 'registered' | 'uploaded' | 'error'
-  /** Where it lies until the attempt has won. Without one the worker puts it in its place by itself. */
-  readonly stagedUri?: string
-  readonly size?: number
-  readonly sha256?: string
-  readonly error?: string
-}
+  name: field<string>({ type: 'string', minLength: 1, maxLength: longestName }, value =>
+    typeof value === 'string' && Buffer.byteLength(value) > longestName
+      ? `have at most ${longestName} bytes`
+      : faultOf(shortText(longestName), value),
+  ),
+  /** The final URI. */
+  uri: shortText(8000),
+  state: oneOf(['registered', 'uploaded', 'error']),
+  /** The location until the attempt has won. Without one, the worker moves the file to `uri` itself. */
+  stagedUri: shortText(8000),
+  size: number({ from: 0, to: Number.MAX_SAFE_INTEGER, whole: true }),
+  sha256: field<string>({ type: 'string', pattern: '^[0-9a-f]{64}$' }, value =>
+    typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) ? undefined : 'be 64 hexadecimal digits',
+  ),
+  error: reason,
+} satisfies Fields
+const saidArtifact = nested(saidArtifactFields, ['name', 'uri', 'state'])
+/** A worker's report of a file. It is registered first, then uploaded. `error`: the file could not be produced. */
+export interface SaidArtifact extends Static<typeof saidArtifact> {}
 
-export interface SaidArtifacts {
-  readonly artifacts: readonly SaidArtifact[]
+export const artifactsFields = {
+  artifacts: listOf<SaidArtifact>(saidArtifact, mostReports),
   /**
-   * These are registered as all that the attempt puts out: once it has registered some so, it is refused to say others.
-   * Said again, they are as they were.
+   * The list is the complete set of the attempt's output files. Further reports of other files are refused. Repeating
+   * the list changes nothing.
    */
-  readonly whole?: true
-}
+  whole: oneOf([true]),
+} satisfies Fields
+const saidArtifacts = nested(artifactsFields, ['artifacts'])
+/** The files of one task. */
+export interface SaidArtifacts extends Static<typeof saidArtifacts> {}
 
+/** A report of one file of a task, in a sync. */
 export interface ArtifactReport extends HeldTask, SaidArtifact {}
 
+/** A file before its upload. */
 export interface RegisteredFile {
-  /** From the task's outputs, parts joined by `/`. */
+  /** The path in the task's outputs, with `/` between parts. */
   readonly name: string
-  /** Where it will lie if the attempt wins. */
+  /** The final URI, if the attempt wins. */
   readonly uri: string
-  /** Where this attempt puts it. */
+  /** The URI to which this attempt uploads it. */
   readonly stagedUri: string
 }
 
+/** A file after its upload. */
 export interface UploadedFile {
   readonly name: string
   readonly uri: string
@@ -48,21 +83,24 @@ export interface UploadedFile {
   readonly sha256: string
 }
 
-/** Both are fenced as all that a worker says, and may be sent again. */
+/** Reports files of one attempt. Both reports are fenced by the lease and can be repeated. */
 export interface ArtifactPort {
-  /** Before the first byte is sent. A URI that another task's file has is a Problem, ARTIFACT_CONFLICT. */
+  /** Call before the first byte is sent. Throws ARTIFACT_CONFLICT if another task's file has the same URI. */
   register(files: readonly RegisteredFile[]): Promise<void>
   uploaded(files: readonly UploadedFile[]): Promise<void>
-  /** What a stage has put in its place, all or in a folder (which ends in `/`), page by page. */
+  /** Published files of a stage, page by page. `prefix`: all (''), or a folder that ends in `/`. */
   ofStage(stageId: string, prefix: string): AsyncIterable<readonly StageFile[]>
 }
 
-export interface StageFilesQuery {
-  /** Only those in this folder; it ends in `/`. */
-  readonly prefix?: string
-  readonly limit?: number
-  readonly cursor?: string
-}
+const ownStageFilesFields = {
+  /** Only files in this folder. It ends in `/`. */
+  prefix: field<string>({ type: 'string', pattern: '/$' }, value =>
+    typeof value === 'string' && value.endsWith('/') && !value.includes('\0') ? undefined : 'be a folder, ending in /',
+  ),
+} satisfies Fields
+export const stageFilesFields = { ...pageFields, ...ownStageFilesFields }
+/** Query for the published files of a stage. */
+export interface StageFilesQuery extends PageQuery, OptionsOf<typeof ownStageFilesFields> {}
 
 export const stageFile = shape({
   name: text,
@@ -70,8 +108,8 @@ export const stageFile = shape({
   size: orNull(whole),
   sha256: orNull(text),
 })
-/** A file that a stage has put in its place. */
-export type StageFile = Static<typeof stageFile>
+/** A published file of a stage. */
+export interface StageFile extends Static<typeof stageFile> {}
 
 export const artifactView = shape({
   id,
@@ -83,24 +121,26 @@ export const artifactView = shape({
   name: text,
   uri: text,
   state: words(...statesOf(artifactLifecycle)),
-  /** It lies at its URI: it is stored, or its worker has put it there by itself. */
+  /** The file is at its URI: it was published, or its worker wrote it there directly. */
   inPlace: flag,
   size: orNull(whole),
   sha256: orNull(text),
   error: orNull(text),
-  /** The artifact of an earlier job that this is the same file as. */
+  /** The artifact of an earlier job that is the same file. */
   linkedFrom: orNull(id),
   createdAt: at,
   changedAt: at,
   endedAt: orNull(at),
 })
-export type ArtifactView = Static<typeof artifactView>
+/** An output file of a task. */
+export interface ArtifactView extends Static<typeof artifactView> {}
 
-export interface ArtifactQuery {
-  readonly state?: ArtifactState | readonly ArtifactState[]
-  readonly limit?: number
-  readonly cursor?: string
-}
+const ownArtifactQueryFields = { state: oneOrMore(statesOf(artifactLifecycle)) } satisfies Fields
+export const artifactQueryFields = { ...pageFields, ...ownArtifactQueryFields }
+/** Query for output files. */
+export interface ArtifactQuery extends PageQuery, OptionsOf<typeof ownArtifactQueryFields> {}
+
+export const lineageFields = { uri: shortText(8000) } satisfies Fields
 
 const datumInput = typed<DatumInput>({
   type: 'object',
@@ -114,12 +154,13 @@ const making = shape({
   inputs: list(datumInput),
   outputs: list(ref<ArtifactView>('Artifact')),
 })
-export type Making = Static<typeof making>
+/** A task with its input and output files. */
+export interface Making extends Static<typeof making> {}
 
 export const lineage = shape({
   uri: text,
   madeBy: list(making),
   usedBy: list(making),
 })
-/** What became of a file: who made it out of what, and who made what out of it. */
-export type Lineage = Static<typeof lineage>
+/** The tasks that produced and used a file, each with inputs and outputs. */
+export interface Lineage extends Static<typeof lineage> {}

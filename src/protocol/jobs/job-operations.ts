@@ -1,15 +1,37 @@
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/named-job.ts'
-import type { Call, CancelCall, ControlCall, PageQuery, RetryJobCall, TasksOfQuery } from '../call-options.ts'
-import { bodyOf, cancelFields, jobPatchFields, retryJobFields } from '../fields.ts'
-import type { ArtifactQuery, ArtifactView } from '../files/artifacts.ts'
+import {
+  bodyOf,
+  type Call,
+  type CancelCall,
+  type ControlCall,
+  cancelFields,
+  type PageQuery,
+  pageFields,
+  type RetryJobCall,
+  retryJobFields,
+} from '../call-options.ts'
+import { type ArtifactQuery, type ArtifactView, artifactQueryFields } from '../files/artifacts.ts'
 import { control, files, newStages, nextRound, page, pageWithTotal, patch, post, read } from '../operation.ts'
-import { artifactQueryFields, jobQueryFields, pageFields, tasksOfFields } from '../query-fields.ts'
 import { list, ref } from '../shapes.ts'
-import type { EventView, JobPatch, Page, TaskView } from '../tasks/tasks.ts'
-import type { Added, AddedStage, JobQuery, JobView, StageView } from './jobs.ts'
-import type { TimelineQuery, TimelineView, TroubleQuery, TroubleView } from './timeline.ts'
-import { timelineFields, troubleQueryFields } from './timeline-fields.ts'
+import {
+  type EventView,
+  type JobPatch,
+  jobPatchFields,
+  type Page,
+  type TasksOfQuery,
+  type TaskView,
+  tasksOfFields,
+} from '../tasks/tasks.ts'
+import { type Added, type AddedStage, type JobQuery, type JobView, jobQueryFields, type StageView } from './jobs.ts'
+import {
+  type TimelineQuery,
+  type TimelineView,
+  type TroubleQuery,
+  type TroubleView,
+  timelineFields,
+  troubleQueryFields,
+} from './timeline.ts'
 
 const answer = ref('Job')
 type Control<Options = ControlCall> = (id: string, call?: Options) => Promise<JobView>

@@ -1,37 +1,48 @@
-/** Jobs and stages as they are read, in process and over HTTP. */
-import { type JobState, jobLifecycle } from '../../kernel/job.ts'
+/** Shapes of jobs and stages. */
+import { jobLifecycle } from '../../kernel/job.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { type Static, typed } from '../../schema/check.ts'
+import {
+  type Fields,
+  orNull as nullable,
+  type OptionsOf,
+  oneOf,
+  oneOrMore,
+  type Static,
+  text as shortText,
+  typed,
+} from '../../schema/check.ts'
+import { name, priority, settingFields, traceparent } from '../../schema/fields.ts'
 import type { StageSpec } from '../../spec/job-spec.ts'
+import { createdFields, type Numbered, numberedFields, type PageQuery, pageFields } from '../call-options.ts'
 import { anything, at, figure, flag, id, list, object, orNull, ref, shape, text, whole, words } from '../shapes.ts'
-import type { Numbered, TaskTypeOptions } from '../tasks/tasks.ts'
 
 const stageState = words(...statesOf(stageLifecycle))
 const openness = words('sealed', 'open', 'untilDone')
 
-export const progress = shape({
+const progress = shape({
   total: whole,
   good: whole,
   bad: whole,
   partial: whole,
   skipped: whole,
-  /** Ended, of all there are, in whole percent. */
+  /** Share of ended tasks in whole percent. */
   percent: whole,
 })
-/** What the tasks of a stage, or of a whole job, have come to. */
-export type Progress = Static<typeof progress>
+/** Outcomes of the tasks of a stage or a whole job. */
+export interface Progress extends Static<typeof progress> {}
 
-export const stageFiles = shape({
-  /** Each of its tasks is a datum: it has files that were found when the stage opened. */
+const stageFiles = shape({
+  /** Each of its tasks is a datum, with files that were listed when the stage opened. */
   datums: flag,
-  /** The folder that its files go to. */
+  /** Folder for its output files. */
   outputs: orNull(text),
-  /** Who starts its workers; null: whoever does. */
+  /** The component that starts its workers; null: Pawl does not start any. */
   runner: orNull(words('local', 'kubernetes')),
 })
-export type StageFiles = Static<typeof stageFiles>
+/** How a stage uses files. */
+export interface StageFiles extends Static<typeof stageFiles> {}
 
 const gateView = typed<{ readonly approvers: number; readonly ask: string | null; readonly until: string | null }>({
   type: 'object',
@@ -48,24 +59,24 @@ const stageFields = {
   jobId: id,
   name: text,
   ordinal: whole,
-  /** Its own work, or the undoing of another stage. */
+  /** Regular work, or undoing another stage. */
   kind: words('work', 'undo'),
   state: stageState,
   round: whole,
   seq: whole,
   task: orNull(text),
   queue: text,
-  /** What it has to do with files; null: nothing. */
+  /** Its use of files; null: none. */
   files: orNull(stageFiles),
   needs: list(text),
   open: openness,
   progress,
-  /** What a stage without tasks has given; null: its tasks have their own outputs. */
+  /** Output of a stage without tasks; null: its tasks have their own outputs. */
   output: anything,
-  /** How it will end, once that is decided, and why; after its end, why it ended so. */
+  /** The outcome, once it is decided. `cause` is the reason for it, also after the end. */
   endsAs: orNull(text),
   cause: orNull(text),
-  /** The state in which the bad end of its job found it; null: it ended by itself, or has not. */
+  /** Its state when the failure of its job stopped it; null: it was not stopped. */
   calledOffFrom: orNull(stageState),
   /** While the stage is open: why its workers cannot be started. Afterwards: why it ended badly. */
   error: orNull(
@@ -83,12 +94,13 @@ const stageFields = {
   metadata: object,
   createdAt: at,
   changedAt: at,
-  /** When its first task of this round began; null: none has. */
+  /** Start of its first task in this round; null: none has started. */
   startedAt: orNull(at),
   endedAt: orNull(at),
 }
 export const stageView = shape(stageFields)
-export type StageView = Static<typeof stageView>
+/** A stage with its progress. */
+export interface StageView extends Static<typeof stageView> {}
 
 const jobFields = {
   id,
@@ -108,25 +120,26 @@ const jobFields = {
   tracestate: orNull(text),
   metadata: object,
   clonedFrom: orNull(id),
-  /** The lease of its tasks, unless their stage has another; null: the job says nothing about it. */
+  /** Lease duration of its tasks, unless their stage sets another; null: not set by the job. */
   leaseSeconds: orNull(figure),
   deadlineAt: orNull(at),
   createdAt: at,
   changedAt: at,
-  /** When its first task of this round began; null: none has. */
+  /** Start of its first task in this round; null: none has started. */
   startedAt: orNull(at),
   endedAt: orNull(at),
   stages: list(ref<StageView>('Stage')),
 }
 export const jobView = shape(jobFields)
-export type JobView = Static<typeof jobView>
+/** A job with its stages and progress. */
+export interface JobView extends Static<typeof jobView> {}
 
 const added = {
   added: list(id),
 }
 const addedShape = shape(added)
-/** The ids of what a request has added, in its order. */
-export type Added = Static<typeof addedShape>
+/** Ids of the stages or tasks that a request added, in its order. */
+export interface Added extends Static<typeof addedShape> {}
 
 export const stageWithAdded = shape({ ...stageFields, ...added })
 export const jobWithAdded = shape({ ...jobFields, ...added })
@@ -139,41 +152,52 @@ export const taskCounts = typed<Readonly<Partial<Record<TaskState, number>>>>({
   propertyNames: words(...statesOf(taskLifecycle)),
   additionalProperties: whole,
 })
-/** How many tasks are in each state; those in which none is are left out. */
+/** Number of tasks in each state. States without tasks are omitted. */
 export type TaskCounts = Static<typeof taskCounts>
 
 /**
- * `priority`: the highest first. `changed`: what changed last. `longest`: what took, or has taken, the most time. By what
- * changes as it is read, a page may repeat a job or pass one over; by `newest` and `oldest` it never does.
+ * `priority`: highest first. `changed`: last change first. `longest`: longest duration so far first. If the sort key
+ * changes between pages, a job may be repeated or missed; `newest` and `oldest` never do that.
  */
 export const jobOrders = ['newest', 'oldest', 'name', 'priority', 'changed', 'longest'] as const
+/** Order of a list of jobs. */
 export type JobOrder = (typeof jobOrders)[number]
 
-export interface JobQuery extends Numbered {
-  readonly name?: string
-  readonly state?: JobState | readonly JobState[]
-  readonly correlationId?: string
-  /** Submitted at this moment or later; an ISO 8601 text, or a Date. */
-  readonly createdFrom?: Date | string
-  /** Submitted at this moment or earlier. */
-  readonly createdTo?: Date | string
-  readonly priorityFrom?: number
-  readonly priorityTo?: number
-  /** In its name, in any case; or how its id begins; or its correlation id. */
-  readonly search?: string
-  /** Default newest: those come first. */
-  readonly order?: JobOrder
-  readonly limit?: number
-  readonly cursor?: string
-}
+const ownJobQueryFields = {
+  order: oneOf(jobOrders),
+  name,
+  /** Part of its name, ignoring case, the start of its id, or its correlation id. */
+  search: shortText(200),
+  state: oneOrMore(statesOf(jobLifecycle)),
+  correlationId: name,
+  priorityFrom: priority,
+  priorityTo: priority,
+} satisfies Fields
+export const jobQueryFields = { ...pageFields, ...createdFields, ...numberedFields, ...ownJobQueryFields }
+/** Query for jobs. */
+export interface JobQuery
+  extends PageQuery,
+    Numbered,
+    OptionsOf<typeof createdFields>,
+    OptionsOf<typeof ownJobQueryFields> {}
 
-/** How it is leased, retried and kept goes before what its stage says of its tasks. */
-export interface NewStageTask
-  extends Omit<TaskTypeOptions, 'dedupeSeconds' | 'softDeadlineSeconds' | 'hardDeadlineSeconds'> {
+const ownStageQueryFields = {
+  state: oneOrMore(statesOf(stageLifecycle)),
+  jobId: name,
+  queue: name,
+} satisfies Fields
+export const stageQueryFields = { ...pageFields, ...numberedFields, ...ownStageQueryFields }
+/** Query for stages. */
+export interface StageQuery extends PageQuery, Numbered, OptionsOf<typeof ownStageQueryFields> {}
+
+const ownStageTaskFields = {
   /** Default: the type of the stage, else its queue. */
-  readonly type?: string
-  readonly payload?: unknown
-  readonly metadata?: Record<string, unknown>
+  type: name,
+  payload: anything,
+  metadata: object,
   /** W3C trace context. Default: that of its stage, else of the job; null: none. */
-  readonly traceparent?: string | null
-}
+  traceparent: nullable(traceparent),
+} satisfies Fields
+export const stageTaskFields = { ...settingFields, ...ownStageTaskFields }
+/** A task that is added to a stage. Its settings for leases, retries and retention override those of the stage. */
+export interface NewStageTask extends OptionsOf<typeof settingFields>, OptionsOf<typeof ownStageTaskFields> {}

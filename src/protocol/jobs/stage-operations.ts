@@ -1,20 +1,43 @@
 import { nested } from '../../schema/check.ts'
-import type {
-  ApproveCall,
-  Call,
-  CancelCall,
-  ControlCall,
-  PageQuery,
-  StageQuery,
-  TasksOfQuery,
+import {
+  type ApproveCall,
+  approveFields,
+  bodyOf,
+  type Call,
+  type CancelCall,
+  type ControlCall,
+  cancelFields,
+  type PageQuery,
+  pageFields,
 } from '../call-options.ts'
-import { approveFields, bodyOf, cancelFields, metadataFields, stageTaskFields } from '../fields.ts'
-import type { ArtifactQuery, ArtifactView, StageFile, StageFilesQuery } from '../files/artifacts.ts'
+import {
+  type ArtifactQuery,
+  type ArtifactView,
+  artifactQueryFields,
+  type StageFile,
+  type StageFilesQuery,
+  stageFilesFields,
+} from '../files/artifacts.ts'
 import { control, files, newPayloads, nextRound, page, pageWithTotal, patch, post, read } from '../operation.ts'
-import { artifactQueryFields, pageFields, stageFilesFields, stageQueryFields, tasksOfFields } from '../query-fields.ts'
 import { ref } from '../shapes.ts'
-import type { EventView, MetadataPatch, Page, TaskView } from '../tasks/tasks.ts'
-import type { Added, NewStageTask, StageView, TaskCounts } from './jobs.ts'
+import {
+  type EventView,
+  type MetadataPatch,
+  metadataFields,
+  type Page,
+  type TasksOfQuery,
+  type TaskView,
+  tasksOfFields,
+} from '../tasks/tasks.ts'
+import {
+  type Added,
+  type NewStageTask,
+  type StageQuery,
+  type StageView,
+  stageQueryFields,
+  stageTaskFields,
+  type TaskCounts,
+} from './jobs.ts'
 
 const answer = ref('Stage')
 type Control<Options = ControlCall> = (id: string, call?: Options) => Promise<StageView>

@@ -1,9 +1,11 @@
-/** When each part of a job was in which state, for a picture of its time; and what ended badly, by what is alike. */
+/** The states of a job's parts over time, and unsuccessful tasks grouped by similar errors. */
 import { reasonCodes } from '../../kernel/decide.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
-import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { Static } from '../../schema/check.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import { type Fields, type OptionsOf, oneOrMore, type Static } from '../../schema/check.ts'
+import { name } from '../../schema/fields.ts'
+import { pageFields } from '../call-options.ts'
 import { at, flag, id, list, orNull, shape, text, whole, words } from '../shapes.ts'
 
 const taskState = words(...statesOf(taskLifecycle))
@@ -11,7 +13,7 @@ const taskState = words(...statesOf(taskLifecycle))
 const stageSpan = shape({
   state: words(...statesOf(stageLifecycle)),
   from: at,
-  /** Null: it still is. */
+  /** Null: the state has not ended. */
   to: orNull(at),
 })
 
@@ -21,44 +23,50 @@ const attemptSpan = shape({
   claimedAt: at,
   startedAt: orNull(at),
   endedAt: orNull(at),
-  /** What the task became; null: it is still held. */
+  /** Resulting state of the task; null: the lease is still held. */
   outcome: orNull(taskState),
   cause: orNull(text),
 })
-export type AttemptSpan = Static<typeof attemptSpan>
+/** The times of one attempt. */
+export interface AttemptSpan extends Static<typeof attemptSpan> {}
 
 export const timelineView = shape({
   stages: list(shape({ id, name: text, spans: list(stageSpan) })),
   tasks: list(shape({ id, stageId: id, state: taskState, createdAt: at, attempts: list(attemptSpan) })),
-  /** It has more tasks than these. */
+  /** Whether the job has more tasks than these. */
   more: flag,
 })
-export type TimelineView = Static<typeof timelineView>
+/** The states of the stages of a job, and the attempts of its tasks, over time. */
+export interface TimelineView extends Static<typeof timelineView> {}
 
-export interface TimelineQuery {
-  /** Tasks, the oldest of each stage first. At most 1,000. Default 200. */
-  readonly limit?: number
-}
+export const timelineFields = {
+  /** Number of tasks, the oldest of each stage first. At most 1,000. Default 200. */
+  limit: pageFields.limit,
+} satisfies Fields
+/** Query for a timeline. */
+export interface TimelineQuery extends OptionsOf<typeof timelineFields> {}
 
 export const troubleView = shape({
   state: taskState,
   reasonCode: orNull(words(...reasonCodes)),
   type: text,
   queue: text,
-  /** With # where numbers and ids stood. */
+  /** With # in place of numbers and ids. */
   message: text,
   count: whole,
   oldestAt: at,
   newestAt: at,
-  /** The newest of them. */
+  /** The newest of these tasks. */
   taskId: id,
 })
-/** Tasks that ended badly and for the same reason: their messages differ in numbers and ids at most. */
-export type TroubleView = Static<typeof troubleView>
+/** Unsuccessful tasks with the same reason, whose messages differ only in numbers and ids. */
+export interface TroubleView extends Static<typeof troubleView> {}
 
-export interface TroubleQuery {
-  readonly jobId?: string
-  readonly stageId?: string
-  readonly state?: TaskState | readonly TaskState[]
-  readonly queue?: string
-}
+export const troubleQueryFields = {
+  jobId: name,
+  stageId: name,
+  state: oneOrMore(statesOf(taskLifecycle)),
+  queue: name,
+} satisfies Fields
+/** Query for groups of unsuccessful tasks. */
+export interface TroubleQuery extends OptionsOf<typeof troubleQueryFields> {}

@@ -1,22 +1,40 @@
-/** What handlers say while they work. The lines of an attempt are limited, wherever they come from. */
+/** Log lines of handlers. The number and size of an attempt's lines are limited. */
 import { loggable, storableText, whyNotStorable, writeJson } from '../../kernel/json.ts'
-import type { Static } from '../../schema/check.ts'
+import {
+  type Field,
+  type Fields,
+  field,
+  firstFault,
+  nested,
+  number,
+  type OptionsOf,
+  oneOf,
+  type Static,
+} from '../../schema/check.ts'
+import { year } from '../../schema/fields.ts'
+import { type PageQuery, pageFields } from '../call-options.ts'
 import { at, object, orNull, shape, text, whole, words } from '../shapes.ts'
 import type { Page } from './tasks.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+/** Severity of a log line. */
 export type LogLevel = (typeof logLevels)[number]
 
-export interface LogLine {
-  /** Its number in the attempt, from 1: a line that is sent again is kept once. */
-  readonly n: number
-  /** How long ago it was said, by the worker's own clock. Default 0. */
-  readonly agoMs?: number
-  /** Default info. */
-  readonly level?: LogLevel
-  readonly message: string
-  readonly facts?: Record<string, unknown>
-}
+const logLine = nested(
+  {
+    /** Number of the line in the attempt, from 1. A line that is sent again is stored once. */
+    n: number({ from: 1, to: 2 ** 31 - 1, whole: true }),
+    /** Age of the line, by the worker's own clock. Default 0. */
+    agoMs: number({ from: 0, to: year * 1000 }),
+    /** Default info. */
+    level: oneOf(logLevels),
+    message: field<string>({ type: 'string' }, value => (typeof value === 'string' ? undefined : 'be a text')),
+    facts: object,
+  },
+  ['n', 'message'],
+)
+/** A line that a handler logs. */
+export interface LogLine extends Static<typeof logLine> {}
 
 export const logLineView = shape({
   n: whole,
@@ -26,18 +44,28 @@ export const logLineView = shape({
   message: text,
   facts: orNull(object),
 })
-export type LogLineView = Static<typeof logLineView>
+/** A stored log line. */
+export interface LogLineView extends Static<typeof logLineView> {}
 
 export const logLimits = {
-  /** Lines of one attempt. One more may say how many were dropped. */
+  /** Lines per attempt. One more may report how many were dropped. */
   lines: 1000,
-  /** Of one attempt's lines together; kept by the worker. */
+  /** Total size of an attempt's lines. The worker enforces it. */
   bytes: 262_144,
   messageLength: 4000,
   factsBytes: 4000,
 }
 
-/** A line as it can be kept: cut where it is too long, and without facts that are no JSON or too large. */
+const mostLines = logLimits.lines + 1
+export const logLines: Field<readonly LogLine[]> = field(
+  { type: 'array', items: logLine, maxItems: mostLines },
+  value =>
+    Array.isArray(value) && value.length <= mostLines
+      ? firstFault(logLine, value)
+      : `be a list of at most ${mostLines} lines`,
+)
+
+/** Makes a line fit for storage: truncates the message, and drops facts that are not JSON or too large. */
 export function fitLine<Line extends Pick<LogLine, 'message' | 'facts'>>(line: Line): { line: Line; bytes: number } {
   const message = storableText(String(line.message), logLimits.messageLength)
   if (line.facts === undefined) return { line: { ...line, message }, bytes: Buffer.byteLength(message) }
@@ -55,15 +83,16 @@ function fitFacts(facts: Record<string, unknown>): string {
   return text.startsWith('{') ? text : `{"value":${text}}`
 }
 
-export interface LogQuery {
-  /** Only what was said under this lease. */
-  readonly epoch?: number
-  /** At most 1,000. Default 1,000. */
-  readonly limit?: number
-  readonly cursor?: string
-}
+const ownLogQueryFields = {
+  /** Only lines that were logged under this lease. */
+  epoch: number({ from: 1, to: 2 ** 31 - 1, whole: true }),
+} satisfies Fields
+export const logQueryFields = { ...pageFields, ...ownLogQueryFields }
+/** Query for the logs of a task. */
+export interface LogQuery extends PageQuery, OptionsOf<typeof ownLogQueryFields> {}
 
+/** A page of log lines. */
 export interface LogPage extends Page<LogLineView> {
-  /** The cursor behind the last of these lines, also at the end: asked with it, the lines that have come since. */
+  /** The cursor after the last of these lines, also at the end. It continues with lines that are logged later. */
   readonly behind: string
 }

@@ -1,4 +1,6 @@
-/** What a task may be given when it is queued, and what a type of tasks may say of all of them. */
+/** Options of a new task, and of all tasks of a type. */
+import { Problem } from '../../kernel/problem.ts'
+import type { TaskSettings } from '../../kernel/settings.ts'
 import {
   anything,
   type Fields,
@@ -15,14 +17,17 @@ import {
 } from '../../schema/check.ts'
 import { chosenId, name, priority, settingFields, traceparent, year } from '../../schema/fields.ts'
 
+/** Maximum number of tasks in one call. */
+export const maxTasksPerCall = 10_000
+
 const span = orNull(number({ from: 0.001, to: 10 * year }))
 
 const typeFields = {
-  /** How long an ended task still stands for its dedupeKey. Default 0. */
+  /** How long an ended task still blocks its dedupeKey. Default 0. */
   dedupeSeconds: number({ from: 0, to: 10 * year }),
-  /** Not done so long after it was queued, it is late: it goes before all work that is not. Default: never late. */
+  /** The task is late this long after it was queued, and is then claimed before all work that is not. Default: never. */
   softDeadlineSeconds: span,
-  /** Too late: it goes before all work that is only late. In a job both are said of the job. Default: never. */
+  /** After this time it is claimed before all work that is only late. In a job, the job sets both. Default: never. */
   hardDeadlineSeconds: span,
 } satisfies Fields
 
@@ -32,27 +37,27 @@ const payloadSchema = field<Readonly<Record<string, unknown>> | null>({ type: ['
   value === null || isObject(value) ? undefined : 'be a JSON Schema, as an object, or null',
 )
 const recordFields = {
-  /** What its payloads look like, as JSON Schema. Left out, what was said before still holds. */
+  /** JSON Schema of its payloads. Default: the schema that was set before stays. */
   payloadSchema,
 } satisfies Fields
 
 export const taskTypeRecordFields = { ...taskTypeFields, ...recordFields }
 
 const itemFields = {
-  /** A UUID. Lists are in the order of ids, and ids of its own making in the order of time. Default: a new one. */
+  /** A UUID. Lists are ordered by id; ids that Pawl generates are ordered by time. Default: a new one. */
   id: chosenId,
   type: name,
   payload: anything,
   /** Default: the type. */
   queue: name,
-  /** Higher first. Default 0. */
+  /** Higher priorities are claimed first. Default 0. */
   priority,
-  /** Not before this moment, by the database's clock. */
+  /** Earliest start, by the database's clock. */
   runAt: moment,
-  /** Not before so many seconds from now. */
+  /** Earliest start, in seconds from now. */
   runInSeconds: number({ from: 0, to: 10 * year }),
   keepUntil: moment,
-  /** While a task of this queue and key has not ended, another is not queued: the answer is the first one. */
+  /** While a task with this key in the same queue has not ended, no other is queued: the answer is the existing task. */
   dedupeKey: text(500),
   correlationId: name,
   /** W3C trace context. */
@@ -66,9 +71,21 @@ const newItem = nested(itemFields, ['type'])
 type NewItem = Static<typeof newItem>
 
 // A declaration file repeats no comment from another file, so the types of the tables are joined by name.
+/** How often and how fast failed tasks are retried. */
 export type RetryOptions = NonNullable<TaskTypeOptions['retry']>
-export type TaskTypeOptions = OptionsOf<typeof settingFields> & OptionsOf<typeof typeFields>
-/** All that is known of a type. */
-export type TaskTypeRecord = TaskTypeOptions & OptionsOf<typeof recordFields>
-export type TaskOptions = TaskTypeOptions & Omit<NewItem, 'type' | 'payload'>
-export type NewTaskItem = TaskTypeOptions & NewItem
+/** How tasks of a type are leased, retried and kept. */
+export interface TaskTypeOptions extends OptionsOf<typeof settingFields>, OptionsOf<typeof typeFields> {}
+/** All settings of a type. */
+export interface TaskTypeRecord extends TaskTypeOptions, OptionsOf<typeof recordFields> {}
+/** Options of a new task, without type and payload. */
+export interface TaskOptions extends TaskTypeOptions, Omit<NewItem, 'type' | 'payload'> {}
+/** A task to enqueue. */
+export interface NewTaskItem extends TaskTypeOptions, NewItem {}
+
+/** A hard deadline must not come before the soft one. */
+export function checkDeadlines(options: Partial<TaskSettings>, at: string): void {
+  const { softDeadlineSeconds: soft, hardDeadlineSeconds: hard } = options
+  if (typeof soft !== 'number' || typeof hard !== 'number' || soft <= hard) return
+  const must = `not be before softDeadlineSeconds, which is ${soft}`
+  throw new Problem('OPTION_INVALID', { at, option: 'hardDeadlineSeconds', must })
+}

@@ -1,123 +1,201 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
-import type { ReportedOutcome, TaskError } from '../../kernel/decide.ts'
+import { outcomes, reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
 import { type ProblemCode, problems } from '../../kernel/problem.ts'
-import { type Static, typed } from '../../schema/check.ts'
-import type { ArtifactReport, StageFile, StageFilesQuery } from '../files/artifacts.ts'
-import { anything, at, figure, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
-import type { LogLine } from './logs.ts'
+import {
+  type Field,
+  type Fields,
+  field,
+  isObject,
+  listOf,
+  nested,
+  number,
+  type OptionsOf,
+  oneOf,
+  type Static,
+  typed,
+} from '../../schema/check.ts'
+import { chosenId, name, names, reason, settingFields, year } from '../../schema/fields.ts'
+import {
+  type ArtifactReport,
+  mostReports,
+  type StageFile,
+  type StageFilesQuery,
+  saidArtifactFields,
+} from '../files/artifacts.ts'
+import { anything, at, figure, flag, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
+import { logLines } from './logs.ts'
+import { maxTasksPerCall } from './new-task.ts'
 import type { Page } from './tasks.ts'
 
+/** The id may be invalid: the engine then refuses this item only. */
 const heldTask = {
-  id,
-  /** The fence: what is said counts only while the task is held under this epoch. */
-  epoch: whole,
-}
+  id: field<string>({ type: 'string', format: 'uuid' }, () => undefined),
+  /** The fence: a report counts only while the task is leased under this epoch. */
+  epoch: field<number>({ type: 'integer', minimum: 0 }, () => undefined),
+} satisfies Fields
 const heldTaskShape = shape(heldTask)
-export type HeldTask = Static<typeof heldTaskShape>
+/** Identifies a task and its lease. */
+export interface HeldTask extends Static<typeof heldTaskShape> {}
 
-/** The name of one lease: what is said of a task under another epoch is said of another lease. */
+/** Identifies one lease of a task. */
 export const leaseOf = ({ id, epoch }: HeldTask) => `${id} ${epoch}`
 
-export interface StartedTask extends HeldTask {
-  /** How long ago it began, by the worker's own clock. */
-  readonly agoMs?: number
-}
+const milliseconds = number({ from: 0, to: year * 1000 })
 
-export interface BeatOfTask extends HeldTask {
-  readonly progress?: unknown
-  readonly checkpoint?: unknown
-  /** What the handler has said since the last beat. */
-  readonly logs?: readonly LogLine[]
-}
+export const startedFields = {
+  ...heldTask,
+  /** Time since the start, by the worker's own clock. */
+  agoMs: milliseconds,
+} satisfies Fields
+const startedTask = nested(startedFields, ['id', 'epoch'])
+/** Reports that a task has started. */
+export interface StartedTask extends Static<typeof startedTask> {}
 
-export interface SpawnedTask {
-  /** A later stage of the job that is open. Default: the task's own. */
-  readonly stage?: string
+export const heartbeatFields = { progress: anything, checkpoint: anything } satisfies Fields
+
+export const beatFields = {
+  ...heldTask,
+  ...heartbeatFields,
+  /** Lines that the handler has logged since the last heartbeat. */
+  logs: logLines,
+} satisfies Fields
+const beatOfTask = nested(beatFields, ['id', 'epoch'])
+/** Renews the lease of a task and reports its progress. */
+export interface BeatOfTask extends Static<typeof beatOfTask> {}
+
+const spawnedFields = {
+  /** A later stage of the job that is open. Default: the task's own stage. */
+  stage: name,
   /** Default: the type of that stage. */
-  readonly type?: string
-  readonly payload?: unknown
-}
+  type: name,
+  payload: anything,
+} satisfies Fields
+const spawnedTask = nested(spawnedFields)
+/** A task that another task adds to its job. */
+export interface SpawnedTask extends OptionsOf<typeof spawnedFields> {}
 
-export interface SettledTask extends HeldTask {
-  readonly outcome: ReportedOutcome
-  readonly output?: unknown
-  readonly error?: TaskError
-  /** It succeeded, but did only some of its work. */
-  readonly partial?: boolean
-  readonly reason?: string
-  /** More tasks of the same job, written with this report or not at all. */
-  readonly spawn?: readonly SpawnedTask[]
-  /** How long the handler ran; tells when a task began whose start was never reported. */
-  readonly ranMs?: number
-  /** What the handler has said and no beat has carried. */
-  readonly logs?: readonly LogLine[]
-}
+/** Missing fields and those of other types are replaced by the engine, so that a report of an error is never refused. */
+const error = nested({
+  message: anything,
+  name,
+  stack: anything,
+  output: anything,
+  permanent: flag,
+  retryInSeconds: number({ from: 0, to: year }),
+  reasonCode: oneOf(reasonCodes),
+  step: oneOf(steps),
+}) as Field as Field<TaskError>
 
-export interface SyncRequest {
+export const settledFields = {
+  ...heldTask,
+  outcome: oneOf(outcomes),
+  output: anything,
+  error,
+  /** The task succeeded but did only a part of its work. */
+  partial: flag,
+  reason,
+  /** More tasks of the same job. They are created together with this report or not at all. */
+  spawn: listOf<SpawnedTask>(spawnedTask, maxTasksPerCall),
+  /** How long the handler ran. Gives the start of a task whose start was never reported. */
+  ranMs: milliseconds,
+  /** Lines that the handler has logged since the last heartbeat. */
+  logs: logLines,
+} satisfies Fields
+const settledTask = nested(settledFields, ['id', 'epoch', 'outcome'])
+/** Reports the outcome of a task. */
+export interface SettledTask extends Static<typeof settledTask> {}
+
+export const artifactFields = { ...heldTask, ...saidArtifactFields }
+const artifactReport = nested(artifactFields, ['id', 'epoch', 'name', 'uri', 'state'])
+
+/** The engine checks items one by one: an invalid one is refused, and the others are processed. */
+const batchOf = <Item extends HeldTask>(items: Field): Field<readonly Item[]> =>
+  field({ type: 'array', items, maxItems: mostReports }, value =>
+    Array.isArray(value) && value.length <= mostReports && value.every(isObject)
+      ? undefined
+      : `be a list of at most ${mostReports} objects`,
+  )
+
+/** Maximum number of tasks in one claim. */
+export const maxClaim = 1000
+
+const claimingFields = {
   /** The worker's name, for people. */
-  readonly worker: string
-  /** New for every process; without one, a lost answer costs a lease. */
-  readonly session?: string
-  /** Names one claiming sync of the session: sent again, it gets the same claims. */
-  readonly syncId?: string
-  readonly queues?: readonly string[]
-  /** How many tasks the worker does at once, for people; said with the first claim of a session. */
-  readonly slots?: number
-  readonly claim?: number
-  /** Wait so long for work if there is none. */
-  readonly waitSeconds?: number
-  readonly started?: readonly StartedTask[]
-  readonly beats?: readonly BeatOfTask[]
-  /** Files that tasks put out; taken before what is settled. */
-  readonly artifacts?: readonly ArtifactReport[]
-  readonly settled?: readonly SettledTask[]
-}
+  worker: name,
+  /** A new id for every process. Without one, a lost answer costs a lease. */
+  session: chosenId,
+  /** Identifies one claiming sync of the session. If it is sent again, it gets the same claims. */
+  syncId: name,
+  queues: names(1000),
+  /** Number of tasks that the worker runs at once, for people. Sent with the first claim of a session. */
+  slots: number({ from: 1, to: 1_000_000, whole: true }),
+  /** Maximum number of tasks to claim. */
+  claim: number({ from: 0, to: maxClaim, whole: true }),
+  /** How long to wait for work if there is none. */
+  waitSeconds: number({ from: 0, to: 60 }),
+} satisfies Fields
+
+export const syncFields = {
+  ...claimingFields,
+  started: batchOf<StartedTask>(startedTask),
+  beats: batchOf<BeatOfTask>(beatOfTask),
+  /** Output files of tasks. They are processed before `settled`. */
+  artifacts: batchOf<ArtifactReport>(artifactReport),
+  settled: batchOf<SettledTask>(settledTask),
+} satisfies Fields
+const syncRequest = nested(syncFields, ['worker'])
+/** A claim and reports of a worker, in one request. */
+export interface SyncRequest extends Static<typeof syncRequest> {}
 
 export const claimedTask = shape({
   ...heldTask,
   type: text,
   payload: anything,
-  /** Charged attempts of this round so far, and this one. */
+  /** Number of this attempt in the round, counting only charged attempts. */
   attempt: whole,
   checkpoint: anything,
-  /** Have the start acknowledged before running it, and hold nothing else meanwhile. */
+  /** Wait until the start is acknowledged before running it, and run nothing else meanwhile. */
   careful: flag,
   leaseUntil: at,
-  /** The lease ends so long after the sync was sent, unless a beat renews it. */
+  /** The lease expires this long after the sync was sent, unless a heartbeat renews it. */
   leaseSeconds: figure,
   heartbeatSeconds: orNull(figure),
   timeoutSeconds: orNull(figure),
   correlationId: orNull(text),
   traceparent: orNull(text),
 })
-export type ClaimedTask = Static<typeof claimedTask>
+/** A task with a lease, as its worker gets it. */
+export interface ClaimedTask extends Static<typeof claimedTask> {}
 
 const refusal = shape({
   ...heldTask,
-  /** As it was reported, so it may be no id. */
+  /** As it was reported, so it may not be a valid id. */
   id: text,
   code: words(...(Object.keys(problems) as ProblemCode[])),
   message: text,
 })
-export type Refusal = Static<typeof refusal>
+/** A report that was refused, and why. */
+export interface Refusal extends Static<typeof refusal> {}
 
 const cancelNotice = shape({
   ...heldTask,
   mode: words('soft'),
   graceSeconds: figure,
 })
-export type CancelNotice = Static<typeof cancelNotice>
+/** Tells a worker to stop a task. */
+export interface CancelNotice extends Static<typeof cancelNotice> {}
 
 export const syncAnswer = shape({
-  /** How long the engine waited before it claimed: the leases began no earlier than so long after the sync was sent. */
+  /** How long the engine waited before it claimed. The leases began at least this long after the sync was sent. */
   waitedMs: figure,
   claimed: list(ref<ClaimedTask>('ClaimedTask')),
   refused: list(refusal),
   cancel: list(cancelNotice),
 })
-export type SyncAnswer = Static<typeof syncAnswer>
+/** The answer to a sync: claimed tasks, refused reports and cancellations. */
+export interface SyncAnswer extends Static<typeof syncAnswer> {}
 
-/** What a settle of one task may carry, by its outcome. */
+/** The fields of a report on one task, by its outcome. */
 export const settleParts = {
   succeeded: ['output', 'partial', 'spawn', 'ranMs'],
   failed: ['error', 'ranMs'],
@@ -126,29 +204,39 @@ export const settleParts = {
   cancelled: ['reason', 'ranMs'],
 } as const satisfies Record<string, readonly (keyof SettledTask)[]>
 
+/** Outcomes that a worker can report for a single task. */
 export type OneOutcome = keyof typeof settleParts
+/** The fields of a report with this outcome. */
 export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
 
-/** A claim alone, for a worker that does one task at a time. */
-export interface ClaimsRequest
-  extends Pick<SyncRequest, 'worker' | 'queues' | 'slots' | 'claim' | 'waitSeconds' | 'session' | 'syncId'> {
-  /** They begin at once: each is started before it is answered with. */
-  readonly start?: boolean
-  /** How long these leases last, now and whenever they are renewed. Default: what the task says, else its type. */
-  readonly leaseSeconds?: number
-  /** Two missed ones end these leases; null: only the lease counts. Default: the same. */
-  readonly heartbeatSeconds?: number | null
-  /** The heartbeat interval of tasks for which neither the task nor its type sets one. */
-  readonly defaultHeartbeatSeconds?: number
+const { leaseSeconds, heartbeatSeconds } = settingFields
+export const claimFields = {
+  ...claimingFields,
+  /** True: the tasks are started at once, before the answer. */
+  start: flag,
   /**
-   * What the session's last claim won and still holds is answered with, and nothing more is claimed; only when that is
-   * nothing, it is a claim. So it may be asked again when an answer was lost, also twice at once. Needs a `session`.
+   * Returns the tasks of the session's last claim that are still leased, and claims only if there are none. So the
+   * request can be repeated when an answer was lost, even concurrently. Needs a `session`.
    */
-  readonly unlessHolding?: boolean
+  unlessHolding: flag,
+  /** Duration of these leases and of their renewals. Default: the setting of the task, else of its type. */
+  leaseSeconds,
+  /** Two missed heartbeats end these leases; null: only the lease counts. Default: as for `leaseSeconds`. */
+  heartbeatSeconds,
+  /** The heartbeat interval of tasks for which neither the task nor its type sets one. */
+  defaultHeartbeatSeconds: number({ from: 1, to: 86_400 }),
+} satisfies Fields
+const claimsRequest = nested(claimFields, ['worker'])
+/** A claim without reports, for a worker that runs one task at a time. */
+export interface ClaimsRequest extends Static<typeof claimsRequest> {}
+
+/** The fields of a report on one task with this outcome. */
+export function settleOneFields(outcome: OneOutcome): Fields {
+  return Object.fromEntries(settleParts[outcome].map(part => [part, settledFields[part]]))
 }
 
 export const heartbeatAnswer = shape({
-  /** Asked to stop, and how long it may take; null: go on. */
+  /** The task should stop within this time; null: it should continue. */
   cancel: orNull(
     typed<{ readonly mode: 'soft'; readonly graceSeconds: number }>({
       type: 'object',
@@ -157,19 +245,19 @@ export const heartbeatAnswer = shape({
   ),
   leaseUntil: at,
 })
-/** What a heartbeat of one task is answered with. */
-export type HeartbeatAnswer = Static<typeof heartbeatAnswer>
+/** The answer to a heartbeat of one task. */
+export interface HeartbeatAnswer extends Static<typeof heartbeatAnswer> {}
 
-/** All that a worker needs of an engine, wherever that one is. */
+/** The part of the API that a worker uses, in process or over HTTP. */
 export interface SyncPort {
   sync(request: SyncRequest, signal?: AbortSignal): Promise<SyncAnswer>
-  /** Tells the engine how tasks of a type are leased, retried and kept. */
+  /** Sets how tasks of a type are leased, retried and kept. */
   putTaskType(type: string, settings: object): Promise<void>
-  /** The files of a stage, for tasks that are given all of them. */
+  /** Lists the files of a stage, for tasks whose input is a whole stage. */
   stageFiles?(id: string, query: StageFilesQuery): Promise<Page<StageFile>>
   /**
-   * Ends an attempt in a caller's transaction; throws what `sync` would refuse. Only where the engine is in this
-   * process: a transaction cannot be sent over a wire.
+   * Ends an attempt in a caller's transaction. Throws what `sync` would refuse. Only in process: a transaction cannot be
+   * sent over the network.
    */
   completeIn?(tx: object, settled: SettledTask, worker: string): Promise<void>
 }

@@ -1,28 +1,46 @@
 import { nested } from '../../schema/check.ts'
-import type { Call, CancelCall, ControlCall, DeadLetterCall, Fenced, TaskEventQuery } from '../call-options.ts'
-import { bodyOf, cancelTaskFields, deadLetterFields, metadataFields, redriveFields, taskFields } from '../fields.ts'
-import type { ArtifactQuery, ArtifactView, Lineage } from '../files/artifacts.ts'
-import { control, files, newPayloads, nextRound, page, pageWithTotal, patch, post, read } from '../operation.ts'
 import {
+  bodyOf,
+  type Call,
+  type CancelCall,
+  type ControlCall,
+  cancelTaskFields,
+  type DeadLetterCall,
+  deadLetterFields,
+  type Fenced,
+} from '../call-options.ts'
+import {
+  type ArtifactQuery,
+  type ArtifactView,
   artifactQueryFields,
-  deadLetterQueryFields,
+  type Lineage,
   lineageFields,
-  logQueryFields,
+} from '../files/artifacts.ts'
+import { control, files, newPayloads, nextRound, page, pageWithTotal, patch, post, read } from '../operation.ts'
+import { list, ref, text } from '../shapes.ts'
+import {
+  type DeadLetterQuery,
+  deadLetterQueryFields,
+  type RedriveAnswer,
+  type RedriveProgress,
+  type RedriveRequest,
+  redriveFields,
+} from './dead-letters.ts'
+import { type LogPage, type LogQuery, logQueryFields } from './logs.ts'
+import { taskFields } from './new-task.ts'
+import {
+  type AttemptView,
+  type EventView,
+  type MetadataPatch,
+  metadataFields,
+  type NewTaskItem,
+  type Page,
+  type QueuedTask,
+  type TaskEventQuery,
+  type TaskQuery,
+  type TaskView,
   taskEventFields,
   taskQueryFields,
-} from '../query-fields.ts'
-import { list, ref, text } from '../shapes.ts'
-import type { DeadLetterQuery, RedriveAnswer, RedriveProgress, RedriveRequest } from './dead-letters.ts'
-import type { LogPage, LogQuery } from './logs.ts'
-import type {
-  AttemptView,
-  EventView,
-  MetadataPatch,
-  NewTaskItem,
-  Page,
-  QueuedTask,
-  TaskQuery,
-  TaskView,
 } from './tasks.ts'
 
 const answer = ref('Task')

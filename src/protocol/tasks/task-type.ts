@@ -2,21 +2,21 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import { Problem } from '../../kernel/problem.ts'
 import type { TaskTypeOptions, TaskTypeRecord } from './tasks.ts'
 
-/** A type of task as this process knows it. `In` is what is queued; a handler gets what the schema makes of it. */
+/** A task type in this process. `In` is the queued payload; the handler gets the output of the schema. */
 export interface TaskDefinition<In = unknown> {
   readonly type: string
   readonly schema: StandardSchemaV1<In, unknown> | undefined
   readonly options: TaskTypeOptions
 }
 
-/** What is told to the server of a type. Schemas that can, say what they want as JSON Schema; others keep it to themselves. */
+/** The settings of a type for the server, with a JSON Schema if the schema can be converted to one. */
 export function recordOf({ schema, options }: TaskDefinition): TaskTypeRecord {
   const standard = schema?.['~standard'] as Partial<StandardJSONSchemaV1.Props> | undefined
   try {
     const payloadSchema = standard?.jsonSchema?.input({ target: 'draft-2020-12' })
     return payloadSchema === undefined || looksAround(payloadSchema) ? options : { ...options, payloadSchema }
   } catch {
-    // Some of what a schema can check has no JSON Schema.
+    // Some checks of schemas have no equivalent in JSON Schema.
     return options
   }
 }
@@ -31,7 +31,7 @@ function looksAround(schema: object): boolean {
   return isFound
 }
 
-/** What the schema makes of a payload; a problem that lists why, where it refuses it. */
+/** Validates a payload and returns the output of the schema. Throws a problem that lists all issues. */
 export async function checkPayload(definition: TaskDefinition, payload: unknown, at: string): Promise<unknown> {
   if (definition.schema === undefined) return payload
   const result = await definition.schema['~standard'].validate(payload)

@@ -1,13 +1,29 @@
-/** What may be asked about tasks, and what is answered: the same in process and over HTTP. */
-import { type ReasonCode, reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
+/** Shapes of tasks and events, and of queries for them. */
+import { reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
-import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { type Static, typed } from '../../schema/check.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
+import {
+  type Fields,
+  field,
+  moment,
+  orNull as nullable,
+  number,
+  type OptionsOf,
+  oneOf,
+  oneOrMore,
+  type Static,
+  text as shortText,
+  typed,
+} from '../../schema/check.ts'
+import { isId, name, names, priority } from '../../schema/fields.ts'
+import { createdFields, type Numbered, numberedFields, type PageQuery, pageFields } from '../call-options.ts'
 import { anything, at, figure, flag, id, list, object, orNull, ref, shape, text, whole, words } from '../shapes.ts'
+import { type DeadLetterQuery, deadLetterQueryFields } from './dead-letters.ts'
 import type { TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
 export type { NewTaskItem, RetryOptions, TaskOptions, TaskTypeOptions, TaskTypeRecord } from './new-task.ts'
 
+/** The settings of a type, with its name. */
 export interface NamedTaskType extends TaskTypeRecord {
   readonly type: string
 }
@@ -32,16 +48,17 @@ const error = typed<TaskError>({
 export const queuedTask = shape({
   id,
   state: taskState,
-  /** True: an earlier task stands for the same dedupeKey, and this is it; nothing was queued. */
+  /** True: nothing was queued, because this earlier task has the same dedupeKey. */
   deduplicated: flag,
 })
-export type QueuedTask = Static<typeof queuedTask>
+/** The answer to a new task. */
+export interface QueuedTask extends Static<typeof queuedTask> {}
 
 const deadLetterView = shape(
   {
     reasonCode: words(...reasonCodes),
     lastError: error,
-    /** How often it was claimed in the round that led here. */
+    /** Number of claims in the round that ended here. */
     attempts: whole,
     lastOwner: orNull(text),
     lastLeaseExpiresAt: orNull(at),
@@ -49,7 +66,8 @@ const deadLetterView = shape(
   },
   { step: words(...steps) },
 )
-export type DeadLetterView = Static<typeof deadLetterView>
+/** Why a task is in the dead-letter queue. */
+export interface DeadLetterView extends Static<typeof deadLetterView> {}
 
 export const taskView = shape({
   id,
@@ -62,7 +80,7 @@ export const taskView = shape({
   seq: whole,
   failures: whole,
   losses: whole,
-  /** How often it was claimed in this round. */
+  /** Number of claims in this round. */
   tries: whole,
   runAt: at,
   createdAt: at,
@@ -80,7 +98,7 @@ export const taskView = shape({
   correlationId: orNull(text),
   traceparent: orNull(text),
   payload: anything,
-  /** How it is leased, retried and kept, as far as it was said of it or its stage; its type and the defaults say the rest. */
+  /** How it is leased, retried and kept: only the settings of the task or its stage, not of its type. */
   settings: typed<TaskTypeOptions>({ type: 'object' }),
   metadata: object,
   progress: anything,
@@ -90,10 +108,11 @@ export const taskView = shape({
   error: orNull(error),
   deadLetter: orNull(deadLetterView),
 })
-export type TaskView = Static<typeof taskView>
+/** A task. */
+export interface TaskView extends Static<typeof taskView> {}
 
 const eventFields = {
-  /** entityId:seq, which no other event has; of a heartbeat also its moment. */
+  /** entityId:seq, unique among events. For a heartbeat, also its time. */
   id: text,
   entity: words('job', 'stage', 'task', 'artifact'),
   entityId: id,
@@ -112,7 +131,8 @@ const eventFields = {
   version: typed<1>({ type: 'integer', const: 1 }),
 }
 export const eventView = shape(eventFields)
-export type EventView = Static<typeof eventView>
+/** An event in the history of a job, stage, task or artifact. */
+export interface EventView extends Static<typeof eventView> {}
 
 export const attemptView = shape({
   epoch: whole,
@@ -124,97 +144,120 @@ export const attemptView = shape({
   cause: orNull(text),
   error: orNull(error),
 })
-/** What happened under one lease: a view over the events. */
-export type AttemptView = Static<typeof attemptView>
+/** The history of one lease, derived from the events. */
+export interface AttemptView extends Static<typeof attemptView> {}
 
-/** For whoever turns pages by their number: what changes in between may be seen twice, or not at all. */
-export interface Numbered {
-  /** So many are passed over. Default 0. */
-  readonly offset?: number
-  /** True: the answer says how many there are in all. */
-  readonly total?: boolean
-}
+/** Maximum number of ids in a query. */
+const mostIds = 1000
 
-export interface TaskQuery extends Numbered {
-  /** Only these, at most 1,000. */
-  readonly ids?: readonly string[]
-  readonly jobId?: string
-  readonly stageId?: string
-  readonly queue?: string
-  readonly type?: string
-  readonly state?: TaskState | readonly TaskState[]
-  readonly correlationId?: string
-  /** Only dead letters of this reason. */
-  readonly reasonCode?: ReasonCode
-  /** Only those whose error says this; other numbers and ids in it are taken for the same. */
-  readonly message?: string
-  /** Made at this moment or later; an ISO 8601 text, or a Date. */
-  readonly createdFrom?: Date | string
-  /** Made at this moment or earlier. */
-  readonly createdTo?: Date | string
+const ownTaskQueryFields = {
   /** Default newest: those come first. */
-  readonly order?: 'newest' | 'oldest'
-  /** At most 1,000. Default 100. */
-  readonly limit?: number
-  readonly cursor?: string
+  order: oneOf(['newest', 'oldest']),
+  /** Only these tasks, at most 1,000. */
+  ids: field<readonly string[]>(
+    { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: mostIds },
+    value =>
+      Array.isArray(value) && value.length <= mostIds && value.every(isId)
+        ? undefined
+        : `be a list of at most ${mostIds} ids`,
+  ),
+  state: oneOrMore(statesOf(taskLifecycle)),
+  jobId: name,
+  stageId: name,
+  correlationId: name,
+} satisfies Fields
+export const taskQueryFields = {
+  ...deadLetterQueryFields,
+  ...createdFields,
+  ...numberedFields,
+  ...ownTaskQueryFields,
 }
+/** Query for tasks. */
+export interface TaskQuery
+  extends DeadLetterQuery,
+    Numbered,
+    OptionsOf<typeof createdFields>,
+    OptionsOf<typeof ownTaskQueryFields> {}
 
-/** A JSON merge patch (RFC 7396): a key that is null goes, one that is an object is merged, and any other is replaced. */
-export interface MetadataPatch {
-  /** At most 64 KiB at a time; null: all of it goes. */
-  readonly metadata?: Record<string, unknown> | null
-  /** True: it is no patch, but takes the place of all that is there. */
-  readonly replace?: boolean
-}
+const { jobId: _job, stageId: _stage, ...withoutParents } = taskQueryFields
+export const tasksOfFields = withoutParents
+/** Tasks of one job or stage. */
+export type TasksOfQuery = Omit<TaskQuery, 'jobId' | 'stageId'>
 
-export interface JobPatch extends MetadataPatch {
-  readonly priority?: number
-}
+const ownTaskEventFields = {
+  /** Include heartbeats. They change no state, have no seq of their own and are kept for a day. */
+  pulses: flag,
+} satisfies Fields
+export const taskEventFields = { ...pageFields, ...ownTaskEventFields }
+/** Query for the events of a task. */
+export interface TaskEventQuery extends PageQuery, OptionsOf<typeof ownTaskEventFields> {}
 
+export const metadataFields = {
+  /** At most 64 KiB per request; null: delete all of it. */
+  metadata: nullable(object),
+  /** True: replace all metadata instead of merging. */
+  replace: flag,
+} satisfies Fields
+/** A JSON merge patch (RFC 7396): null deletes a key, an object is merged, and any other value replaces the old one. */
+export interface MetadataPatch extends OptionsOf<typeof metadataFields> {}
+
+const ownJobPatchFields = { priority } satisfies Fields
+export const jobPatchFields = { ...metadataFields, ...ownJobPatchFields }
+/** Changes to the metadata and the priority of a job. */
+export interface JobPatch extends MetadataPatch, OptionsOf<typeof ownJobPatchFields> {}
+
+/** A page of a list. */
 export interface Page<Item> {
   readonly items: Item[]
-  /** The cursor of the next page; null: this was the last. */
+  /** Cursor of the next page; null: this is the last page. */
   readonly next: string | null
-  /** How many there are in all, where that was asked for. */
+  /** Total number of matches, if requested. */
   readonly total?: number
 }
 
-export interface FeedQuery {
-  /** Where the last page ended. Default: the oldest event that is kept. */
-  readonly cursor?: string
+/** Maximum number of latest events in one request. */
+export const mostLatest = 1000
+
+export const feedFields = {
+  /** End of the last page. Default: before the oldest stored event. */
+  cursor: shortText(500),
   /**
-   * In place of a cursor and a limit: so many of the latest events, at most 1,000, oldest first, and as `next` the end of
-   * the feed; 0: only the end. What is committed afterwards comes behind it. Of what was asked for by type, job or time,
-   * only the latest tens of thousands of events are looked through.
+   * Instead of `cursor` and `limit`: this many of the latest events, at most 1,000, oldest first. `next` is the end of the
+   * feed, and events that are committed afterwards follow it. 0: only the end. With a filter by type, job or time, only
+   * the latest tens of thousands of events are searched.
    */
-  readonly latest?: number
+  latest: number({ from: 0, to: mostLatest, whole: true }),
   /** At most 10,000. Default 1,000. */
-  readonly limit?: number
+  limit: number({ from: 1, to: 10_000, whole: true }),
   /** Only events of these types. */
-  readonly types?: readonly string[]
+  types: names(100),
   /** Only events of this job, its stages and its tasks. */
-  readonly jobId?: string
+  jobId: name,
   /**
-   * Only events that happened at this moment or later; an ISO 8601 text, or a Date. A start that a worker reported more
-   * than a minute late may be missing from a search by time.
+   * Only events at this time or later; ISO 8601 text or a Date. A start that a worker reported more than a minute late may
+   * be missing from a search by time.
    */
-  readonly since?: Date | string
-  /** Only events that happened at this moment or earlier. */
-  readonly until?: Date | string
-}
+  since: moment,
+  /** Only events at this time or earlier. */
+  until: moment,
+} satisfies Fields
+/** Query for the feed of all events. */
+export interface FeedQuery extends OptionsOf<typeof feedFields> {}
 
 export const feedEvent = shape({
   ...eventFields,
-  /** The cursor right behind this event. */
+  /** The cursor right after this event. */
   cursor: text,
 })
-export type FeedEvent = Static<typeof feedEvent>
+/** An event of the feed. */
+export interface FeedEvent extends Static<typeof feedEvent> {}
 
 export const feedPage = shape({
   items: typed<FeedEvent[]>(list(ref('FeedEvent'))),
-  /** Where to go on; also when there was nothing. */
+  /** Cursor for the next page, also if this one is empty. */
   next: text,
-  /** There may be more already; false: this is the end, for now. */
+  /** Whether there may be more events already. */
   more: flag,
 })
-export type FeedPage = Static<typeof feedPage>
+/** A page of the feed. */
+export interface FeedPage extends Static<typeof feedPage> {}

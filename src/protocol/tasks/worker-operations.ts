@@ -1,27 +1,21 @@
-import type { LostWorkerView, WorkerView } from '../admin/operate.ts'
-import type { Call, LoseWorkerCall, WorkerQuery } from '../call-options.ts'
+import { type LostWorkerView, type WorkerQuery, type WorkerView, workerQueryFields } from '../admin/operate.ts'
+import { bodyOf, type Call, type LoseWorkerCall, loseWorkerFields } from '../call-options.ts'
+import { type ArtifactView, artifactsFields, type SaidArtifacts } from '../files/artifacts.ts'
+import { control, page, post, read, report } from '../operation.ts'
+import { list, ref } from '../shapes.ts'
 import {
-  artifactsFields,
-  bodyOf,
+  type BeatOfTask,
+  type ClaimedTask,
+  type ClaimsRequest,
   claimFields,
+  type HeartbeatAnswer,
   heartbeatFields,
-  loseWorkerFields,
+  type OneOutcome,
+  type SaidOf,
+  type SyncAnswer,
+  type SyncRequest,
   settleOneFields,
   syncFields,
-} from '../fields.ts'
-import type { ArtifactView, SaidArtifacts } from '../files/artifacts.ts'
-import { control, page, post, read, report } from '../operation.ts'
-import { workerQueryFields } from '../query-fields.ts'
-import { list, ref } from '../shapes.ts'
-import type {
-  BeatOfTask,
-  ClaimedTask,
-  ClaimsRequest,
-  HeartbeatAnswer,
-  OneOutcome,
-  SaidOf,
-  SyncAnswer,
-  SyncRequest,
 } from './sync.ts'
 import type { Page, TaskView } from './tasks.ts'
 

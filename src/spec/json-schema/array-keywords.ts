@@ -4,7 +4,7 @@ import { type Apply, type Evaluated, type Keyword, note, noteSteps, quietly, typ
 import type { Schema, SchemaObject } from './schema.ts'
 
 type Rest = [evaluated: Evaluated | undefined, apply: Apply]
-/** Applies a keyword to lists only. To other values it does not matter. */
+/** Applies a keyword to lists only. It does not affect other values. */
 const forArrays =
   (keyword: (run: Run, schema: SchemaObject, value: readonly unknown[], ...rest: Rest) => boolean): Keyword =>
   (run, schema, value, ...rest) =>
@@ -32,7 +32,7 @@ const listIn = (schema: SchemaObject, keyword: string) =>
 
 export const arrayKeywords: Record<string, Keyword> = {
   prefixItems: forArrays(eachItem(fromStart, (schema, index) => listIn(schema, 'prefixItems')[index])),
-  /** In draft 7 it could also be a list, as `prefixItems` now is. */
+  /** In draft 7 it could also be a list, like `prefixItems` now. */
   items: forArrays((run, schema, ...rest) => {
     const check = Array.isArray(schema.items)
       ? eachItem(fromStart, ({ items }, index) => (items as Schema[])[index])
@@ -77,7 +77,7 @@ export const arrayKeywords: Record<string, Keyword> = {
   ),
   uniqueItems: forArrays((run, { uniqueItems }, value) => {
     if (uniqueItems !== true) return true
-    // Not each with each: items are the same if they are written the same.
+    // Equal items have equal canonical texts, so they need no pairwise comparison.
     const first = new Map<string, number>()
     run.meter.spend(value.length * noteSteps)
     for (const [index, item] of value.entries()) {

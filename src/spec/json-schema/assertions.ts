@@ -23,7 +23,7 @@ const numberKeywords = Object.entries(bounds).map(([name, [isValid, says]]): [st
   },
 ])
 
-/** Applies a keyword to texts only. To other values it does not matter. */
+/** Applies a keyword to texts only. It does not affect other values. */
 const forTexts =
   (keyword: (run: Run, schema: SchemaObject, value: string) => boolean): Keyword =>
   (run, schema, value) =>
@@ -71,7 +71,7 @@ function typeOf(value: unknown): string {
 
 const longestShown = 200
 
-/** A constant may be large, and may be told for each of many values. */
+/** A constant may be large, and may be part of many messages. */
 const texts = new WeakMap<object, string>()
 
 function shown(value: unknown): string {
@@ -86,7 +86,7 @@ function truncate(value: unknown): string {
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text
 }
 
-/** Characters outside of the basic plane are two units of a JavaScript text, and one character of JSON Schema. */
+/** Characters outside the basic plane are two units in JavaScript and one character in JSON Schema. */
 function charactersIn(run: Run, text: string): number {
   run.meter.spend(text.length / 16)
   let count = 0
@@ -94,7 +94,7 @@ function charactersIn(run: Run, text: string): number {
   return count
 }
 
-/** In whole numbers, for 0.3 / 0.1 is not 3. */
+/** Computes with whole numbers, because 0.3 / 0.1 is not 3. */
 function isMultipleOf(value: number, divisor: number): boolean {
   const [one, other] = [decimal(value), decimal(divisor)]
   const exponent = Math.min(one.exponent, other.exponent)

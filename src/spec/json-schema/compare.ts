@@ -1,7 +1,7 @@
 import type { Meter } from '../meter.ts'
 import { isObject } from './schema.ts'
 
-/** A text that is the same for values that JSON Schema takes for the same: the order of names does not matter. */
+/** The canonical text of a value: equal for values that JSON Schema considers equal, whatever the order of names. */
 export function canonical(meter: Meter, value: unknown): string {
   if (Array.isArray(value)) {
     meter.spend(1)
@@ -12,7 +12,7 @@ export function canonical(meter: Meter, value: unknown): string {
     meter.spend(1 + names.length)
     return `{${names.map(name => `${text(meter, name)}:${canonical(meter, value[name])}`).join(',')}}`
   }
-  // -0 and 0 are the same number.
+  // -0 equals 0.
   return typeof value === 'string' ? text(meter, value) : text(meter, value === 0 ? 0 : value)
 }
 
@@ -21,7 +21,7 @@ function text(meter: Meter, value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** Whether two values are the same to JSON Schema. */
+/** Whether JSON Schema considers two values equal. */
 export function isSame(meter: Meter, one: unknown, other: unknown): boolean {
   meter.spend(typeof one === 'string' ? 0.25 + one.length / 64 : 0.25)
   if (one === other) return true

@@ -1,10 +1,10 @@
 /**
- * Checks values against JSON Schema 2020-12 in counted steps. Schemas come from strangers, and a small one can stand for
- * endless work: references that double at every level, alternatives inside of alternatives, patterns. Libraries for JSON
- * Schema cannot be stopped, so the keywords are here. Each schema and each keyword costs a step, and a keyword that goes
- * through a value also costs what the value weighs, so the work ends with the meter's steps.
+ * Checks values against JSON Schema 2020-12 in counted steps. Schemas are untrusted, and a small one can mean exponential
+ * work: references that double at every level, nested alternatives, patterns. JSON Schema libraries cannot be stopped, so
+ * the keywords are implemented here. Each schema and each keyword costs a step, and a keyword that traverses a value also
+ * costs the value's size, so the work ends with the meter's steps.
  *
- * A schema must have passed `schemaFault`: its keywords have values of the right form, and its references lead somewhere.
+ * A schema must have passed `schemaFault`: its keywords have values of the right form, and its references resolve.
  */
 import { arrayKeywords } from './array-keywords.ts'
 import { assertions } from './assertions.ts'
@@ -12,7 +12,7 @@ import { objectKeywords } from './object-keywords.ts'
 import { add, apart, type Evaluated, type Keyword, noteSteps, quietly, type Run, refuse } from './run.ts'
 import { referredTo, type Schema } from './schema.ts'
 
-/** Far from the end of the stack, and more than a payload of 100 levels needs with a schema that people wrote. */
+/** Far from the end of the stack, and more than a payload of 100 levels needs with a realistic schema. */
 const mostDepth = 1000
 
 export class TooDeep extends Error {
@@ -21,7 +21,7 @@ export class TooDeep extends Error {
   }
 }
 
-/** Whether a value is valid under a schema. `evaluated` is given where somebody further out wants to know. */
+/** Whether a value is valid under a schema. `evaluated`: collects what was evaluated, for an outer schema. */
 export function evaluate(run: Run, schema: Schema, value: unknown, evaluated?: Evaluated): boolean {
   if (typeof schema === 'boolean') return schema || refuse(run, () => 'False boolean schema.')
   if (++run.depth > mostDepth) throw new TooDeep()
@@ -43,7 +43,7 @@ export function evaluate(run: Run, schema: Schema, value: unknown, evaluated?: E
   return isValid
 }
 
-/** After all other keywords of the schema, for it applies to what they have left. */
+/** Runs after all other keywords of the schema, because it applies to what they did not evaluate. */
 const unevaluated: Keyword = (run, schema, value, evaluated, apply) => {
   const { unevaluatedProperties: rest, unevaluatedItems: items } = schema as Record<string, Schema | undefined>
   if (typeof value !== 'object' || value === null) return true
@@ -81,7 +81,7 @@ const inPlace: Record<string, Keyword> = {
     return evaluate(run, referredTo(run.root, $ref as string)!, value, evaluated)
   },
   allOf(run, { allOf }, value, evaluated) {
-    // Not `every`: all faults are wanted.
+    // Not `every`, because all faults are reported.
     return (allOf as Schema[]).filter(schema => !evaluate(run, schema, value, evaluated)).length === 0
   },
   anyOf(run, { anyOf }, value, evaluated) {

@@ -1,11 +1,11 @@
-/** The formats that texts are checked for. Others say something to people only, as JSON Schema has it. */
+/** The formats that are checked. Others are only annotations, as JSON Schema allows. */
 import { matcherOf } from './patterns.ts'
 import type { Run } from './run.ts'
 
 const label = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
 const uriCharacter = "(?:[a-zA-Z0-9\\-._~:/?@!$&'()*+,;=]|%[0-9a-fA-F]{2})"
 const authority = `(?://(?:[a-zA-Z0-9\\-._~:@!$&'()*+,;=]|%[0-9a-fA-F]{2}|\\[[0-9a-fA-F:.v]+\\])*(?:[/?]${uriCharacter}*)?)`
-/** Without a scheme it is a reference too. */
+/** A reference needs no scheme. */
 const reference = `(?:${authority}|${uriCharacter}*)(?:#${uriCharacter}*)?`
 const days = '(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)'
 const hours = '(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)'
@@ -13,10 +13,10 @@ const word = '[^\\s"(),:;<>@[\\]\\\\.]+'
 const byte = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
 const variable = '[a-zA-Z0-9_.%]+(?::[0-9]{1,4}|\\*)?'
 
-/** At most four groups of at most three digits: there is nothing to try again. */
+/** At most four groups of at most three digits, so no backtracking. */
 const ipv4 = new RegExp(`^(?:${byte}\\.){3}${byte}$`)
 
-/** Patterns, which RE2 matches in linear time, whatever the text. */
+/** Patterns for RE2, which matches in linear time. */
 const patterns: Record<string, string> = {
   uuid: '^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$',
   email: `^(?:"[^"\\\\]*"|${word}(?:\\.${word})*)@(?:${label}(?:\\.${label})*|\\[[0-9a-fA-FvVIP:.]+\\])$`,
@@ -40,7 +40,7 @@ const functions: Record<string, (text: string) => boolean> = {
   regex: isRegex,
 }
 
-/** Checks texts for a format; undefined: it is none that is checked. */
+/** The check of a format; undefined: the format is not checked. */
 export function formatOf(run: Run, format: string): ((text: string) => boolean) | undefined {
   if (Object.hasOwn(functions, format)) {
     return text => {
@@ -54,7 +54,7 @@ export function formatOf(run: Run, format: string): ((text: string) => boolean) 
 function isDate(text: string): boolean {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)?.map(Number) ?? []
   if (year === undefined) return false
-  // Years below 100 would be taken for those of the last century; 400 years later the calendar is the same.
+  // Date treats years below 100 as 19xx. The calendar repeats every 400 years.
   const date = new Date(Date.UTC(year + 400, month! - 1, day))
   return date.getUTCMonth() === month! - 1 && date.getUTCDate() === day
 }
@@ -65,13 +65,13 @@ function isTime(text: string): boolean {
   const [, hour, minute, second, sign, offsetHour = '0', offsetMinute = '0'] = found
   if (Number(hour) > 23 || Number(minute) > 59 || Number(offsetHour) > 23 || Number(offsetMinute) > 59) return false
   if (Number(second) < 60) return true
-  // A leap second is the last of a day in UTC.
+  // A leap second is the last second of a UTC day.
   const offset = (sign === '-' ? -1 : 1) * (Number(offsetHour) * 60 + Number(offsetMinute))
   const minutes = (Number(hour) * 60 + Number(minute) - offset + 1440) % 1440
   return Number(second) === 60 && minutes === 1439
 }
 
-/** Eight groups. The last two may be an IPv4 address, and `::` stands for those that are left out. */
+/** Eight groups. The last two may be an IPv4 address, and `::` stands for omitted groups. */
 function isIPv6(text: string): boolean {
   if (text.length > 45) return false
   const [start = '', end, ...more] = text.split('::')
@@ -84,7 +84,7 @@ function isIPv6(text: string): boolean {
   return more.length === 0 && isLastRight && areRight && (end === undefined ? length === 8 : length < 8)
 }
 
-/** A longer one could take seconds to parse. */
+/** A longer text could take seconds to parse. */
 const longestRegex = 1000
 
 function isRegex(text: string): boolean {

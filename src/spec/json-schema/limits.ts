@@ -1,4 +1,4 @@
-/** Whether a schema can be used: each keyword has a value of the right form, and the work that it stands for is bounded. */
+/** Checks that a schema is valid: each keyword has a value of the right form, and the work to evaluate it is bounded. */
 import type { Meter } from '../meter.ts'
 import { patternFault } from './patterns.ts'
 import { formFault, isObject, isTexts, partsOf, referredTo, type Schema, type SchemaObject } from './schema.ts'
@@ -6,7 +6,7 @@ import { formFault, isObject, isTexts, partsOf, referredTo, type Schema, type Sc
 export const mostReferences = 1000
 /** Schemas that apply to one value when references are followed. */
 export const mostExpanded = 10_000
-/** Schemas that apply to one value, each inside of the one before. */
+/** Schemas that apply to one value, each nested in the previous one. */
 const mostInARow = 200
 
 const types = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
@@ -52,7 +52,7 @@ const keywordForms: Record<string, Form> = {
   ],
 }
 
-/** What is wrong with a schema, if anything is. It is plain JSON of at most 100 levels. */
+/** The fault of a schema, if it has one. The schema is plain JSON of at most 100 levels. */
 export function schemaFault(meter: Meter, root: SchemaObject): string | undefined {
   const all = [...allIn(root)]
   const references = all.filter(({ schema }) => schema.$ref !== undefined).length
@@ -70,7 +70,7 @@ interface Placed {
   readonly at: string
 }
 
-/** A schema and all that are inside of it, and what its references name elsewhere. */
+/** A schema, all schemas nested in it, and all that its references point to. */
 function* allIn(root: SchemaObject): Generator<Placed> {
   const waiting: Placed[] = [{ schema: root, at: '' }]
   const known = new Set<SchemaObject>([root])
@@ -105,9 +105,9 @@ function faultIn(meter: Meter, root: SchemaObject, schema: SchemaObject): string
 }
 
 /**
- * Follows references and everything that applies in place, from each schema on. A chain of references that double at each
- * link is short and stands for endless work, and one that comes back to itself has no end at all. Parts that apply to a
- * part of the value, such as `properties`, are not followed: they end where the value does.
+ * Follows references and everything that applies to the same value, starting from each schema. A short chain of references
+ * that doubles at each link means exponential work, and a cycle never ends. Keywords that apply to a part of the value, such
+ * as `properties`, are not followed: the value bounds them.
  */
 function expansionFault(root: SchemaObject, all: readonly Placed[]): string | undefined {
   const sizes = new Map<SchemaObject, number>()

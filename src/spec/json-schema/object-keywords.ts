@@ -7,13 +7,13 @@ import { isObject, isTexts, type Schema, type SchemaObject } from './schema.ts'
 type Values = Readonly<Record<string, unknown>>
 type Schemas = Readonly<Record<string, Schema>>
 
-/** Applies a keyword to objects only. To other values it does not matter. */
+/** Applies a keyword to objects only. It does not affect other values. */
 const forObjects =
   (keyword: (run: Run, schema: SchemaObject, value: Values, ...rest: Rest) => boolean): Keyword =>
   (run, schema, value, ...rest) =>
     !isObject(value) || keyword(run, schema, value, ...rest)
 
-/** To find a compiled pattern takes as long as some steps, also if there is nothing to match. */
+/** Looking up a compiled pattern takes as long as a few steps, even if there is nothing to match. */
 const perPattern = 5
 
 type Rest = [evaluated: Evaluated | undefined, apply: Apply]
@@ -24,7 +24,7 @@ function within(run: Run, name: string, check: () => boolean): boolean {
   return isValid
 }
 
-/** Properties that neither `properties` nor `patternProperties` of the same schema is for. */
+/** Properties that match neither `properties` nor `patternProperties` of the same schema. */
 function additionalNames(run: Run, { properties, patternProperties }: SchemaObject, value: Values): string[] {
   const names = Object.keys(patternProperties ?? {})
   run.meter.spend(names.length * perPattern)
@@ -107,7 +107,7 @@ export const objectKeywords: Record<string, Keyword> = {
     const wanted = schemas.filter(([name]) => Object.hasOwn(value, name))
     return wanted.filter(([, schema]) => !apply(run, schema, value, evaluated)).length === 0
   }),
-  /** Draft 7: the two above in one. */
+  /** Draft 7: both keywords above in one. */
   dependencies: forObjects((run, { dependencies }, value, evaluated, apply) => {
     const wanted = Object.entries(dependencies as Record<string, Schema | string[]>)
     run.meter.spend(wanted.length)

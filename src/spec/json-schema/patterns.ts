@@ -14,7 +14,7 @@ export function matcherOf({ patterns, meter }: Run, pattern: string): (text: str
   return text => matches(meter, text)
 }
 
-/** Why a pattern cannot be used. JSON Schema takes patterns from JavaScript; RE2 knows most of them. */
+/** Why a pattern cannot be used. JSON Schema uses JavaScript's patterns; RE2 supports most of them. */
 export function patternFault(meter: Meter, pattern: string): string | undefined {
   try {
     compilePattern(meter, fromJavaScript(pattern))

@@ -1,4 +1,4 @@
-/** The check of one value against a schema: its steps, the place that it has come to, and the faults that it has found. */
+/** The check of one value against a schema: its steps, current place and faults so far. */
 
 import type { LinearPattern } from '../linear-pattern.ts'
 import type { Meter } from '../meter.ts'
@@ -9,28 +9,28 @@ export interface Run {
   readonly meter: Meter
   /** Compiled patterns of this schema, by their text. */
   readonly patterns: Map<string, LinearPattern>
-  /** The names and indexes that lead to the value in question. */
+  /** The names and indexes that lead to the current value. */
   readonly path: (string | number)[]
-  /** How many schemas are being applied, one inside of the other. */
+  /** Nesting depth of the schemas that are being applied. */
   depth: number
-  /** Undefined: only whether the value is valid matters. */
+  /** Undefined: only the validity matters. */
   faults: string[] | undefined
 }
 
-/** The names or indexes that a schema and those applied in place have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
+/** Names or indexes evaluated by a schema and those applied in place, for `unevaluatedProperties` and `unevaluatedItems`. */
 export type Evaluated = Set<string | number>
 
-/** A set costs more than a step for each thing that it is asked for. */
+/** A set lookup costs more than one step. */
 export const noteSteps = 3
 
-/** Notes that a name or an index has been looked at. */
+/** Marks a name or index as evaluated. */
 export function note(run: Run, evaluated: Evaluated | undefined, key: string | number): void {
   if (evaluated === undefined) return
   run.meter.spend(noteSteps)
   evaluated.add(key)
 }
 
-/** Applies a keyword of `schema` to a value. Gives false, after it has noted why, if the value is not valid. */
+/** Applies a keyword of `schema` to a value. Records a fault and returns false if the value is not valid. */
 export type Keyword = (
   run: Run,
   schema: SchemaObject,
@@ -39,12 +39,12 @@ export type Keyword = (
   apply: Apply,
 ) => boolean
 
-/** Applies a schema to a value. `evaluated` is given where the value is the same, and somebody wants to know. */
+/** Applies a schema to a value. `evaluated`: collects what was evaluated, if an outer schema applies to the same value. */
 export type Apply = (run: Run, schema: Schema, value: unknown, evaluated?: Evaluated) => boolean
 
 const mostFaults = 100
 
-/** Notes a fault at the present place. Returns false: the value is not valid. */
+/** Records a fault at the current place. Returns false: the value is not valid. */
 export function refuse(run: Run, message: () => string): false {
   const { faults, path } = run
   if (faults !== undefined && faults.length < mostFaults) {
@@ -54,7 +54,7 @@ export function refuse(run: Run, message: () => string): false {
   return false
 }
 
-/** Tries something without keeping its faults. */
+/** Runs a check and discards its faults. */
 export function quietly<Result>(run: Run, attempt: () => Result): Result {
   const { faults } = run
   run.faults = undefined
@@ -63,7 +63,7 @@ export function quietly<Result>(run: Run, attempt: () => Result): Result {
   return result
 }
 
-/** Tries something and gives its faults apart. */
+/** Runs a check and returns its faults separately. */
 export function apart(run: Run, attempt: () => boolean): { isValid: boolean; faults: readonly string[] } {
   const { faults } = run
   const own: string[] | undefined = faults && []

@@ -1,9 +1,9 @@
-/** The parts of a JSON Schema (2020-12, and what draft 7 wrote otherwise), and where a schema holds others. */
+/** The parts of a JSON Schema (2020-12, and draft 7 where it differs), and the places of nested schemas. */
 
 export type Schema = boolean | SchemaObject
 export type SchemaObject = Readonly<Record<string, unknown>>
 
-/** Keywords whose schemas apply to the same value as the schema that they are in. */
+/** Keywords whose schemas apply to the same value as the enclosing schema. */
 const inPlace = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas', 'dependencies'])
 
 const single = ['not', 'if', 'then', 'else', 'items', 'additionalItems', 'unevaluatedItems', 'contains']
@@ -19,11 +19,11 @@ const forms = {
 export interface Part {
   readonly schema: Schema
   readonly isInPlace: boolean
-  /** Where it is in the schema that holds it, as in `properties.name`. */
+  /** Its place in the enclosing schema, as in `properties.name`. */
   readonly at: string
 }
 
-/** The schemas directly inside of a schema. */
+/** The schemas directly nested in a schema. */
 export function* partsOf(schema: SchemaObject): Generator<Part> {
   for (const [keyword, value] of Object.entries(schema)) {
     const isInPlace = inPlace.has(keyword)
@@ -38,7 +38,7 @@ export function* partsOf(schema: SchemaObject): Generator<Part> {
   }
 }
 
-/** Why the value of a keyword that holds schemas cannot be used. */
+/** Why the value of a keyword with nested schemas is invalid. */
 export function formFault(keyword: string, value: unknown): string | undefined {
   const isList = forms.list.has(keyword) && Array.isArray(value)
   if (isList) return value.every(isSchema) ? undefined : 'be a list of schemas'
@@ -52,7 +52,7 @@ export function formFault(keyword: string, value: unknown): string | undefined {
 
 const references = new WeakMap<SchemaObject, Map<string, Schema | undefined>>()
 
-/** The schema that a `$ref` names: `#`, or a JSON Pointer behind it. Undefined: there is none. */
+/** The schema that a `$ref` points to: `#` or `#` with a JSON Pointer. Undefined: it does not exist. */
 export function referredTo(root: SchemaObject, ref: string): Schema | undefined {
   const known = references.get(root) ?? new Map<string, Schema | undefined>()
   references.set(root, known)
