@@ -4,6 +4,7 @@ import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
+import type { SyncRequest } from '../protocol/tasks/sync.ts'
 import type { TaskContext } from './context.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
@@ -54,6 +55,42 @@ test('a lease is renewed when half of it is left, not at every tick', bounded, a
   assert.ok(beats() <= 2 + (last - first) / 1000, `${beats()} beats for ${last - first} ms`)
   go.open()
   await ended(engine, id)
+})
+
+test('a worker that could not renew its lease sends no more heartbeats under it', bounded, async t => {
+  const { engine } = await fresh(t)
+  const [stopped, go] = [latch(), latch()]
+  const work = defineTask({
+    type: 'work',
+    ...short,
+    handler: (_: unknown, { signal }: TaskContext) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          stopped.open()
+          reject(signal.reason)
+        })
+      }),
+  })
+  const other = defineTask({ type: 'other', ...short, handler: () => go.opened })
+  let isCut = true
+  const isAbout = (one: string, { settled = [] }: SyncRequest) => settled.some(report => report.id === one)
+  const { id } = await engine.enqueue(work, null)
+  // Its release never arrives, so the attempt stays in the worker's hands.
+  const port = faultyPort(engine, {
+    losesRequest: request => (isCut && (request.beats ?? []).length > 0) || isAbout(id, request),
+  })
+  await using _worker = startWorker(port, [work, other], { ...hurried, concurrency: 2, buffer: 0 })
+  await stopped.opened
+  isCut = false
+  const askedBefore = port.asked.length
+  // Meanwhile the worker renews the lease of another task.
+  const neighbour = await engine.enqueue(other, null)
+  const until = async () => Date.parse((await engine.task(neighbour.id)).leaseUntil ?? '')
+  const first = await eventually('the other task is held', async () => (await until()) || undefined)
+  await eventually('its lease was renewed', async () => (await until()) > first + 2000)
+  const late = port.asked.slice(askedBefore).flatMap(({ beats = [] }) => beats.filter(beat => beat.id === id))
+  assert.deepEqual(late, [])
+  go.open()
 })
 
 test('progress is seen while the handler runs', bounded, async t => {

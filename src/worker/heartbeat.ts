@@ -46,7 +46,7 @@ export function makeHeartbeat(connection: Connection, attempts: Attempts, { name
     // The lease of an attempt that has not started may still be renewed. It is checked again before the start.
     for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
     // The rest follows in the next heartbeat.
-    return ones.filter(one => one.beating === undefined && needsBeat(one, now)).slice(0, batchSize)
+    return ones.filter(one => one.beating === undefined && !isLost(one) && needsBeat(one, now)).slice(0, batchSize)
   }
 
   return {
@@ -85,6 +85,13 @@ export function makeHeartbeat(connection: Connection, attempts: Attempts, { name
 function isStartUnreported({ startedAt, startReported, settled }: Attempt): boolean {
   return startedAt !== undefined && !startReported && settled === undefined
 }
+
+/**
+ * Its handler was told to stop, so nobody wants the lease any more, even if the engine has not taken it back yet. If the
+ * handler succeeded all the same, the result counts as long as the lease lasts.
+ */
+const isLost = ({ hardInterrupted, settled }: Attempt) =>
+  hardInterrupted === 'lease-lost' && settled?.outcome !== 'succeeded'
 
 /** A start is reported once the task has run for a moment. A lease is renewed when half of it is left. */
 function needsBeat(one: Attempt, now: number): boolean {
