@@ -144,7 +144,11 @@ test('1,000 clients that open a stream of events and do not read hold up nobody'
     const another = await run.request('/v1/events', { headers: { accept: 'text/event-stream' } })
     assert.equal(another.status, 503)
     for (let n = 0; n < 10; n++) await run.engine.enqueueMany(Array.from({ length: 10 }, () => ({ type: 't' })))
-    const all = await eventually('one who reads sees everything', () => source.events.length === 100 && source.events)
+    const all = await eventually(
+      'one who reads sees everything',
+      () => source.events.length === 100 && source.events,
+      120,
+    )
     await source.cut()
     return all.length
   })

@@ -41,6 +41,18 @@ test('streams look themselves when the feed cannot be read', async () => {
   await feed.more('end', 60_000, never())
 })
 
+test('streams that read the same page share a read, fifty at a time, and a later read is a new one', async () => {
+  const { asked, feed } = watchWithReads(() => pageWithEvent)
+  const pages = await Promise.all(Array.from({ length: 1000 }, () => feed.read({ cursor: 'here', limit: 500 })))
+  assert.deepEqual([asked.length, new Set(pages).size], [20, 1])
+  await Promise.all([
+    feed.read({ cursor: 'here', limit: 500 }),
+    feed.read({ cursor: 'there', limit: 500 }),
+    feed.read({}),
+  ])
+  assert.equal(asked.length, 23)
+})
+
 test('a stream waits no longer than it said', async () => {
   const { feed } = watchWithReads(() => nothing)
   await feed.more('end', 1, never())

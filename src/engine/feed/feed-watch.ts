@@ -8,6 +8,7 @@ import type { FeedPage, FeedQuery } from '../../protocol/tasks/tasks.ts'
 export type ReadFeed = (query: FeedQuery) => Promise<FeedPage>
 
 export interface Feed {
+  /** Streams that read the same page at the same time share one read. */
   readonly read: ReadFeed
   /** Resolves when there may be more behind the cursor, after `ms`, or when the signal aborts. */
   more(cursor: string, ms: number, signal: AbortSignal): Promise<void>
@@ -46,7 +47,7 @@ export function watchFeed(read: ReadFeed): Feed {
   }
 
   return {
-    read,
+    read: sharing(read),
     more(cursor, ms, signal) {
       return new Promise(resolve => {
         const wake = () => {
@@ -63,5 +64,30 @@ export function watchFeed(read: ReadFeed): Feed {
         else if (!isPolling) void keepPolling()
       })
     },
+  }
+}
+
+/** More would all write their answers in one turn of the event loop. */
+const readersPerRead = 50
+
+/**
+ * Shares reads that are under way. A page that was asked for a moment earlier lacks the latest events at most, and the
+ * next read finds those. A read without a cursor is not shared: it may ask where the feed ends now.
+ */
+function sharing(read: ReadFeed): ReadFeed {
+  const underWay = new Map<string, { readonly page: Promise<FeedPage>; readers: number }>()
+  return query => {
+    if (query.cursor === undefined) return read(query)
+    const key = JSON.stringify(query)
+    const shared = underWay.get(key)
+    if (shared !== undefined && shared.readers < readersPerRead) {
+      shared.readers += 1
+      return shared.page
+    }
+    const page = read(query).finally(() => {
+      if (underWay.get(key)?.page === page) underWay.delete(key)
+    })
+    underWay.set(key, { page, readers: 1 })
+    return page
   }
 }
