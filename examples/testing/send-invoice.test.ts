@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { runTask, testEngine } from 'pawl/testing'
 import { sendInvoice } from './send-invoice.ts'
 
-test('an address that is none is given up at once', async () => {
+test('an invalid address is given up at once', async () => {
   const task = sendInvoice({ send: async () => {} })
   const { outcome, error } = await runTask(task, { order: '1001', to: 'nobody' })
   assert.equal(outcome, 'failed')

@@ -12,7 +12,7 @@ export function sendInvoice(mail: Mail) {
     payload: z.object({ order: z.string(), to: z.string() }),
     retry: { attempts: 3, delaySeconds: 60, jitter: false },
     async handler({ order, to }, ctx) {
-      if (!to.includes('@')) throw new GiveUp(`"${to}" is no address.`)
+      if (!to.includes('@')) throw new GiveUp(`"${to}" is not an address.`)
       ctx.progress('sending')
       await mail.send(to, `Your invoice for order ${order}`)
       return { sentTo: to }

@@ -17,7 +17,16 @@ import type { Call } from './dialect.ts'
  * Left out: dialects find the epoch of a lease themselves, so knowing it proves nothing. They report as below
  * instead.
  */
-type ByEpoch = 'sync' | 'start' | 'heartbeat' | 'succeed' | 'fail' | 'skip' | 'release' | 'cancelled'
+export const operationsByEpoch = [
+  'sync',
+  'start',
+  'heartbeat',
+  'succeed',
+  'fail',
+  'skip',
+  'release',
+  'cancelled',
+] as const satisfies readonly OperationName[]
 
 /** Internal use cases that only read, and so need the permission `read`. */
 export const readingInternals = [
@@ -31,7 +40,7 @@ export const readingInternals = [
 ] as const satisfies readonly (keyof Internals)[]
 
 export interface AskersEngine
-  extends Pick<EngineMethods, Exclude<OperationName, ByEpoch>>,
+  extends Pick<EngineMethods, Exclude<OperationName, (typeof operationsByEpoch)[number]>>,
     Pick<Internals, (typeof readingInternals)[number] | 'clock' | 'setJobPriority' | 'take'>,
     Pick<Engine, 'follow' | 'ready'> {
   /** Creates a job from what did not succeed in this one, which stays unchanged: so a producer may do it. */

@@ -1,12 +1,12 @@
 /** Builds the engine that a dialect gets: it checks every call against the key of the request. */
-import { type AskersEngine, readingInternals } from '../dialects/askers-engine.ts'
+import { type AskersEngine, operationsByEpoch, readingInternals } from '../dialects/askers-engine.ts'
 import type { Engine } from '../engine/engine.ts'
 import { demandQueues } from '../engine/key-queues.ts'
 import { type Caller, type EngineMethods, run } from '../engine/operations.ts'
 import { demandScope } from '../engine/queue-scope.ts'
 import { Problem } from '../kernel/problem.ts'
 import { may, type Permission } from '../kernel/role.ts'
-import { namedOperations, operations } from '../protocol/operations.ts'
+import { namedOperations, type OperationName, operations } from '../protocol/operations.ts'
 import { type HeldTask, leaseOf, type OneOutcome, type SaidOf } from '../protocol/tasks/sync.ts'
 import { type Asker, requirePermission } from './authenticate.ts'
 import { callerFor, type Served } from './bind.ts'
@@ -121,9 +121,12 @@ export function engineFor(served: Pick<Served, 'engine' | 'reports'>, asker: Ask
   }
 }
 
-/** The methods of the registry. Each needs the permission and the queues that its route needs. */
-function checkedMethods(caller: Caller, needs: (permission: Permission) => void): EngineMethods {
-  const checked = namedOperations.map(([name, operation]) => [
+type DialectMethods = Omit<EngineMethods, (typeof operationsByEpoch)[number]>
+
+/** The methods of the registry that a dialect may call. Each needs the permission and the queues that its route needs. */
+function checkedMethods(caller: Caller, needs: (permission: Permission) => void): DialectMethods {
+  const isOffered = ([name]: readonly [OperationName, unknown]) => !operationsByEpoch.some(other => other === name)
+  const checked = namedOperations.filter(isOffered).map(([name, operation]) => [
     name,
     async (...args: unknown[]) => {
       needs(operation.permission)
@@ -131,7 +134,7 @@ function checkedMethods(caller: Caller, needs: (permission: Permission) => void)
       return (run[name] as (caller: Caller, ...args: unknown[]) => unknown)(caller, ...args)
     },
   ])
-  return Object.fromEntries(checked)
+  return Object.fromEntries(checked) as unknown as DialectMethods
 }
 
 function readingMethods({ internals }: Engine, needs: (permission: Permission) => void) {

@@ -36,7 +36,7 @@ export function argumentsOf(
 }
 
 function bodyOf(name: string, operation: OperationEntry, { body, params }: HttpInput): unknown {
-  const { body: fields = {}, list, acceptsSingle, spec, required = [] } = operation
+  const { list, acceptsSingle, spec, required = [] } = operation
   if (spec === 'job') {
     if (isObject(body) || typeof body === 'string') return body
     throw refused('be a job spec')
@@ -49,10 +49,21 @@ function bodyOf(name: string, operation: OperationEntry, { body, params }: HttpI
   if (body !== undefined && !isObject(body)) throw refused('be an object')
   // Other parameters of the path are fields of the body, which must not repeat them.
   const { id: _, ...inPath } = params
-  checkOptions(body ?? {}, without(fields, Object.keys(inPath)), name)
+  checkOptions(body ?? {}, bodyFields(operation, Object.keys(inPath)), name)
   const missing = required.find(field => (body as Record<string, unknown> | undefined)?.[field] === undefined)
   if (missing !== undefined) throw new Problem('OPTION_INVALID', { at: name, option: missing, must: 'be given' })
   return { ...body, ...inPath }
+}
+
+const fieldsByOperation = new WeakMap<OperationEntry, Fields>()
+
+/** The fields that a body may have, made once for each operation, because checks are remembered by table. */
+function bodyFields(operation: OperationEntry, inPath: readonly string[]): Fields {
+  const known = fieldsByOperation.get(operation)
+  if (known !== undefined) return known
+  const fields = without(operation.body ?? {}, inPath)
+  fieldsByOperation.set(operation, fields)
+  return fields
 }
 
 function without<Value>(fields: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
